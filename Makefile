@@ -1,0 +1,59 @@
+# Two commands do everything: `make demo` and `make test`. Both make a local virtual environment first.
+
+VENV   ?= .venv
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN    := $(VENV)/bin
+KERNELS := $(wildcard bbn/kernels/*.pyx bbn/kernels/*.pxd)
+
+.PHONY: demo test lint venv build bench fuzz docs format clean
+
+demo: $(VENV)/.runtime
+	@$(BIN)/bbn demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: venv
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+venv: $(VENV)/.dev build
+
+build: $(VENV)/.built
+
+bench: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks
+
+fuzz: venv
+	$(BIN)/python -m tests.fuzz
+
+docs: venv
+	$(BIN)/python -m pytest docs README.md --doctest-glob='*.md'
+
+format: venv
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -f bbn/kernels/*.so bbn/kernels/*.c
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "bbn needs Python 3.11 or newer on the PATH (or: make PYTHON=/path/to/python)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(VENV)/.runtime $(VENV)/.built $@
+
+# Kernels changed since the install are compiled again in place, without a new install.
+$(VENV)/.built: $(KERNELS) | $(VENV)/.dev
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@

@@ -1,0 +1,1 @@
+"""bbn: Bayesian belief networks."""
