@@ -1,0 +1,179 @@
+"""The formats there are, and `load` and `save`, which choose one by suffix, by name or by content.
+
+To add a format, write one file and one line:
+
+1. ``bbn/io/<name>.py`` with ``read(source, strict)`` and ``write(network)``:
+
+   - ``read(source: Source, strict: bool) -> BayesianNetwork``. `source.text` is the decoded text, `source.data`
+     the raw bytes (for XML parsers). Raise faults with ``source.fail(message, offset)`` (an offset into
+     `source.text`) or ``raise source.error(message, line, column)``. Describe the nodes as `RawNode` values
+     and hand them to ``bbn.io.rows.build(source, nodes, ...)``, which checks names, parents, shapes, entries and
+     row sums (the policy for rows that do not quite sum to 1 is there, with `strict`) and makes the network.
+   - ``write(network: BayesianNetwork) -> str``: the whole text. Warn `LossyFormatWarning` about what is lost.
+
+2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free) and a
+   regular expression that matches the start of such a file (searched in the first 4,000 characters), by which
+   a file without a known suffix is recognised.
+
+Formats are imported when first used. The tests that run over `FORMATS` pick a new one up by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bbn.errors import nearest
+from bbn.io.text import Source, pack
+
+if TYPE_CHECKING:
+    from bbn.network import BayesianNetwork
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format: how it is called, where its reader and writer are, how it is recognised."""
+
+    name: str
+    module: str
+    suffixes: tuple[str, ...]
+    pattern: str
+    title: str
+
+    @property
+    def read(self) -> Callable[[Source, bool], Any]:
+        """The reader: ``read(source, strict)``."""
+        reader: Callable[[Source, bool], Any] = import_module(self.module).read
+        return reader
+
+    @property
+    def write(self) -> Callable[[Any], str]:
+        """The writer: ``write(network)``, the whole text."""
+        writer: Callable[[Any], str] = import_module(self.module).write
+        return writer
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"^nodes[ \t]*:", "bbn's own, in YAML"),
+    Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON"),
+)
+
+
+def load(path: str | os.PathLike[str], format: str | None = None, strict: bool = False) -> BayesianNetwork:
+    """Read a network from a file.
+
+    Parameters
+    ----------
+    path
+        The file; any format may be packed as ``.gz``.
+    format
+        The name of the format where the suffix does not tell it. With neither, the content decides.
+    strict
+        Refuse rows that are off 1 by more than 1e-9, instead of renormalising those that are off by 1e-2 or less.
+
+    Raises
+    ------
+    OSError
+        The path cannot be opened.
+    ParseError
+        The content is not a network; the error has `path`, `line` and `column`.
+
+    >>> import bbn
+    >>> bbn.load("models/campfire.yaml").name
+    'campfire'
+    """
+    chosen = find_format(format) if format is not None else None
+    return _read(Source.open(path), chosen, strict)
+
+
+def loads(
+    text: str | bytes, format: str | None = None, strict: bool = False, path: str | None = None
+) -> BayesianNetwork:
+    """Read a network from text (or the bytes of a file), as `load` does; `path` is what errors call it.
+
+    >>> loads("nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}").names
+    ('Coin',)
+    """
+    chosen = find_format(format) if format is not None else None
+    return _read(Source(text.encode() if isinstance(text, str) else text, path), chosen, strict)
+
+
+def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
+
+    The file is replaced at once when everything is written: a failure leaves the old one as it was.
+    """
+    name = os.fspath(path)
+    chosen = find_format(format) if format is not None else _by_suffix(name)
+    if chosen is None:
+        raise ValueError(f"{name!r} has no suffix of a known format; use one of {_known_suffixes()}, or format=")
+    data = chosen.write(network).encode()
+    _write_atomically(Path(name), pack(data) if name.lower().endswith(".gz") else data)
+
+
+def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
+    """Write a network as text in the named format.
+
+    >>> net = loads("nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}")
+    >>> loads(dumps(net, "json")) == net
+    True
+    """
+    return find_format(format).write(network)
+
+
+def find_format(name: str) -> Format:
+    """The format called `name`; ValueError with the nearest name if there is none."""
+    wanted = name.lower().removeprefix(".")
+    for format in FORMATS:
+        if wanted == format.name or f".{wanted}" in format.suffixes:
+            return format
+    raise ValueError(f"unknown format {name!r}{nearest(name, [format.name for format in FORMATS])}")
+
+
+def _read(source: Source, format: Format | None, strict: bool) -> Any:
+    chosen = format or _by_suffix(source.path or "", source) or _by_content(source, FORMATS)
+    if chosen is None:
+        raise source.error(
+            f"cannot tell the format of this file; give it a suffix ({_known_suffixes()}) or say format="
+        )
+    return chosen.read(source, strict)
+
+
+def _by_suffix(path: str, source: Source | None = None) -> Format | None:
+    """The format of this suffix; where several share it, the one the content looks like, else the first."""
+    name = path.lower().removesuffix(".gz")
+    sharing = tuple(format for format in FORMATS if name.endswith(format.suffixes))
+    if len(sharing) > 1 and source is not None:
+        return _by_content(source, sharing) or sharing[0]
+    return sharing[0] if sharing else None
+
+
+def _by_content(source: Source, formats: tuple[Format, ...]) -> Format | None:
+    start = source.text[:4000]
+    return next((format for format in formats if re.search(format.pattern, start, re.MULTILINE)), None)
+
+
+def _known_suffixes() -> str:
+    return ", ".join(suffix for format in FORMATS for suffix in format.suffixes)
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    target = Path(os.path.realpath(path))  # a link stays a link
+    if target.exists() and not target.is_file():  # a terminal, a pipe; a directory is an OSError
+        target.write_bytes(data)
+        return
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,164 @@
+"""Source: the bytes of one file, opened within limits, and the errors that point into it.
+
+Every reader takes a `Source` and reports faults through it, so that each error names path, line and column
+the same way. A path that cannot be opened is an `OSError`; whatever is wrong with the content a `ParseError`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from bisect import bisect_right
+from functools import cached_property
+from pathlib import Path
+from typing import IO, NoReturn
+
+from bbn.budget import memory_limit, show_bytes
+from bbn.errors import BudgetError, ParseError
+
+GZIP_MAGIC = b"\x1f\x8b"
+MAX_BYTES = 2**30
+"""The most bytes a file may hold, unpacked, however much memory there is."""
+
+_CHUNK = 2**20
+
+
+class OversizedFileError(ParseError, BudgetError):
+    """A file that holds, unpacks to or describes more than memory allows."""
+
+    needed: int | None = None
+    limit: int | None = None
+
+    __str__ = ParseError.__str__
+
+
+class Source:
+    """The content of one file and where it came from.
+
+    Parameters
+    ----------
+    data
+        The bytes, still packed if they were (gzip is told by its first two bytes).
+    path
+        What errors call the file; None for text that has no name.
+
+    >>> source = Source(b"name: x\\nnodes: {}\\n", "x.yaml")
+    >>> source.text[8:13], source.position(8)
+    ('nodes', (2, 1))
+    """
+
+    def __init__(self, data: bytes, path: str | None = None) -> None:
+        self.path = path
+        packed = data.startswith(GZIP_MAGIC)
+        if path is not None and path.lower().endswith(".gz") and not packed:
+            raise ParseError(f"not gzip data: found {_show_bytes_at_start(data)}", path)
+        self.data = self._unpack(data) if packed else data
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Source:
+        """The file at `path`; OSError if it cannot be opened or is a directory."""
+        name = os.fspath(path)
+        with Path(name).open("rb") as file:
+            return cls(_read_within_limit(file, name), name)
+
+    @cached_property
+    def text(self) -> str:
+        """The content as text: UTF-8, or UTF-16 if a byte-order mark says so."""
+        encoding = "utf-16" if self.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+        try:
+            text = self.data.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            column = error.start - self.data.rfind(b"\n", 0, error.start)
+            kind = "a binary file" if b"\0" in self.data else "not UTF-8 text"
+            raise ParseError(
+                f"{kind}: byte 0x{self.data[error.start]:02x} at offset {error.start}; expected UTF-8",
+                self.path,
+                line,
+                column,
+            ) from None
+        if "\0" in text:
+            self.fail("a binary file: found a NUL character; expected text", text.index("\0"), text)
+        return text
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return _line_starts(self.text)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of the character at `offset` of the text."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def error(self, message: str, line: int | None = None, column: int | None = None) -> ParseError:
+        """A ParseError that points at a line and column of this file."""
+        return ParseError(message, self.path, line, column)
+
+    def fail(self, message: str, offset: int, text: str | None = None) -> NoReturn:
+        """Raise the ParseError that points at the character at `offset`."""
+        starts = self._line_starts if text is None else _line_starts(text)
+        line = bisect_right(starts, offset)
+        raise self.error(message, line, offset - starts[line - 1] + 1)
+
+    def too_large(
+        self, what: str, needed: int | None, limit: int, line: int | None = None, column: int | None = None
+    ) -> OversizedFileError:
+        """The error for content that would need more bytes than `limit`."""
+        error = OversizedFileError(f"{what}: more than the limit of {show_bytes(limit)}", self.path, line, column)
+        error.needed, error.limit = needed, limit
+        return error
+
+    def _unpack(self, data: bytes) -> bytes:
+        limit = _byte_limit()
+        pieces: list[bytes] = []
+        size = 0
+        while data:
+            unpacker = zlib.decompressobj(wbits=31)
+            try:
+                while data and not unpacker.eof:
+                    piece = unpacker.decompress(data, _CHUNK)
+                    data = unpacker.unconsumed_tail
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size > limit:
+                        raise self.too_large("gzip data that unpacks to too much", None, limit)
+                while piece := unpacker.decompress(b"", _CHUNK):
+                    pieces.append(piece)
+                    size += len(piece)
+            except zlib.error as error:
+                raise self.error(f"broken gzip data: {error}") from None
+            if not unpacker.eof:
+                raise self.error(f"truncated gzip data: it ends after {size} unpacked bytes")
+            data = unpacker.unused_data.lstrip(b"\0")
+        return b"".join(pieces)
+
+
+def pack(data: bytes) -> bytes:
+    """`data` as gzip, the same bytes every time (no time stamp, no name)."""
+    import gzip
+
+    return gzip.compress(data, compresslevel=6, mtime=0)
+
+
+def _byte_limit() -> int:
+    return min(MAX_BYTES, memory_limit() // 8)
+
+
+def _read_within_limit(file: IO[bytes], path: str) -> bytes:
+    limit = _byte_limit()
+    size = os.fstat(file.fileno()).st_size
+    data = file.read(limit + 1) if size <= limit else b""
+    if size > limit or len(data) > limit:
+        error = OversizedFileError(f"a file of {show_bytes(size)}: more than the limit of {show_bytes(limit)}", path)
+        error.needed, error.limit = size, limit
+        raise error
+    return data
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))]
+
+
+def _show_bytes_at_start(data: bytes) -> str:
+    return repr(data[:8])[1:] if data else "an empty file"
