@@ -1,0 +1,90 @@
+"""Edits of a network by value: each takes a network and gives a new one, the old one untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from bbn.cpt import CPT, Conditional
+from bbn.errors import EvidenceError, ModelError
+from bbn.network import BayesianNetwork
+from bbn.variable import State, Variable
+
+
+def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
+    """The network with nodes renamed, old name to new name; swaps are fine."""
+    for old in names:
+        net.variable(old)
+    return _substitute(net, {old: Variable(new, net.states(old)) for old, new in names.items()})
+
+
+def relabel(net: BayesianNetwork, name: str, states: Mapping[State, State]) -> BayesianNetwork:
+    """The network with states of one variable renamed, old state to new state; those not named stay."""
+    variable = net.variable(name)
+    new = list(variable.states)
+    for old, label in states.items():
+        new[variable.code(old)] = label
+    return _substitute(net, {name: Variable(name, new)})
+
+
+def add_arc(net: BayesianNetwork, parent: str, child: str) -> BayesianNetwork:
+    """The network with the arc parent → child; the child's table is repeated along its new last parent.
+
+    The joint does not change: the child is still independent of the new parent given the others.
+    """
+    cpt, new = _table(net, child), net.variable(parent)
+    if parent in net.parents(child):
+        raise ModelError(f"{parent!r} is a parent of {child!r} already")
+    table = np.repeat(np.expand_dims(cpt.table, -2), new.card, axis=-2)
+    return net.with_cpts([CPT(cpt.variable, [*cpt.parents, new], table)])
+
+
+def remove_arc(
+    net: BayesianNetwork, parent: str, child: str, weights: Mapping[State, float] | None = None
+) -> BayesianNetwork:
+    """The network without the arc parent → child; the child's table is averaged over the parent's states.
+
+    The average is plain unless `weights` gives each state of the parent its weight.
+    """
+    cpt, gone = _table(net, child), net.variable(parent)
+    if gone not in cpt.parents:
+        raise ModelError(f"there is no arc {parent!r} → {child!r} to remove")
+    shares = np.ones(gone.card)
+    for state, weight in (weights or {}).items():
+        shares[gone.code(state)] = weight
+    if weights is not None and len(weights) != gone.card:
+        raise EvidenceError(f"weights must name every state of {parent!r}: {list(gone.states)}")
+    if not (np.isfinite(shares).all() and shares.min() >= 0 and shares.sum() > 0):
+        raise EvidenceError(f"weights must be finite, not negative and not all zero, found {weights!r}")
+    table = np.average(cpt.table, axis=cpt.parents.index(gone), weights=shares)
+    return net.with_cpts([CPT(cpt.variable, [p for p in cpt.parents if p != gone], table)])
+
+
+def subnetwork(net: BayesianNetwork, names: Iterable[str]) -> BayesianNetwork:
+    """The network of these variables and all their ancestors, whose joint is the marginal of the whole one."""
+    wanted: set[str] = set()
+    stack = [names] if isinstance(names, str) else list(names)
+    while stack:
+        name = stack.pop()
+        if name not in wanted:
+            wanted.add(name)
+            stack.extend(net.parents(name))
+    return BayesianNetwork([c for c in net.conditionals if c.variable.name in wanted], net.name, net.metadata)
+
+
+def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> BayesianNetwork:
+    """The network with variables replaced by others of as many states, old name to new variable."""
+    conditionals: list[Conditional] = []
+    for name in net.names:
+        cpt = _table(net, name)
+        parents = [variables.get(p.name, p) for p in cpt.parents]
+        conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))
+    return BayesianNetwork(conditionals, net.name, net.metadata)
+
+
+def _table(net: BayesianNetwork, name: str) -> CPT:
+    cpt = net[name]
+    if not isinstance(cpt, CPT):
+        raise ModelError(f"{name!r} is a {type(cpt).__name__}, not a table; it cannot be edited this way")
+    return cpt

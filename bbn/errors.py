@@ -1,0 +1,123 @@
+"""The errors and warnings of bbn, and the one way of suggesting a nearest name.
+
+Every error says where it happened, what was found, what was expected and, where there is one, the
+nearest legal choice. All derive from `BBNError`; the kinds a caller may want to tell apart are below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class BBNError(Exception):
+    """Any error that bbn raises on purpose."""
+
+
+class ModelError(BBNError, ValueError):
+    """A variable, table or network that is not well formed."""
+
+
+class EvidenceError(BBNError, ValueError):
+    """A question that the network cannot be asked: unknown name or state, or malformed evidence."""
+
+
+class ImpossibleEvidenceError(EvidenceError):
+    """Evidence whose probability is zero.
+
+    Attributes
+    ----------
+    findings
+        The conflicting findings by name, a minimal subset where that was cheap to find.
+    """
+
+    def __init__(self, message: str, findings: dict[str, object] | None = None) -> None:
+        super().__init__(message, findings or {})
+        self.findings: dict[str, object] = findings or {}
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DataError(BBNError, ValueError):
+    """A table of data that does not fit the variables it is meant for."""
+
+
+class ParseError(BBNError, ValueError):
+    """A fault in the content of a file: where (path, line, column) and what.
+
+    Attributes
+    ----------
+    problems
+        All the faults found in the file, this one among them, where the reader went on after the first.
+
+    >>> print(ParseError("expected a number, found 'x'", path="a.bif", line=3, column=7))
+    a.bif:3:7: expected a number, found 'x'
+    """
+
+    def __init__(
+        self, message: str, path: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message, path, line, column)
+        self.message = message
+        self.problems: tuple[ParseError, ...] = ()
+        self.path = path
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
+        return f"{place}: {self.message}" if place else self.message
+
+
+class BudgetError(BBNError):
+    """Work that would need more memory than allowed, refused before it starts.
+
+    Attributes
+    ----------
+    needed, limit
+        Bytes the work would take, and bytes it may take, where both are known.
+    """
+
+    def __init__(self, message: str, needed: int | None = None, limit: int | None = None) -> None:
+        super().__init__(message, needed, limit)
+        self.needed = needed
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class BBNWarning(UserWarning):
+    """Any warning that bbn gives."""
+
+
+class RenormalisedWarning(BBNWarning):
+    """Rows of a file were off 1 by more than rounding explains, and were renormalised."""
+
+
+class LossyFormatWarning(BBNWarning):
+    """A file format cannot hold something of the network that is written to it."""
+
+
+def nearest(word: object, choices: Iterable[object]) -> str:
+    """The clause that ends a message about an unknown `word`: the nearest choice, or all of a few.
+
+    >>> nearest("yess", ["yes", "no"])
+    "; did you mean 'yes'?"
+    >>> nearest("maybe", [1, 2])
+    '; expected one of 1, 2'
+    """
+    import difflib
+
+    known = list(choices)
+    by_text = {str(choice): choice for choice in known}
+    close = difflib.get_close_matches(str(word), by_text, n=1, cutoff=0.6)
+    if not close:
+        folded = {text.casefold(): text for text in by_text}
+        close = [folded[match] for match in difflib.get_close_matches(str(word).casefold(), folded, n=1)]
+    if close:
+        return f"; did you mean {by_text[close[0]]!r}?"
+    if not known:
+        return ""
+    shown = ", ".join(repr(choice) for choice in known[:8])
+    return f"; expected one of {shown}" + (f", … ({len(known)} in all)" if len(known) > 8 else "")

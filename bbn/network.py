@@ -1,0 +1,476 @@
+"""BayesianNetwork: a frozen directed acyclic graph of conditionals.
+
+P(x_1, …, x_n) = ∏ P(x_i | parents(x_i)) (Pearl 1988, section 3.3). A network holds conditionals, anything with
+a `variable` and `parents`; a CPT is the first kind. Building and checking it takes time linear in its size, and
+nothing modifies it: every edit gives a new network, and everything above asks it questions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bbn.budget import require_table
+from bbn.cpt import CPT, Conditional
+from bbn.errors import EvidenceError, ModelError, nearest
+from bbn.factor import Factor
+from bbn.frozen import Frozen
+from bbn.variable import State, Variable, checked_name
+
+if TYPE_CHECKING:
+    import os
+
+    import networkx as nx
+
+    from bbn.evidence import Assignment, Evidence, Posterior, Posteriors
+
+
+class BayesianNetwork(Frozen):
+    """A Bayesian network.
+
+    Parameters
+    ----------
+    conditionals
+        One CPT (or other conditional) per variable, in any order.
+    name
+        A title; it takes no part in comparisons.
+    metadata
+        Further strings about the network, such as its description and source; no part in comparisons either.
+
+    >>> rain = Variable("Rain", ["yes", "no"])
+    >>> wet = Variable("Wet", ["yes", "no"])
+    >>> net = BayesianNetwork([CPT(wet, [rain], [[0.9, 0.1], [0.2, 0.8]]), CPT(rain, table=[0.3, 0.7])])
+    >>> net
+    <BayesianNetwork: 2 nodes, 1 arc>
+    >>> [v.name for v in net.variables], net.parents("Wet")
+    (['Rain', 'Wet'], ('Rain',))
+    >>> round(net.probability({"Rain": "yes", "Wet": "no"}), 12)
+    0.03
+    """
+
+    __slots__ = ("_cache", "_children", "_conditionals", "_variables", "metadata", "name")
+
+    name: str
+    metadata: Mapping[str, str]
+    _conditionals: dict[str, Conditional]
+    _children: dict[str, list[str]]
+    _variables: dict[str, Variable]
+    _cache: dict[str, Any]
+
+    def __init__(
+        self,
+        conditionals: Iterable[Conditional],
+        name: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(name, str):
+            raise ModelError(f"a network's name must be a string, found {name!r}")
+        given = _by_name(conditionals)
+        _check_parents(given)
+        children: dict[str, list[str]] = {child: [] for child in given}
+        for child, conditional in given.items():
+            for parent in conditional.parents:
+                children[parent.name].append(child)
+        order = _topological_order(given, children)
+        self._set(
+            name=name,
+            metadata=MappingProxyType({checked_name(k, "a metadata key"): str(v) for k, v in (metadata or {}).items()}),
+            _conditionals={node: given[node] for node in order},
+            _children={node: children[node] for node in order},
+            _variables={node: given[node].variable for node in order},
+            _cache={},
+        )
+
+    @classmethod
+    def from_graph(cls, graph: nx.DiGraph[Any], name: str = "") -> BayesianNetwork:
+        """A network from a graph whose nodes carry "states" and "cpt" (a CPT), or "states" and "table".
+
+        The parents' order, and so the table's axes, is that of `graph.predecessors(node)`, the order in which
+        the arcs were added; a node attribute "parents" overrides it.
+        """
+        variables: dict[Any, Variable] = {}
+        for node, attributes in graph.nodes(data=True):
+            if "states" not in attributes and not isinstance(attributes.get("cpt"), CPT):
+                raise ModelError(f"node {node!r} of the graph has no attribute 'states'")
+            states = attributes["states"] if "states" in attributes else attributes["cpt"].variable.states
+            variables[node] = Variable(node, states)
+        conditionals: list[Conditional] = []
+        for node, attributes in graph.nodes(data=True):
+            cpt = attributes.get("cpt", attributes.get("table"))
+            if cpt is None:
+                raise ModelError(f"node {node!r} of the graph has neither 'cpt' nor 'table'")
+            parents = list(attributes.get("parents", graph.predecessors(node)))
+            if sorted(map(str, parents)) != sorted(map(str, graph.predecessors(node))):
+                raise ModelError(f"node {node!r}: attribute 'parents' {parents} does not match its arcs")
+            if isinstance(cpt, Conditional):
+                arcs = sorted(map(str, parents))
+                if cpt.variable != variables[node] or sorted(p.name for p in cpt.parents) != arcs:
+                    raise ModelError(f"node {node!r}: its CPT is {cpt!r}, which does not match the graph")
+                conditionals.append(cpt)
+            else:
+                conditionals.append(CPT(variables[node], [variables[p] for p in parents], cpt))
+        return cls(conditionals, name=name or str(graph.graph.get("name", "")))
+
+    # What it is made of
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables in topological order: every parent before its children."""
+        return tuple(self._variables.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables' names in topological order."""
+        return tuple(self._variables)
+
+    @property
+    def conditionals(self) -> tuple[Conditional, ...]:
+        """The conditionals in topological order."""
+        return tuple(self._conditionals.values())
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """(parent, child) pairs, children in topological order, parents in the order of the child's table."""
+        return tuple((p.name, child) for child, c in self._conditionals.items() for p in c.parents)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: per table, its rows times one less than its states."""
+        return sum(
+            c.table.size // c.variable.card * (c.variable.card - 1)
+            for c in self._conditionals.values()
+            if isinstance(c, CPT)
+        )
+
+    @property
+    def graph(self) -> nx.DiGraph[str]:
+        """The structure as a frozen networkx DiGraph; nodes carry "states" and "cpt"."""
+        if "graph" not in self._cache:
+            import networkx as nx
+
+            graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
+            for node, conditional in self._conditionals.items():
+                graph.add_node(node, states=conditional.variable.states, cpt=conditional)
+            graph.add_edges_from(self.arcs)
+            self._cache["graph"] = nx.freeze(graph)
+        return self._cache["graph"]
+
+    def factors(self) -> list[Factor]:
+        """The tables as factors, in topological order; their product is the joint."""
+        return [self._table(name).factor() for name in self._conditionals]
+
+    def variable(self, name: str) -> Variable:
+        """The variable of this name."""
+        try:
+            return self._variables[name]
+        except (KeyError, TypeError):
+            raise EvidenceError(self._unknown(name)) from None
+
+    def __getitem__(self, name: str) -> CPT:
+        """The CPT (or other conditional) of the variable of this name."""
+        self.variable(name)
+        return self._conditionals[name]  # type: ignore[return-value]  # a CPT unless another kind was put in
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._variables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def states(self, name: str) -> tuple[State, ...]:
+        """The states of the variable of this name."""
+        return self.variable(name).states
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """The names of its parents, in the order of its table's axes."""
+        self.variable(name)
+        return tuple(p.name for p in self._conditionals[name].parents)
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """The names of its children."""
+        self.variable(name)
+        return tuple(self._children[name])
+
+    def markov_blanket(self, name: str) -> tuple[str, ...]:
+        """The names of its parents, children and children's other parents, in topological order."""
+        blanket = set(self.parents(name))
+        for child in self.children(name):
+            blanket.add(child)
+            blanket.update(self.parents(child))
+        blanket.discard(name)
+        return tuple(node for node in self._variables if node in blanket)
+
+    def is_d_separated(
+        self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
+    ) -> bool:
+        """Whether every path between x and y is blocked by `given`, so that they are independent given it.
+
+        >>> import bbn
+        >>> bbn.example("campfire").is_d_separated("Thunder", "Campfire", given="Storm")
+        True
+        """
+        import networkx as nx
+
+        left, right, middle = ({n} if isinstance(n, str) else set(n) for n in (x, y, given))
+        for name in sorted(left | right | middle, key=str):
+            self.variable(name)
+        if left & right or left & middle or right & middle:
+            both = sorted((left & right) | (left & middle) | (right & middle))
+            raise EvidenceError(f"d-separation needs disjoint sets; {both} is in two of them")
+        return bool(nx.is_d_separator(self.graph, left, right, middle))
+
+    # Changes, each a new network
+
+    def with_cpts(self, cpts: Iterable[Conditional]) -> BayesianNetwork:
+        """The network with these conditionals in place of (or beside) those of the same variables."""
+        return BayesianNetwork({**self._conditionals, **_by_name(cpts)}.values(), self.name, self.metadata)
+
+    def do(self, interventions: Mapping[str, State]) -> BayesianNetwork:
+        """The network in which these variables are set from outside (Pearl 2009, section 3.2).
+
+        Each one's arcs from its parents are cut, and its state is certain.
+
+        >>> import bbn
+        >>> net = bbn.example("campfire").do({"Campfire": "yes"})
+        >>> net.parents("Campfire"), net["Campfire"].table
+        ((), array([1., 0.]))
+        """
+        fixed = []
+        for name, state in interventions.items():
+            variable = self.variable(name)
+            code = variable.code(state)
+            fixed.append(CPT.trusted(variable, (), np.eye(variable.card)[code]))
+        return self.with_cpts(fixed)
+
+    def rename(self, names: Mapping[str, str]) -> BayesianNetwork:
+        """The network with nodes renamed, old name to new name."""
+        from bbn.edit import rename
+
+        return rename(self, names)
+
+    def relabel(self, name: str, states: Mapping[State, State]) -> BayesianNetwork:
+        """The network with states of one variable renamed, old state to new state."""
+        from bbn.edit import relabel
+
+        return relabel(self, name, states)
+
+    def add_arc(self, parent: str, child: str) -> BayesianNetwork:
+        """The network with one more arc; the child's table is repeated for each state of its new last parent."""
+        from bbn.edit import add_arc
+
+        return add_arc(self, parent, child)
+
+    def remove_arc(
+        self, parent: str, child: str, weights: Mapping[State, float] | None = None
+    ) -> BayesianNetwork:
+        """The network with one arc less; the child's table is averaged over the parent's states.
+
+        The average is plain, or by `weights`, state to weight, for example `net.query(parent).to_dict()`.
+        """
+        from bbn.edit import remove_arc
+
+        return remove_arc(self, parent, child, weights)
+
+    def subnetwork(self, names: Iterable[str]) -> BayesianNetwork:
+        """The network of these variables and their ancestors: the joint over them is unchanged."""
+        from bbn.edit import subnetwork
+
+        return subnetwork(self, names)
+
+    # Probabilities
+
+    def joint(self, memory_limit: int | str | None = None) -> Factor:
+        """The full joint over `variables`, in their order; BudgetError if it would not fit.
+
+        >>> import bbn
+        >>> bbn.example("burglary").joint()["yes", "no", "yes", "yes", "no"]
+        0.000253327...
+        """
+        variables = self.variables
+        require_table(
+            [v.card for v in variables],
+            f"the joint of {len(variables)} variables",
+            "query the variables you need instead",
+            memory_limit,
+        )
+        product = Factor.trusted((), np.array(1.0))
+        for factor in self.factors():
+            product = product * factor
+        return product.permute(self.names)
+
+    def probability(self, assignment: Mapping[str, Any]) -> float:
+        """The probability of a full assignment, by the chain rule, or of a partial one, the rest summed out."""
+        if len(assignment) == len(self._variables) and all(map(self._is_state, assignment, assignment.values())):
+            codes = {name: self._variables[name].find(state) for name, state in assignment.items()}
+            return float(np.prod([self._entry(name, codes) for name in self._conditionals]))
+        from bbn.inference import probability
+
+        return probability(self, assignment)
+
+    def query(
+        self,
+        targets: str | Sequence[str],
+        evidence: Evidence | None = None,
+        method: str = "auto",
+        **options: Any,
+    ) -> Posterior:
+        """The posterior of the targets given evidence; of several targets, their joint, axes in the order asked.
+
+        >>> import bbn
+        >>> p = bbn.example("burglary").query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})
+        >>> round(p["yes"], 6)
+        0.284172
+        """
+        from bbn.inference import query
+
+        return query(self, targets, evidence, method, **options)
+
+    def posteriors(self, evidence: Evidence | None = None, method: str = "auto", **options: Any) -> Posteriors:
+        """The posterior of every unobserved variable, by name, in one pass."""
+        from bbn.inference import posteriors
+
+        return posteriors(self, evidence, method, **options)
+
+    def mpe(self, evidence: Evidence | None = None, k: int | None = None, method: str = "auto", **options: Any) -> Any:
+        """The most probable explanation of the evidence, or the list of the `k` best."""
+        from bbn.inference import mpe
+
+        return mpe(self, evidence, k, method, **options)
+
+    def map(
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, method: str = "auto", **options: Any
+    ) -> Assignment:
+        """The most probable joint state of the targets given evidence, the others summed out (marginal MAP)."""
+        from bbn.inference import marginal_map
+
+        return marginal_map(self, targets, evidence, method, **options)
+
+    def predict(self, data: Any, target: str, **options: Any) -> Any:
+        """The most probable state of `target` for each row of data; columns absent are unobserved."""
+        from bbn.inference import predict
+
+        return predict(self, data, target, **options)
+
+    def predict_proba(self, data: Any, target: str, **options: Any) -> Any:
+        """The posterior of `target` for each row of data, one column per state."""
+        from bbn.inference import predict_proba
+
+        return predict_proba(self, data, target, **options)
+
+    def log_likelihood(self, data: Any, **options: Any) -> Any:
+        """ln P(row) for each row of data, missing values summed out."""
+        from bbn.inference import log_likelihood
+
+        return log_likelihood(self, data, **options)
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write the network to a file; the format is that of the suffix unless given."""
+        from bbn.io import save
+
+        save(self, path, format)
+
+    # The value
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, BayesianNetwork):
+            return NotImplemented
+        return self._conditionals == other._conditionals
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._conditionals.values()))
+
+    def __repr__(self) -> str:
+        title = f" {self.name!r}" if self.name else ""
+        n, m = len(self), len(self.arcs)
+        return f"<BayesianNetwork{title}: {n} node{'s' * (n != 1)}, {m} arc{'s' * (m != 1)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BayesianNetwork, (list(self._conditionals.values()), self.name, dict(self.metadata))
+
+    def _table(self, name: str) -> CPT:
+        conditional = self._conditionals[name]
+        if not isinstance(conditional, CPT):
+            raise ModelError(f"{name!r} is a {type(conditional).__name__}; a table was needed")
+        return conditional
+
+    def _entry(self, name: str, codes: Mapping[str, int | None]) -> float:
+        cpt = self._table(name)
+        return cpt.table[tuple(codes[p.name] for p in cpt.parents) + (codes[name],)]  # type: ignore[no-any-return, index]
+
+    def _is_state(self, name: str, state: object) -> bool:
+        return self.variable(name).find(state) is not None
+
+    def _unknown(self, name: object) -> str:
+        title = f"network {self.name!r}" if self.name else "the network"
+        return f"{title} has no variable {name!r}{nearest(name, self._variables)}"
+
+
+def _by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
+    if isinstance(conditionals, Conditional | str | Mapping) or not isinstance(conditionals, Iterable):
+        raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
+    given: dict[str, Conditional] = {}
+    for conditional in conditionals:
+        if not isinstance(conditional, CPT) and not isinstance(conditional, Conditional):
+            raise ModelError(
+                f"a network is made of CPTs, found {conditional!r} ({type(conditional).__name__})"
+            )
+        name = conditional.variable.name
+        if name in given:
+            raise ModelError(f"duplicate node: there are two CPTs for {name!r}")
+        given[name] = conditional
+    if not given:
+        raise ModelError("the network is empty; it needs at least one node")
+    return given
+
+
+def _check_parents(given: Mapping[str, Conditional]) -> None:
+    for name, conditional in given.items():
+        for parent in conditional.parents:
+            own = given.get(parent.name)
+            if own is None:
+                raise ModelError(
+                    f"node {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
+                )
+            if own.variable != parent:
+                raise ModelError(
+                    f"node {name!r}: its parent {parent.name!r} has states {list(parent.states)}, "
+                    f"but {parent.name!r} itself has states {list(own.variable.states)}"
+                )
+
+
+def _topological_order(given: Mapping[str, Conditional], children: Mapping[str, list[str]]) -> list[str]:
+    """Parents before children, ties in the order given (Kahn 1962); ModelError that names a cycle."""
+    waiting = {name: len(c.parents) for name, c in given.items()}
+    ready = deque(name for name, n in waiting.items() if n == 0)
+    order = []
+    while ready:
+        name = ready.popleft()
+        order.append(name)
+        for child in children[name]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(child)
+    if len(order) < len(given):
+        raise ModelError(f"the network has a cycle: {' → '.join(_cycle(given, set(given) - set(order)))}")
+    return order
+
+
+def _cycle(given: Mapping[str, Conditional], stuck: set[str]) -> list[str]:
+    """One cycle among nodes that each have a parent among them, first node repeated at the end."""
+    node = min(stuck)
+    path: list[str] = []
+    seen: dict[str, int] = {}
+    while node not in seen:
+        seen[node] = len(path)
+        path.append(node)
+        node = min(p.name for p in given[node].parents if p.name in stuck)
+    return [node, *reversed(path[seen[node] :])]
