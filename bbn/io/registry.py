@@ -4,16 +4,17 @@ To add a format, write one file and one line:
 
 1. ``bbn/io/<name>.py`` with ``read(source, strict)`` and ``write(network)``:
 
-   - ``read(source: Source, strict: bool) -> BayesianNetwork``. `source.text` is the decoded text, `source.data`
-     the raw bytes (for XML parsers). Raise faults with ``source.fail(message, offset)`` (an offset into
-     `source.text`) or ``raise source.error(message, line, column)``. Describe the nodes as `RawNode` values
-     and hand them to ``bbn.io.rows.build(source, nodes, ...)``, which checks names, parents, shapes, entries and
-     row sums (the policy for rows that do not quite sum to 1 is there, with `strict`) and makes the network.
+   - ``read(source: Source, strict: bool) -> BayesianNetwork``. `source.text` is the decoded text,
+     `source.data` the raw bytes (for XML parsers). Raise faults with ``source.fail(message, offset)`` (an
+     offset into `source.text`) or ``raise source.error(message, line, column)``. Describe the nodes as
+     `RawNode` values and hand them to ``bbn.io.build.build(source, nodes, ...)``, which checks names,
+     parents, shapes, entries and row sums (the policy for rows that do not quite sum to 1 is in
+     `bbn.io.rows`) and makes the network.
    - ``write(network: BayesianNetwork) -> str``: the whole text. Warn `LossyFormatWarning` about what is lost.
 
-2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free) and a
-   regular expression that matches the start of such a file (searched in the first 4,000 characters), by which
-   a file without a known suffix is recognised.
+2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free)
+   and a regular expression that matches the start of such a file (searched in the first 4,000 characters),
+   by which a file without a known suffix is recognised.
 
 Formats are imported when first used. The tests that run over `FORMATS` pick a new one up by themselves.
 """
@@ -26,7 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bbn.errors import nearest
 from bbn.io.text import Source, pack
@@ -74,7 +75,7 @@ def load(path: str | os.PathLike[str], format: str | None = None, strict: bool =
     format
         The name of the format where the suffix does not tell it. With neither, the content decides.
     strict
-        Refuse rows that are off 1 by more than 1e-9, instead of renormalising those that are off by 1e-2 or less.
+        Refuse rows that are off 1 by more than 1e-9, instead of renormalising those off by 1e-2 or less.
 
     Raises
     ------
@@ -111,7 +112,9 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
     name = os.fspath(path)
     chosen = find_format(format) if format is not None else _by_suffix(name)
     if chosen is None:
-        raise ValueError(f"{name!r} has no suffix of a known format; use one of {_known_suffixes()}, or format=")
+        raise ValueError(
+            f"{name!r} has no suffix of a known format; use one of {_known_suffixes()}, or format="
+        )
     data = chosen.write(network).encode()
     _write_atomically(Path(name), pack(data) if name.lower().endswith(".gz") else data)
 
@@ -135,13 +138,13 @@ def find_format(name: str) -> Format:
     raise ValueError(f"unknown format {name!r}{nearest(name, [format.name for format in FORMATS])}")
 
 
-def _read(source: Source, format: Format | None, strict: bool) -> Any:
+def _read(source: Source, format: Format | None, strict: bool) -> BayesianNetwork:
     chosen = format or _by_suffix(source.path or "", source) or _by_content(source, FORMATS)
     if chosen is None:
         raise source.error(
             f"cannot tell the format of this file; give it a suffix ({_known_suffixes()}) or say format="
         )
-    return chosen.read(source, strict)
+    return cast("BayesianNetwork", chosen.read(source, strict))
 
 
 def _by_suffix(path: str, source: Source | None = None) -> Format | None:

@@ -105,7 +105,9 @@ class Source:
         self, what: str, needed: int | None, limit: int, line: int | None = None, column: int | None = None
     ) -> OversizedFileError:
         """The error for content that would need more bytes than `limit`."""
-        error = OversizedFileError(f"{what}: more than the limit of {show_bytes(limit)}", self.path, line, column)
+        error = OversizedFileError(
+            f"{what}: more than the limit of {show_bytes(limit)}", self.path, line, column
+        )
         error.needed, error.limit = needed, limit
         return error
 
@@ -150,7 +152,9 @@ def _read_within_limit(file: IO[bytes], path: str) -> bytes:
     size = os.fstat(file.fileno()).st_size
     data = file.read(limit + 1) if size <= limit else b""
     if size > limit or len(data) > limit:
-        error = OversizedFileError(f"a file of {show_bytes(size)}: more than the limit of {show_bytes(limit)}", path)
+        error = OversizedFileError(
+            f"a file of {show_bytes(size)}: more than the limit of {show_bytes(limit)}", path
+        )
         error.needed, error.limit = size, limit
         raise error
     return data

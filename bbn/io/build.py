@@ -1,0 +1,228 @@
+"""From what a reader found in a file to a checked network, with all the problems there are.
+
+A reader describes each node as a `RawNode`, with the places to point at, and `build` checks what every
+format has in common: names, states, parents, the number of entries, the rows, cycles. Problems are collected,
+so that one reading finds all of them; the error that is raised is the first, and its `problems` holds all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from typing import NamedTuple, NoReturn
+
+from bbn.budget import require_table
+from bbn.cpt import CPT
+from bbn.errors import BudgetError, ModelError, ParseError, nearest
+from bbn.io.rows import Values, settle
+from bbn.io.text import OversizedFileError, Source
+from bbn.network import BayesianNetwork
+from bbn.variable import State, Variable
+
+Where = int | tuple[int, int] | None
+"""A place in a file: an offset into its text, or line and column."""
+
+
+class RawNode(NamedTuple):
+    """A node as read, not yet checked.
+
+    `values` holds the entries in the table's own order: parents' axes first in their order, the child's last;
+    None if the reader has already reported what is wrong with it. `row_where` gives the place of a row by its
+    number.
+    """
+
+    name: str
+    states: Sequence[State]
+    parents: Sequence[str]
+    values: Values | None
+    where: Where = None
+    row_where: Callable[[int], Where] | None = None
+
+
+class Problems:
+    """The problems found in one file so far."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.found: list[ParseError] = []
+
+    def add(self, message: str, where: Where = None, kind: type[ParseError] = ParseError) -> None:
+        """Note a problem and go on."""
+        line, column = self.source.position(where) if isinstance(where, int) else where or (None, None)
+        self.found.append(kind(message, self.source.path, line, column))
+
+    def fail(self, message: str, where: Where = None) -> NoReturn:
+        """Note a problem after which there is no going on."""
+        self.add(message, where)
+        self.raise_first()
+        raise AssertionError("unreachable")
+
+    def raise_first(self) -> None:
+        """Raise the problem that comes first in the file, if there is any."""
+        if self.found:
+            ordered = sorted(self.found, key=lambda error: (error.line or 0, error.column or 0))
+            ordered[0].problems = tuple(ordered)
+            raise ordered[0]
+
+
+def build(
+    source: Source,
+    nodes: Sequence[RawNode],
+    name: str = "",
+    metadata: Mapping[str, str] | None = None,
+    strict: bool = False,
+    problems: Problems | None = None,
+) -> BayesianNetwork:
+    """The network of these nodes, in any order; ParseError if anything is wrong with them.
+
+    `strict` is that of `bbn.load`: rows off 1 by more than 1e-9 are an error. `problems` are those that the
+    reader has already found.
+    """
+    problems = problems or Problems(source)
+    if not nodes:
+        problems.add("the network is empty; it needs at least one node")
+    variables = _variables(nodes, problems)
+    families = _families(nodes, variables, problems)
+
+    def report(index: int, row: int, message: str) -> None:
+        node, parents = families[index][0], families[index][2]
+        where = node.row_where(row) if node.row_where is not None else node.where
+        problems.add(f"node {node.name!r}{_row_name(parents, row)}: {message}", where)
+
+    tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
+    settled = settle(tables, strict, report, source.path)
+    if problems.found:
+        _add_cycle(nodes, problems)
+        problems.raise_first()
+    conditionals = [
+        CPT.trusted(variable, parents, table.reshape([*(p.card for p in parents), variable.card]))
+        for (_, variable, parents), table in zip(families, settled, strict=True)
+    ]
+    try:
+        return BayesianNetwork(conditionals, name, metadata)
+    except ModelError as error:
+        _add_cycle(nodes, problems)
+        if not problems.found:
+            problems.add(str(error))
+        problems.raise_first()
+        raise
+
+
+def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
+    """The variable of each name; None where its states are wrong."""
+    variables: dict[str, Variable | None] = {}
+    first: dict[str, RawNode] = {}
+    for node in nodes:
+        if node.name in variables:
+            problems.add(
+                f"duplicate node {node.name!r}{_also_at(problems.source, first[node.name])}", node.where
+            )
+            continue
+        first[node.name] = node
+        try:
+            variables[node.name] = Variable(node.name, node.states)
+        except ModelError as error:
+            variables[node.name] = None
+            problems.add(str(error), node.where)
+    return variables
+
+
+def _families(
+    nodes: Iterable[RawNode], variables: Mapping[str, Variable | None], problems: Problems
+) -> list[tuple[RawNode, Variable, tuple[Variable, ...]]]:
+    """Each node that is right so far, with its variable and its parents."""
+    families = []
+    for node in nodes:
+        variable = variables[node.name]
+        parents: list[Variable] = []
+        right = variable is not None and node.values is not None
+        for i, name in enumerate(node.parents):
+            if name not in variables:
+                problems.add(
+                    f"node {node.name!r} has the unknown parent {name!r}{nearest(name, variables)}",
+                    node.where,
+                )
+            elif name == node.name:
+                problems.add(f"node {node.name!r} is its own parent: a cycle", node.where)
+            elif name in node.parents[:i]:
+                problems.add(f"node {node.name!r} has the parent {name!r} twice", node.where)
+            else:
+                parent = variables[name]
+                if parent is not None:
+                    parents.append(parent)
+        right = right and len(parents) == len(node.parents)
+        if variable is not None and right and _has_right_size(node, variable, parents, problems):
+            families.append((node, variable, tuple(parents)))
+    return families
+
+
+def _has_right_size(
+    node: RawNode, variable: Variable, parents: Sequence[Variable], problems: Problems
+) -> bool:
+    assert node.values is not None
+    cards = [*(p.card for p in parents), variable.card]
+    found = len(node.values)
+    if found != prod(cards):
+        axes = " × ".join(f"{v.name} {v.card}" for v in (*parents, variable))
+        problems.add(
+            f"node {node.name!r}: expected {prod(cards)} entries ({axes}), found {found}",
+            node.where,
+            OversizedFileError if _refusal(cards) else ParseError,
+        )
+        return False
+    refusal = _refusal(cards)
+    if refusal:
+        problems.add(f"node {node.name!r}: {refusal}", node.where, OversizedFileError)
+    return not refusal
+
+
+def _refusal(cards: list[int]) -> str:
+    """Why a table with axes of these lengths is too large, or nothing."""
+    if len(cards) < 16 and prod(cards) < 2**20:
+        return ""
+    try:
+        require_table(cards, "the table", "use fewer parents or states")
+    except BudgetError as error:
+        return str(error)
+    return ""
+
+
+def _row_name(parents: Sequence[Variable], row: int) -> str:
+    """Which row this is, in words: the setting of the parents."""
+    setting = []
+    for parent in reversed(parents):
+        row, code = divmod(row, parent.card)
+        setting.append(f"{parent.name}={parent.states[code]}")
+    return f", row {', '.join(reversed(setting))}" if setting else ""
+
+
+def _also_at(source: Source, node: RawNode) -> str:
+    if node.where is None:
+        return ""
+    line, _ = source.position(node.where) if isinstance(node.where, int) else node.where
+    return f"; it is already on line {line}"
+
+
+def _add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
+    """Note a cycle among the nodes, if there is one, by the first of its nodes in the file."""
+    by_name = {node.name: node for node in nodes}
+    done: set[str] = set()
+    for start in by_name:
+        path: dict[str, None] = {}
+        stack = [(start, iter(by_name[start].parents))]
+        while stack:
+            name, parents = stack[-1]
+            path[name] = None
+            for parent in parents:
+                if parent in path and parent != name:
+                    trail = list(path)
+                    cycle = [parent, *reversed(trail[trail.index(parent) :])]
+                    problems.add(f"the network has a cycle: {' → '.join(cycle)}", by_name[parent].where)
+                    return
+                if parent in by_name and parent not in done and parent not in path:
+                    stack.append((parent, iter(by_name[parent].parents)))
+                    break
+            else:
+                done.add(name)
+                del path[name]
+                stack.pop()
