@@ -63,13 +63,7 @@ def remove_arc(
 
 def subnetwork(net: BayesianNetwork, names: Iterable[str]) -> BayesianNetwork:
     """The network of these variables and all their ancestors, whose joint is the marginal of the whole one."""
-    wanted: set[str] = set()
-    stack = [names] if isinstance(names, str) else list(names)
-    while stack:
-        name = stack.pop()
-        if name not in wanted:
-            wanted.add(name)
-            stack.extend(net.parents(name))
+    wanted = net.ancestral_set([names] if isinstance(names, str) else names)
     return BayesianNetwork([c for c in net.conditionals if c.variable.name in wanted], net.name, net.metadata)
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from bbn.evidence import Assignment, Evidence, Posterior, Posteriors
+    from bbn.evidence import Evidence
+    from bbn.posterior import Assignment, Posterior, Posteriors
 
 
 class BayesianNetwork(Frozen):
@@ -52,14 +53,15 @@ class BayesianNetwork(Frozen):
     0.03
     """
 
-    __slots__ = ("_cache", "_children", "_conditionals", "_variables", "metadata", "name")
+    __slots__ = ("_children", "_conditionals", "_variables", "memo", "metadata", "name")
 
     name: str
     metadata: Mapping[str, str]
     _conditionals: dict[str, Conditional]
     _children: dict[str, list[str]]
     _variables: dict[str, Variable]
-    _cache: dict[str, Any]
+    memo: dict[str, Any]
+    """What others keep with the network so as not to work it out again; no part of its value."""
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class BayesianNetwork(Frozen):
             _conditionals={node: given[node] for node in order},
             _children={node: children[node] for node in order},
             _variables={node: given[node].variable for node in order},
-            _cache={},
+            memo={},
         )
 
     @classmethod
@@ -149,15 +151,15 @@ class BayesianNetwork(Frozen):
     @property
     def graph(self) -> nx.DiGraph[str]:
         """The structure as a frozen networkx DiGraph; nodes carry "states" and "cpt"."""
-        if "graph" not in self._cache:
+        if "graph" not in self.memo:
             import networkx as nx
 
             graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
             for node, conditional in self._conditionals.items():
                 graph.add_node(node, states=conditional.variable.states, cpt=conditional)
             graph.add_edges_from(self.arcs)
-            self._cache["graph"] = nx.freeze(graph)
-        return self._cache["graph"]
+            self.memo["graph"] = nx.freeze(graph)
+        return self.memo["graph"]
 
     def factors(self) -> list[Factor]:
         """The tables as factors, in topological order; their product is the joint."""
@@ -206,6 +208,22 @@ class BayesianNetwork(Frozen):
             blanket.update(self.parents(child))
         blanket.discard(name)
         return tuple(node for node in self._variables if node in blanket)
+
+    def ancestral_set(self, names: Iterable[str]) -> set[str]:
+        """These variables and all their ancestors.
+
+        >>> import bbn
+        >>> sorted(bbn.example("burglary").ancestral_set(["Alarm"]))
+        ['Alarm', 'Burglary', 'Earthquake']
+        """
+        found: set[str] = set()
+        stack = list(names)
+        while stack:
+            name = stack.pop()
+            if name not in found:
+                found.add(name)
+                stack.extend(self.parents(name))
+        return found
 
     def is_d_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()

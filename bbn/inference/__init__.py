@@ -1,0 +1,116 @@
+"""Inference: one protocol (`Engine`), one registry, and the functions that `net.query` and its kin call.
+
+A method's engine is made once per model and kept with it, so that what it compiles is compiled once.
+"auto" is exact: the junction tree, which refuses work past the memory budget rather than approximate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bbn.errors import EvidenceError, nearest
+from bbn.evidence import Evidence, Model
+from bbn.inference.engine import Engine
+from bbn.posterior import Assignment, Posterior, Posteriors
+
+if TYPE_CHECKING:
+    from bbn.factor_graph import FactorGraph
+    from bbn.network import BayesianNetwork
+
+ENGINES: dict[str, str] = {
+    "junction-tree": "bbn.inference.junction_tree:JunctionTree",
+    "elimination": "bbn.inference.elimination:VariableElimination",
+    "enumeration": "bbn.inference.enumeration:Enumeration",
+}
+"""Method to where its engine is; adding one is one file and one line."""
+
+AUTO = "junction-tree"
+
+
+def engine_class(method: str) -> type[Engine]:
+    """The engine of a method; EvidenceError with the legal names if there is none."""
+    where = ENGINES.get(AUTO if method == "auto" else method)
+    if where is None:
+        raise EvidenceError(f"no inference method {method!r}{nearest(method, ['auto', *ENGINES])}")
+    module, name = where.split(":")
+    engine: type[Engine] = getattr(import_module(module), name)
+    return engine
+
+
+def engine(model: BayesianNetwork | FactorGraph, method: str = "auto") -> Engine:
+    """The model's own engine for a method, made when first asked for."""
+    key = "engine " + method
+    made = model.memo.get(key)
+    if made is None:
+        made = model.memo.setdefault(key, engine_class(method)(model))
+    return made  # type: ignore[no-any-return]
+
+
+def query(
+    model: BayesianNetwork | FactorGraph,
+    targets: str | Sequence[str],
+    evidence: Evidence | None = None,
+    method: str = "auto",
+    **options: Any,
+) -> Posterior:
+    """The posterior of the targets given evidence."""
+    return engine(model, method).query(targets, evidence, **options)
+
+
+def posteriors(
+    model: BayesianNetwork | FactorGraph, evidence: Evidence | None = None, method: str = "auto", **options: Any
+) -> Posteriors:
+    """The posterior of every unobserved variable."""
+    return engine(model, method).posteriors(evidence, **options)
+
+
+def mpe(
+    model: BayesianNetwork | FactorGraph,
+    evidence: Evidence | None = None,
+    k: int | None = None,
+    method: str = "auto",
+    **options: Any,
+) -> Assignment | list[Assignment]:
+    """The most probable explanation, or the list of the k best."""
+    return engine(model, method).mpe(evidence, k, **options)  # type: ignore[arg-type]  # k may be None here
+
+
+def marginal_map(
+    model: BayesianNetwork | FactorGraph,
+    targets: str | Sequence[str],
+    evidence: Evidence | None = None,
+    method: str = "auto",
+    **options: Any,
+) -> Assignment:
+    """The most probable joint state of the targets, the others summed out."""
+    return engine(model, method).map(targets, evidence, **options)
+
+
+def log_evidence(
+    model: BayesianNetwork | FactorGraph, evidence: Evidence | None = None, method: str = "auto", **options: Any
+) -> float:
+    """ln P(evidence), or of a factor graph ln Z(evidence); −inf if it is impossible."""
+    return engine(model, method).log_evidence(evidence, **options)
+
+
+def probability(model: BayesianNetwork, assignment: Evidence) -> float:
+    """P(assignment), everything it leaves out summed out."""
+    return math.exp(log_evidence(model, assignment))
+
+
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Model",
+    "engine",
+    "engine_class",
+    "log_evidence",
+    "marginal_map",
+    "mpe",
+    "posteriors",
+    "probability",
+    "query",
+]

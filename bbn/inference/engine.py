@@ -1,0 +1,224 @@
+"""Engine: the one protocol of inference, and what all engines share.
+
+A subclass gives `_joint`, the normalised joint of some targets with ln P(evidence), and `_best`, the most
+probable assignment. The rest is here: checking, observed targets, soft evidence (iterative proportional
+fitting of likelihoods; Deming and Stephan 1940), impossible evidence, options.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, overload
+
+import numpy as np
+
+from bbn.errors import EvidenceError, ImpossibleEvidenceError, nearest
+from bbn.evidence import Evidence, Findings, Model, check_evidence, check_targets
+from bbn.frozen import Array
+from bbn.posterior import Assignment, Posterior, Posteriors
+
+SOFT_TOLERANCE = 1e-11
+"""Soft findings are fitted until every marginal is within this of the one asked for."""
+SOFT_SWEEPS = 2000
+SHRINK_AT_MOST = 40
+"""With more findings than this, impossible evidence is reported whole rather than shrunk."""
+
+
+class Engine:
+    """Answers questions about one model; safe to use from several threads at once.
+
+    Parameters
+    ----------
+    model
+        A BayesianNetwork or a FactorGraph.
+    options
+        What the engine understands; each call may override them.
+    """
+
+    name: ClassVar[str]
+    defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None}
+
+    def __init__(self, model: Model, **options: Any) -> None:
+        self.model = model
+        self.options: Mapping[str, Any] = self.defaults
+        self.options = self._with(options)
+
+    def query(
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+    ) -> Posterior:
+        """The posterior of the targets given evidence; of several, their joint, axes in the order asked."""
+        settings = self._with(options)
+        names = check_targets(self.model, targets)
+        findings = self._findings(evidence, settings)
+        variables = tuple(map(self.model.variable, names))
+        hard = findings.hard
+        free = tuple(name for name in names if name not in hard) if hard else names
+        values, log_evidence = self._joint(free, findings, settings)
+        if log_evidence == -math.inf:
+            raise self._impossible(findings, evidence, settings)
+        if free != names:
+            whole = np.zeros([v.card for v in variables])
+            whole[tuple(hard.get(name, slice(None)) for name in names)] = values
+            values = whole
+        return Posterior(variables, values, log_evidence)
+
+    def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
+        """The posterior of every unobserved variable, by name, in one pass."""
+        settings = self._with(options)
+        findings = self._findings(evidence, settings)
+        answers = self._marginals(findings, settings)
+        if answers.log_evidence == -math.inf:
+            raise self._impossible(findings, evidence, settings)
+        return answers
+
+    @overload
+    def mpe(self, evidence: Evidence | None = None, k: None = None, **options: Any) -> Assignment: ...
+    @overload
+    def mpe(self, evidence: Evidence | None, k: int, **options: Any) -> list[Assignment]: ...
+    @overload
+    def mpe(self, evidence: Evidence | None = None, *, k: int, **options: Any) -> list[Assignment]: ...
+
+    def mpe(
+        self, evidence: Evidence | None = None, k: int | None = None, **options: Any
+    ) -> Assignment | list[Assignment]:
+        """The most probable states of all unobserved variables, or the list of the `k` best, best first."""
+        from bbn.inference.k_best import k_best
+
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+            raise EvidenceError(f"k must be a positive whole number, found {k!r}")
+        settings = self._with(options)
+        findings = self._findings(evidence, settings)
+        best = [
+            self._assignment(codes, log_probability)
+            for codes, log_probability in k_best(lambda f: self._best(f, settings), self.model, findings, k or 1)
+        ]
+        if not best:
+            raise self._impossible(findings, evidence, settings)
+        return best[0] if k is None else best
+
+    def map(
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+    ) -> Assignment:
+        """The most probable joint state of the targets, the other variables summed out (marginal MAP)."""
+        settings = self._with(options)
+        names = check_targets(self.model, targets)
+        findings = self._findings(evidence, settings)
+        free = tuple(name for name in names if name not in findings.hard)
+        codes, log_probability = self._best_of(free, findings, settings)
+        if log_probability == -math.inf:
+            raise self._impossible(findings, evidence, settings)
+        codes |= {name: findings.hard[name] for name in names if name in findings.hard}
+        return self._assignment({name: codes[name] for name in names}, log_probability)
+
+    def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
+        """ln P(evidence), of the hard and virtual part; −inf if it is impossible."""
+        settings = self._with(options)
+        findings = self._findings(evidence, settings)
+        return self._joint((), findings, settings)[1]
+
+    # What a subclass gives
+
+    def _joint(
+        self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
+    ) -> tuple[Array, float]:
+        """P(targets | findings), none of them hard-observed, and ln P(findings), −inf if impossible."""
+        raise NotImplementedError(f"{type(self).__name__} does not answer queries")
+
+    def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
+        """The codes of the best assignment of all but the hard-observed variables, and ln P(it, findings)."""
+        raise EvidenceError(f"method {self.name!r} does not find most probable explanations")
+
+    def _best_of(
+        self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
+    ) -> tuple[dict[str, int], float]:
+        """The codes of the best assignment of the targets, and ln P(it, findings)."""
+        values, log_evidence = self._joint(targets, findings, options)
+        if log_evidence == -math.inf:
+            return {}, log_evidence
+        index = np.unravel_index(int(values.argmax()), values.shape)
+        return dict(zip(targets, map(int, index), strict=True)), math.log(values[index]) + log_evidence
+
+    def _marginals(self, findings: Findings, options: Mapping[str, Any]) -> Posteriors:
+        """The marginals of all but the hard-observed variables."""
+        slots, parts, start = {}, [], 0
+        log_evidence = self._joint((), findings, options)[1]
+        if log_evidence == -math.inf:
+            return Posteriors({}, np.empty(0), log_evidence)
+        for variable in self.model.variables:
+            if variable.name not in findings.hard:
+                slots[variable.name] = (variable, start, start + variable.card)
+                start += variable.card
+                parts.append(self._joint((variable.name,), findings, options)[0])
+        return Posteriors(slots, np.concatenate(parts) if parts else np.empty(0), log_evidence)
+
+    # What they share
+
+    def _with(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The engine's options with these in place; TypeError for one it does not know."""
+        if not options:
+            return self.options
+        for option in options:
+            if option not in self.defaults:
+                raise TypeError(
+                    f"method {self.name!r} has no option {option!r}{nearest(option, self.defaults)}"
+                )
+        return {**self.options, **options}
+
+    def _findings(self, evidence: Evidence | None, options: Mapping[str, Any]) -> Findings:
+        findings = check_evidence(self.model, evidence)
+        return self._fit_soft(findings, evidence, options) if findings.soft else findings
+
+    def _fit_soft(
+        self, findings: Findings, evidence: Evidence | None, options: Mapping[str, Any]
+    ) -> Findings:
+        """The findings with the soft ones as likelihoods under which each marginal is the one asked for.
+
+        Each step multiplies one variable's likelihood by (wanted / current) marginal. That keeps the total
+        mass, so ln P of the result stays that of the hard and virtual part.
+        """
+        fitted = Findings(findings.hard, dict(findings.likelihood), {})
+        for _ in range(SOFT_SWEEPS):
+            off = 0.0
+            for name, wanted in findings.soft.items():
+                current, log_evidence = self._joint((name,), fitted, options)
+                if log_evidence == -math.inf:
+                    raise self._impossible(fitted, evidence, options)
+                if ((current == 0) & (wanted > 0)).any():
+                    raise ImpossibleEvidenceError(
+                        f"soft evidence on {name!r} gives weight to a state that the other findings exclude",
+                        {name: (evidence or {})[name]},
+                    )
+                off = max(off, float(np.abs(current - wanted).max()))
+                ratio = np.divide(wanted, current, out=np.zeros_like(wanted), where=current > 0)
+                fitted.likelihood[name] = fitted.likelihood.get(name, 1.0) * ratio
+            if off <= SOFT_TOLERANCE:
+                return fitted
+        raise ImpossibleEvidenceError(
+            f"the soft findings on {', '.join(findings.soft)} cannot hold together: "
+            f"after {SOFT_SWEEPS} sweeps of fitting, a marginal is still off by {off:.2g}",
+            {name: (evidence or {})[name] for name in findings.soft},
+        )
+
+    def _impossible(
+        self, findings: Findings, evidence: Evidence | None, options: Mapping[str, Any]
+    ) -> ImpossibleEvidenceError:
+        """The error for findings of probability zero, shrunk to a subset none of which can be left out."""
+        names = [*findings.hard, *findings.likelihood]
+        if len(names) <= SHRINK_AT_MOST:
+            for name in list(names):
+                fewer = findings.without(name)
+                if self._joint((), fewer, options)[1] == -math.inf:
+                    findings = fewer
+                    names.remove(name)
+        given = {name: (evidence or {}).get(name) for name in names}
+        shown = ", ".join(f"{name}={value!r}" for name, value in list(given.items())[:SHRINK_AT_MOST])
+        more = f", … ({len(given)} findings)" if len(given) > SHRINK_AT_MOST else ""
+        if not given:
+            return ImpossibleEvidenceError("the model gives every assignment the weight zero", {})
+        return ImpossibleEvidenceError(f"impossible evidence, its probability is zero: {shown}{more}", given)
+
+    def _assignment(self, codes: Mapping[str, int], log_probability: float) -> Assignment:
+        return Assignment(
+            {name: self.model.variable(name).states[code] for name, code in codes.items()}, log_probability
+        )

@@ -1,0 +1,252 @@
+"""The results of asking: `Posterior`, `Posteriors` (all of one pass, each made when looked at), `Assignment`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bbn.errors import EvidenceError, nearest
+from bbn.factor import cells_frame, labelled
+from bbn.frozen import Array, Frozen, read_only
+from bbn.text import bar, grid
+from bbn.variable import State, Variable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Posterior(Frozen):
+    """The distribution of one variable, or the joint of several, given evidence.
+
+    Attributes
+    ----------
+    variables
+        One per axis, in the order asked.
+    values
+        The probabilities, read-only.
+    log_evidence
+        ln P(evidence), of the hard and virtual part.
+
+    >>> import bbn
+    >>> p = bbn.example("campfire").query("Campfire", {"Storm": "yes", "BusTourGroup": "no"})
+    >>> p["yes"], p.mode()
+    (0.1, 'no')
+    >>> print(p)
+    Campfire  probability
+    --------  -----------  --------------------
+    yes               0.1  ██
+    no                0.9  ██████████████████
+    """
+
+    __slots__ = ("log_evidence", "values", "variables")
+
+    variables: tuple[Variable, ...]
+    values: Array
+    log_evidence: float
+
+    def __init__(self, variables: tuple[Variable, ...], values: Array, log_evidence: float) -> None:
+        if values.flags.writeable:
+            values.flags.writeable = False
+        put = object.__setattr__
+        put(self, "variables", variables)
+        put(self, "values", values)
+        put(self, "log_evidence", log_evidence)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables' names, one per axis."""
+        return tuple(v.name for v in self.variables)
+
+    def __getitem__(self, states: State | tuple[State, ...]) -> float:
+        """The probability of these states, one per variable, by label."""
+        wanted = states if isinstance(states, tuple) else (states,)
+        if len(wanted) != len(self.variables):
+            raise EvidenceError(
+                f"the posterior of {', '.join(self.names)} needs {len(self.variables)} states, found {len(wanted)}"
+            )
+        index = tuple(v.code(state) for v, state in zip(self.variables, wanted, strict=True))
+        return float(self.values[index])
+
+    def mode(self) -> Any:
+        """The most probable state, or tuple of states for a joint; the first of equals."""
+        index = np.unravel_index(int(self.values.argmax()), self.values.shape)
+        states = tuple(v.states[i] for v, i in zip(self.variables, index, strict=True))
+        return states[0] if len(states) == 1 else states
+
+    def entropy(self, base: float = math.e) -> float:
+        """−Σ p ln p, in nats; `base=2` gives bits."""
+        p = self.values[self.values > 0]
+        return float(-(p * np.log(p)).sum() / math.log(base)) + 0.0
+
+    def marginal(self, name: str) -> Posterior:
+        """The distribution of one of the variables of a joint."""
+        if name not in self.names:
+            raise EvidenceError(f"this posterior has no variable {name!r}{nearest(name, self.names)}")
+        axis = self.names.index(name)
+        others = tuple(i for i in range(len(self.variables)) if i != axis)
+        return Posterior((self.variables[axis],), np.asarray(self.values.sum(axis=others)), self.log_evidence)
+
+    def to_dict(self) -> dict[Any, float]:
+        """State, or tuple of states for a joint, to probability."""
+        return labelled(self.variables, self.values)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per state or combination: a column per variable, and the column "probability"."""
+        return cells_frame(self.variables, self.values, "probability")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Posterior):
+            return NotImplemented
+        return (
+            self.variables == other.variables
+            and self.log_evidence == other.log_evidence
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.variables, self.log_evidence, self.values.tobytes()))
+
+    def __repr__(self) -> str:
+        cells = list(self.to_dict().items())
+        shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells[:8]) + (", …" if len(cells) > 8 else "")
+        return f"<Posterior P({', '.join(self.names)}): {shown}>"
+
+    def __str__(self) -> str:
+        rows = [
+            [*map(str, key if isinstance(key, tuple) else (key,)), f"{p:.6g}", bar(p)]
+            for key, p in self.to_dict().items()
+        ]
+        return grid([*self.names, "probability", " " * 20], rows)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in self.names)
+        body = []
+        for key, p in self.to_dict().items():
+            cells = "".join(
+                f"<td style='text-align:left'>{escape(str(s))}</td>" for s in (key if isinstance(key, tuple) else (key,))
+            )
+            bar_ = f"<div style='background:#4878a8;height:0.8em;width:{p * 10:.3f}em'></div>"
+            body.append(f"<tr>{cells}<td>{p:.6g}</td><td style='text-align:left;min-width:10em'>{bar_}</td></tr>")
+        return (
+            f"<table><thead><tr>{head}<th>probability</th><th></th></tr></thead><tbody>{''.join(body)}</tbody></table>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Posterior, (self.variables, self.values, self.log_evidence)
+
+
+class Posteriors(Mapping[str, Posterior]):
+    """The posterior of each variable by name, each made from one flat array when it is looked at.
+
+    Parameters
+    ----------
+    slots
+        Variable name to (variable, start, stop): where its distribution lies in `flat`.
+    flat
+        All distributions one after the other.
+    log_evidence
+        ln P(evidence).
+    """
+
+    __slots__ = ("_flat", "_slots", "log_evidence")
+
+    def __init__(
+        self, slots: Mapping[str, tuple[Variable, int, int]], flat: Array, log_evidence: float
+    ) -> None:
+        self._slots = slots
+        self._flat = read_only(flat)
+        self.log_evidence = log_evidence
+
+    def __getitem__(self, name: str) -> Posterior:
+        try:
+            variable, start, stop = self._slots[name]
+        except KeyError:
+            hint = nearest(name, self._slots)
+            raise EvidenceError(f"no posterior of {name!r}: it was observed or is unknown{hint}") from None
+        return Posterior((variable,), self._flat[start:stop], self.log_evidence)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._slots
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __repr__(self) -> str:
+        return f"<Posteriors of {len(self)} variables: {', '.join(list(self._slots)[:6])}{', …' * (len(self) > 6)}>"
+
+    def __str__(self) -> str:
+        rows = []
+        for name, posterior in self.items():
+            for state, p in posterior.to_dict().items():
+                rows.append([name, str(state), f"{p:.6g}", bar(p)])
+                name = ""
+        return grid(["variable", "state", "probability", " " * 20], rows) if rows else "(no unobserved variables)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per variable and state: the columns "variable", "state" and "probability"."""
+        import pandas as pd
+
+        cells = [(name, s, p) for name, posterior in self.items() for s, p in posterior.to_dict().items()]
+        return pd.DataFrame(cells, columns=["variable", "state", "probability"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Posteriors, (dict(self._slots), self._flat, self.log_evidence)
+
+
+class Assignment(Frozen):
+    """A joint state of some variables, and ln P(states, evidence).
+
+    >>> best = Assignment({"A": "yes"}, math.log(0.25))
+    >>> best["A"], best.probability
+    ('yes', 0.25)
+    """
+
+    __slots__ = ("log_probability", "states")
+
+    states: dict[str, State]
+    log_probability: float
+
+    def __init__(self, states: Mapping[str, State], log_probability: float) -> None:
+        self._set(states=dict(states), log_probability=float(log_probability))
+
+    @property
+    def probability(self) -> float:
+        """P(states, evidence); 0 where it is too small for a float."""
+        return math.exp(self.log_probability)
+
+    def __getitem__(self, name: str) -> State:
+        if name not in self.states:
+            raise EvidenceError(f"this assignment has no variable {name!r}{nearest(name, self.states)}")
+        return self.states[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Assignment):
+            return NotImplemented
+        return self.states == other.states and self.log_probability == other.log_probability
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.states.items()), self.log_probability))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={state}" for name, state in list(self.states.items())[:8])
+        more = f", … ({len(self.states)} in all)" if len(self.states) > 8 else ""
+        return f"<Assignment {shown}{more}; ln P = {self.log_probability:.6g}>"
+
+    def __str__(self) -> str:
+        rows = [[name, str(state)] for name, state in self.states.items()]
+        return grid(["variable", "state"], rows) + f"\nln P = {self.log_probability:.9g}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Assignment, (self.states, self.log_probability)
+
+
+def _label(key: object) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
