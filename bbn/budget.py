@@ -68,9 +68,7 @@ def show_bytes(size: int) -> str:
     return f"{amount:.2e} PB"
 
 
-def require_memory(
-    needed: int, what: str, instead: str = "", limit: int | float | str | None = None
-) -> None:
+def require_memory(needed: int, what: str, instead: str = "", limit: int | float | str | None = None) -> None:
     """Raise BudgetError if `what` would need more bytes than the limit; `instead` says what to try."""
     allowed = memory_limit(limit)
     if needed > allowed:
@@ -83,7 +81,9 @@ def require_memory(
         )
 
 
-def require_table(cards: list[int], what: str, instead: str = "", limit: int | float | str | None = None) -> None:
+def require_table(
+    cards: list[int], what: str, instead: str = "", limit: int | float | str | None = None
+) -> None:
     """Raise BudgetError if a table of doubles with axes of these lengths is refused: too many axes or bytes."""
     cells = 1
     for card in cards:

@@ -26,11 +26,14 @@ class Model(Protocol):
     """What can be asked: variables by name, and the factors whose product is the (unnormalised) joint."""
 
     @property
-    def variables(self) -> tuple[Variable, ...]: ...
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables, in the model's order."""
 
-    def variable(self, name: str) -> Variable: ...
+    def variable(self, name: str) -> Variable:
+        """The variable of this name; EvidenceError if there is none."""
 
-    def factors(self) -> list[Factor]: ...
+    def factors(self) -> list[Factor]:
+        """The factors."""
 
 
 class Virtual(Frozen):
@@ -52,7 +55,7 @@ class Virtual(Frozen):
         self._set(weights=dict(weights))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.weights == other.weights  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.weights == other.weights
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, tuple(self.weights.items())))
@@ -71,11 +74,15 @@ class Virtual(Frozen):
             values[variable.code(state)] = weight
         missing = [state for state, value in zip(variable.states, values, strict=True) if value is None]
         if missing:
-            raise EvidenceError(f"{kind} evidence on {variable.name!r} must name every state; {missing!r} missing")
+            raise EvidenceError(
+                f"{kind} evidence on {variable.name!r} must name every state; {missing!r} missing"
+            )
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise EvidenceError(f"{kind} evidence on {variable.name!r}: expected numbers, found {values!r}") from None
+            raise EvidenceError(
+                f"{kind} evidence on {variable.name!r}: expected numbers, found {values!r}"
+            ) from None
         if not (np.isfinite(array).all() and array.min() >= 0 and array.max() > 0):
             raise EvidenceError(
                 f"{kind} evidence on {variable.name!r}: weights must be finite, not negative "
@@ -120,7 +127,7 @@ class OneOf(Frozen):
         self._set(states=states)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.states == other.states  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.states == other.states
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self.states))
@@ -209,7 +216,9 @@ def is_missing(value: object) -> bool:
 
 def check_targets(model: Model, targets: str | Sequence[str]) -> tuple[str, ...]:
     """Targets as a tuple of names, each known, none twice, at least one."""
-    names = (targets,) if isinstance(targets, str) else tuple(targets) if isinstance(targets, Iterable) else ()
+    names = (
+        (targets,) if isinstance(targets, str) else tuple(targets) if isinstance(targets, Iterable) else ()
+    )
     if not names:
         raise EvidenceError(f"targets must be a variable's name or a list of names, found {targets!r}")
     for i, name in enumerate(names):

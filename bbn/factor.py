@@ -50,7 +50,9 @@ class Factor(Frozen):
         try:
             array = np.array(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"{_describe(variables)}: values are not an array of numbers ({error})") from None
+            raise ModelError(
+                f"{_describe(variables)}: values are not an array of numbers ({error})"
+            ) from None
         if array.shape != shape:
             raise ModelError(f"{_describe(variables)}: expected values of shape {shape}, found {array.shape}")
         if array.size and not (array.min() >= 0 and array.max() < np.inf):
@@ -186,7 +188,7 @@ def cells_frame(variables: Sequence[Variable], values: Array, column: str) -> pd
 
     codes = np.indices(values.shape).reshape(len(variables), -1)
     columns: dict[str, Any] = {
-        v.name: pd.Categorical.from_codes(axis, categories=list(v.states))
+        v.name: pd.Categorical.from_codes(axis, categories=pd.Index(list(v.states)))
         for v, axis in zip(variables, codes, strict=True)
     }
     return pd.DataFrame({**columns, column: values.ravel()})
@@ -214,7 +216,9 @@ def _aligned(left: Factor, right: Factor, what: str) -> tuple[tuple[Variable, ..
             )
     variables = left.variables + tuple(v for v in right.variables if v.name not in own)
     require_table(
-        [v.card for v in variables], f"the {what} {_describe(variables)}", "sum out variables before multiplying"
+        [v.card for v in variables],
+        f"the {what} {_describe(variables)}",
+        "sum out variables before multiplying",
     )
     position = {v.name: axis for axis, v in enumerate(variables)}
     order = sorted(range(len(right.variables)), key=lambda axis: position[right.variables[axis].name])

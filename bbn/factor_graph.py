@@ -49,7 +49,9 @@ class FactorGraph(Frozen):
         variables: dict[str, Variable] = {}
         for factor in listed:
             if not isinstance(factor, Factor):
-                raise ModelError(f"a factor graph is made of Factors, found {factor!r} ({type(factor).__name__})")
+                raise ModelError(
+                    f"a factor graph is made of Factors, found {factor!r} ({type(factor).__name__})"
+                )
             for v in factor.variables:
                 if variables.setdefault(v.name, v) != v:
                     raise ModelError(
@@ -90,14 +92,20 @@ class FactorGraph(Frozen):
         return log_evidence(self, evidence, method, **options)
 
     def query(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, method: str = "auto", **options: Any
+        self,
+        targets: str | Sequence[str],
+        evidence: Evidence | None = None,
+        method: str = "auto",
+        **options: Any,
     ) -> Posterior:
         """The distribution of the targets given evidence; of several, their joint, axes in the order asked."""
         from bbn.inference import query
 
         return query(self, targets, evidence, method, **options)
 
-    def posteriors(self, evidence: Evidence | None = None, method: str = "auto", **options: Any) -> Posteriors:
+    def posteriors(
+        self, evidence: Evidence | None = None, method: str = "auto", **options: Any
+    ) -> Posteriors:
         """The distribution of every unobserved variable, by name, in one pass."""
         from bbn.inference import posteriors
 
@@ -112,7 +120,11 @@ class FactorGraph(Frozen):
         return mpe(self, evidence, k, method, **options)
 
     def map(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, method: str = "auto", **options: Any
+        self,
+        targets: str | Sequence[str],
+        evidence: Evidence | None = None,
+        method: str = "auto",
+        **options: Any,
     ) -> Assignment:
         """The most probable joint state of the targets, the others summed out; not divided by Z."""
         from bbn.inference import marginal_map

@@ -16,7 +16,9 @@ class Frozen:
     __slots__ = ()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} is frozen: {name!r} cannot be set; make a new one instead")
+        raise AttributeError(
+            f"{type(self).__name__} is frozen: {name!r} cannot be set; make a new one instead"
+        )
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is frozen: {name!r} cannot be deleted")

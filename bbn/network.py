@@ -7,13 +7,13 @@ nothing modifies it: every edit gives a new network, and everything above asks i
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bbn.assembly import by_name, check_parents, topological_order
 from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional
 from bbn.errors import EvidenceError, ModelError, nearest
@@ -71,16 +71,18 @@ class BayesianNetwork(Frozen):
     ) -> None:
         if not isinstance(name, str):
             raise ModelError(f"a network's name must be a string, found {name!r}")
-        given = _by_name(conditionals)
-        _check_parents(given)
+        given = by_name(conditionals)
+        check_parents(given)
         children: dict[str, list[str]] = {child: [] for child in given}
         for child, conditional in given.items():
             for parent in conditional.parents:
                 children[parent.name].append(child)
-        order = _topological_order(given, children)
+        order = topological_order(given, children)
         self._set(
             name=name,
-            metadata=MappingProxyType({checked_name(k, "a metadata key"): str(v) for k, v in (metadata or {}).items()}),
+            metadata=MappingProxyType(
+                {checked_name(k, "a metadata key"): str(v) for k, v in (metadata or {}).items()}
+            ),
             _conditionals={node: given[node] for node in order},
             _children={node: children[node] for node in order},
             _variables={node: given[node].variable for node in order},
@@ -159,7 +161,8 @@ class BayesianNetwork(Frozen):
                 graph.add_node(node, states=conditional.variable.states, cpt=conditional)
             graph.add_edges_from(self.arcs)
             self.memo["graph"] = nx.freeze(graph)
-        return self.memo["graph"]
+        frozen: nx.DiGraph[str] = self.memo["graph"]
+        return frozen
 
     def factors(self) -> list[Factor]:
         """The tables as factors, in topological order; their product is the joint."""
@@ -248,7 +251,7 @@ class BayesianNetwork(Frozen):
 
     def with_cpts(self, cpts: Iterable[Conditional]) -> BayesianNetwork:
         """The network with these conditionals in place of (or beside) those of the same variables."""
-        return BayesianNetwork({**self._conditionals, **_by_name(cpts)}.values(), self.name, self.metadata)
+        return BayesianNetwork({**self._conditionals, **by_name(cpts)}.values(), self.name, self.metadata)
 
     def do(self, interventions: Mapping[str, State]) -> BayesianNetwork:
         """The network in which these variables are set from outside (Pearl 2009, section 3.2).
@@ -325,7 +328,9 @@ class BayesianNetwork(Frozen):
 
     def probability(self, assignment: Mapping[str, Any]) -> float:
         """The probability of a full assignment, by the chain rule, or of a partial one, the rest summed out."""
-        if len(assignment) == len(self._variables) and all(map(self._is_state, assignment, assignment.values())):
+        if len(assignment) == len(self._variables) and all(
+            map(self._is_state, assignment, assignment.values())
+        ):
             codes = {name: self._variables[name].find(state) for name, state in assignment.items()}
             return float(np.prod([self._entry(name, codes) for name in self._conditionals]))
         from bbn.inference import probability
@@ -350,20 +355,28 @@ class BayesianNetwork(Frozen):
 
         return query(self, targets, evidence, method, **options)
 
-    def posteriors(self, evidence: Evidence | None = None, method: str = "auto", **options: Any) -> Posteriors:
+    def posteriors(
+        self, evidence: Evidence | None = None, method: str = "auto", **options: Any
+    ) -> Posteriors:
         """The posterior of every unobserved variable, by name, in one pass."""
         from bbn.inference import posteriors
 
         return posteriors(self, evidence, method, **options)
 
-    def mpe(self, evidence: Evidence | None = None, k: int | None = None, method: str = "auto", **options: Any) -> Any:
+    def mpe(
+        self, evidence: Evidence | None = None, k: int | None = None, method: str = "auto", **options: Any
+    ) -> Any:
         """The most probable explanation of the evidence, or the list of the `k` best."""
         from bbn.inference import mpe
 
         return mpe(self, evidence, k, method, **options)
 
     def map(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, method: str = "auto", **options: Any
+        self,
+        targets: str | Sequence[str],
+        evidence: Evidence | None = None,
+        method: str = "auto",
+        **options: Any,
     ) -> Assignment:
         """The most probable joint state of the targets given evidence, the others summed out (marginal MAP)."""
         from bbn.inference import marginal_map
@@ -422,7 +435,7 @@ class BayesianNetwork(Frozen):
 
     def _entry(self, name: str, codes: Mapping[str, int | None]) -> float:
         cpt = self._table(name)
-        return cpt.table[tuple(codes[p.name] for p in cpt.parents) + (codes[name],)]  # type: ignore[no-any-return, index]
+        return float(cpt.table[tuple(codes[v.name] for v in (*cpt.parents, cpt.variable))])
 
     def _is_state(self, name: str, state: object) -> bool:
         return self.variable(name).find(state) is not None
@@ -430,65 +443,3 @@ class BayesianNetwork(Frozen):
     def _unknown(self, name: object) -> str:
         title = f"network {self.name!r}" if self.name else "the network"
         return f"{title} has no variable {name!r}{nearest(name, self._variables)}"
-
-
-def _by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
-    if isinstance(conditionals, Conditional | str | Mapping) or not isinstance(conditionals, Iterable):
-        raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
-    given: dict[str, Conditional] = {}
-    for conditional in conditionals:
-        if not isinstance(conditional, CPT) and not isinstance(conditional, Conditional):
-            raise ModelError(
-                f"a network is made of CPTs, found {conditional!r} ({type(conditional).__name__})"
-            )
-        name = conditional.variable.name
-        if name in given:
-            raise ModelError(f"duplicate node: there are two CPTs for {name!r}")
-        given[name] = conditional
-    if not given:
-        raise ModelError("the network is empty; it needs at least one node")
-    return given
-
-
-def _check_parents(given: Mapping[str, Conditional]) -> None:
-    for name, conditional in given.items():
-        for parent in conditional.parents:
-            own = given.get(parent.name)
-            if own is None:
-                raise ModelError(
-                    f"node {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
-                )
-            if own.variable != parent:
-                raise ModelError(
-                    f"node {name!r}: its parent {parent.name!r} has states {list(parent.states)}, "
-                    f"but {parent.name!r} itself has states {list(own.variable.states)}"
-                )
-
-
-def _topological_order(given: Mapping[str, Conditional], children: Mapping[str, list[str]]) -> list[str]:
-    """Parents before children, ties in the order given (Kahn 1962); ModelError that names a cycle."""
-    waiting = {name: len(c.parents) for name, c in given.items()}
-    ready = deque(name for name, n in waiting.items() if n == 0)
-    order = []
-    while ready:
-        name = ready.popleft()
-        order.append(name)
-        for child in children[name]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                ready.append(child)
-    if len(order) < len(given):
-        raise ModelError(f"the network has a cycle: {' → '.join(_cycle(given, set(given) - set(order)))}")
-    return order
-
-
-def _cycle(given: Mapping[str, Conditional], stuck: set[str]) -> list[str]:
-    """One cycle among nodes that each have a parent among them, first node repeated at the end."""
-    node = min(stuck)
-    path: list[str] = []
-    seen: dict[str, int] = {}
-    while node not in seen:
-        seen[node] = len(path)
-        path.append(node)
-        node = min(p.name for p in given[node].parents if p.name in stuck)
-    return [node, *reversed(path[seen[node] :])]

@@ -111,7 +111,9 @@ class Posterior(Frozen):
 
     def __repr__(self) -> str:
         cells = list(self.to_dict().items())
-        shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells[:8]) + (", …" if len(cells) > 8 else "")
+        shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells[:8]) + (
+            ", …" if len(cells) > 8 else ""
+        )
         return f"<Posterior P({', '.join(self.names)}): {shown}>"
 
     def __str__(self) -> str:
@@ -128,13 +130,15 @@ class Posterior(Frozen):
         body = []
         for key, p in self.to_dict().items():
             cells = "".join(
-                f"<td style='text-align:left'>{escape(str(s))}</td>" for s in (key if isinstance(key, tuple) else (key,))
+                f"<td style='text-align:left'>{escape(str(s))}</td>"
+                for s in (key if isinstance(key, tuple) else (key,))
             )
             bar_ = f"<div style='background:#4878a8;height:0.8em;width:{p * 10:.3f}em'></div>"
-            body.append(f"<tr>{cells}<td>{p:.6g}</td><td style='text-align:left;min-width:10em'>{bar_}</td></tr>")
-        return (
-            f"<table><thead><tr>{head}<th>probability</th><th></th></tr></thead><tbody>{''.join(body)}</tbody></table>"
-        )
+            body.append(
+                f"<tr>{cells}<td>{p:.6g}</td><td style='text-align:left;min-width:10em'>{bar_}</td></tr>"
+            )
+        head = f"<thead><tr>{head}<th>probability</th><th></th></tr></thead>"
+        return f"<table>{head}<tbody>{''.join(body)}</tbody></table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Posterior, (self.variables, self.values, self.log_evidence)
@@ -188,7 +192,11 @@ class Posteriors(Mapping[str, Posterior]):
             for state, p in posterior.to_dict().items():
                 rows.append([name, str(state), f"{p:.6g}", bar(p)])
                 name = ""
-        return grid(["variable", "state", "probability", " " * 20], rows) if rows else "(no unobserved variables)"
+        return (
+            grid(["variable", "state", "probability", " " * 20], rows)
+            if rows
+            else "(no unobserved variables)"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per variable and state: the columns "variable", "state" and "probability"."""

@@ -42,7 +42,7 @@ class Variable(Frozen):
         name = checked_name(name)
         states = _checked_states(name, states)
         kind = type(states[0])
-        self._set(name=name, states=states, _kind=kind, _codes=_codes(kind, states))
+        self._set(name=name, states=states, _kind=kind, _codes=_codes(kind.__name__, states))
 
     @property
     def card(self) -> int:
@@ -55,7 +55,7 @@ class Variable(Frozen):
             state = plain(state)
             if type(state) is not self._kind:
                 return None
-        return self._codes.get(state)
+        return self._codes.get(state)  # type: ignore[call-overload, no-any-return]  # its kind was checked
 
     def code(self, state: object) -> int:
         """The code of `state`; EvidenceError with the nearest state if there is none."""
@@ -145,6 +145,6 @@ def _checked_states(name: str, states: Iterable[object]) -> tuple[State, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _codes(kind: type, states: tuple[State, ...]) -> dict[State, int]:
+def _codes(kind: str, states: tuple[State, ...]) -> dict[State, int]:
     """State to code; shared by all variables with the same states (`kind` keeps True apart from 1)."""
     return {state: code for code, state in enumerate(states)}

@@ -61,7 +61,10 @@ def query(
 
 
 def posteriors(
-    model: BayesianNetwork | FactorGraph, evidence: Evidence | None = None, method: str = "auto", **options: Any
+    model: BayesianNetwork | FactorGraph,
+    evidence: Evidence | None = None,
+    method: str = "auto",
+    **options: Any,
 ) -> Posteriors:
     """The posterior of every unobserved variable."""
     return engine(model, method).posteriors(evidence, **options)
@@ -75,7 +78,7 @@ def mpe(
     **options: Any,
 ) -> Assignment | list[Assignment]:
     """The most probable explanation, or the list of the k best."""
-    return engine(model, method).mpe(evidence, k, **options)  # type: ignore[arg-type]  # k may be None here
+    return engine(model, method).mpe(evidence, k, **options)
 
 
 def marginal_map(
@@ -90,7 +93,10 @@ def marginal_map(
 
 
 def log_evidence(
-    model: BayesianNetwork | FactorGraph, evidence: Evidence | None = None, method: str = "auto", **options: Any
+    model: BayesianNetwork | FactorGraph,
+    evidence: Evidence | None = None,
+    method: str = "auto",
+    **options: Any,
 ) -> float:
     """ln P(evidence), or of a factor graph ln Z(evidence); −inf if it is impossible."""
     return engine(model, method).log_evidence(evidence, **options)

@@ -91,7 +91,9 @@ class Engine:
         findings = self._findings(evidence, settings)
         best = [
             self._assignment(codes, log_probability)
-            for codes, log_probability in k_best(lambda f: self._best(f, settings), self.model, findings, k or 1)
+            for codes, log_probability in k_best(
+                lambda f: self._best(f, settings), self.model, findings, k or 1
+            )
         ]
         if not best:
             raise self._impossible(findings, evidence, settings)

@@ -21,6 +21,7 @@ def observed(model: Model, findings: Findings, factors: Iterable[Factor] | None 
         for factor in (model.factors() if factors is None else factors)
     ]
     likelihoods = [
-        Factor.trusted((model.variable(name),), np.array(weights)) for name, weights in findings.likelihood.items()
+        Factor.trusted((model.variable(name),), np.array(weights))
+        for name, weights in findings.likelihood.items()
     ]
     return sliced + likelihoods

@@ -1,0 +1,73 @@
+"""Checking that some conditionals make a network: one per variable, parents known and agreed on, no cycle."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from bbn.cpt import CPT, Conditional
+from bbn.errors import ModelError, nearest
+
+
+def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
+    """Name to conditional, in the order given; ModelError if there are none, or two for one variable."""
+    if isinstance(conditionals, Conditional | str | Mapping) or not isinstance(conditionals, Iterable):
+        raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
+    given: dict[str, Conditional] = {}
+    for conditional in conditionals:
+        if not isinstance(conditional, CPT) and not isinstance(conditional, Conditional):
+            raise ModelError(
+                f"a network is made of CPTs, found {conditional!r} ({type(conditional).__name__})"
+            )
+        name = conditional.variable.name
+        if name in given:
+            raise ModelError(f"duplicate node: there are two CPTs for {name!r}")
+        given[name] = conditional
+    if not given:
+        raise ModelError("the network is empty; it needs at least one node")
+    return given
+
+
+def check_parents(given: Mapping[str, Conditional]) -> None:
+    """ModelError if a parent has no conditional of its own, or has other states there."""
+    for name, conditional in given.items():
+        for parent in conditional.parents:
+            own = given.get(parent.name)
+            if own is None:
+                raise ModelError(
+                    f"node {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
+                )
+            if own.variable != parent:
+                raise ModelError(
+                    f"node {name!r}: its parent {parent.name!r} has states {list(parent.states)}, "
+                    f"but {parent.name!r} itself has states {list(own.variable.states)}"
+                )
+
+
+def topological_order(given: Mapping[str, Conditional], children: Mapping[str, list[str]]) -> list[str]:
+    """Parents before children, ties in the order given (Kahn 1962); ModelError that names a cycle."""
+    waiting = {name: len(c.parents) for name, c in given.items()}
+    ready = deque(name for name, n in waiting.items() if n == 0)
+    order = []
+    while ready:
+        name = ready.popleft()
+        order.append(name)
+        for child in children[name]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(child)
+    if len(order) < len(given):
+        raise ModelError(f"the network has a cycle: {' → '.join(_cycle(given, set(given) - set(order)))}")
+    return order
+
+
+def _cycle(given: Mapping[str, Conditional], stuck: set[str]) -> list[str]:
+    """One cycle among nodes that each have a parent among them, first node repeated at the end."""
+    node = min(stuck)
+    path: list[str] = []
+    seen: dict[str, int] = {}
+    while node not in seen:
+        seen[node] = len(path)
+        path.append(node)
+        node = min(p.name for p in given[node].parents if p.name in stuck)
+    return [node, *reversed(path[seen[node] :])]
