@@ -14,9 +14,9 @@ from itertools import chain
 
 import numpy as np
 
-from bbn.cpt import EXACT, ROUNDED
 from bbn.errors import RenormalisedWarning
 from bbn.frozen import Array, read_only
+from bbn.tables import EXACT, ROUNDED
 
 TOLERATED = 1e-2
 """A row of a file may be off 1 by this much and is renormalised, with a warning, unless strict."""
