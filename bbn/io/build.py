@@ -167,16 +167,16 @@ def _has_right_size(
         problems.add(
             f"node {node.name!r}: expected {prod(cards)} entries ({axes}), found {found}",
             node.where,
-            OversizedFileError if _refusal(cards) else ParseError,
+            OversizedFileError if refusal(cards) else ParseError,
         )
         return False
-    refusal = _refusal(cards)
-    if refusal:
-        problems.add(f"node {node.name!r}: {refusal}", node.where, OversizedFileError)
-    return not refusal
+    too_large = refusal(cards)
+    if too_large:
+        problems.add(f"node {node.name!r}: {too_large}", node.where, OversizedFileError)
+    return not too_large
 
 
-def _refusal(cards: list[int]) -> str:
+def refusal(cards: list[int]) -> str:
     """Why a table with axes of these lengths is too large, or nothing."""
     if len(cards) < 16 and prod(cards) < 2**20:
         return ""

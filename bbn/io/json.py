@@ -1,0 +1,181 @@
+"""JSON: the same keys and meaning as YAML, in strict JSON (RFC 8259).
+
+The standard library's reader gives no places, keeps the last of repeated keys and takes NaN, so a small scanner
+reads the text here, token by token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from bbn.cpt import CPT
+from bbn.io.build import Problems, Where
+from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from bbn.io.spec import read_network, row_keys, tables
+from bbn.io.text import Source
+from bbn.network import BayesianNetwork
+
+_TOKEN = re.compile(
+    r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
+    r"|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?|true|false|null)(?![\w.+-])"
+    r"|([\[\]{},:])|\Z)"
+)
+_WORD = re.compile(r"[\w.+-]+|.", re.DOTALL)
+
+
+def read(source: Source, strict: bool = False) -> BayesianNetwork:
+    """The network in a JSON file."""
+    return read_network(JsonDocument(source), strict)
+
+
+def write(network: BayesianNetwork) -> str:
+    """The network as JSON.
+
+    >>> import bbn
+    >>> coin = bbn.CPT(bbn.Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])
+    >>> print(write(bbn.BayesianNetwork([coin])), end="")
+    {
+      "nodes": {
+        "Coin": {
+          "states": ["heads", "tails"],
+          "table": [0.5, 0.5]
+        }
+      }
+    }
+    """
+    texts = {"name": network.name} if network.name else {}
+    head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**texts, **network.metadata}.items()]
+    nodes = ",\n".join(map(_node_text, tables(network)))
+    return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+
+
+class JsonDocument:
+    """A JSON file being read, token by token; a mark is an offset into the text."""
+
+    def __init__(self, source: Source) -> None:
+        self.problems = Problems(source)
+        self._text = source.text
+        self._depth = 0
+        self._start = self._end = 0
+        self._word = ""
+        self._next()
+        if not self._word:
+            self.problems.fail("the file is empty; expected an object with 'nodes'", (1, 1))
+
+    def each_key(self) -> Iterator[Node]:
+        """The keys of the object that comes next."""
+        self._depth += 1
+        yield from self._pairs()
+        self._depth -= 1
+        if not self._depth and self._word:
+            self._expected("the end of the file")
+
+    def value(self) -> Node:
+        """The node that comes next."""
+        return self._node(self._depth)
+
+    def next_is_mapping(self) -> bool:
+        """Whether the node that comes next is an object."""
+        return self._word == "{"
+
+    def where(self, node: Node) -> Where:
+        """The offset of a node."""
+        where: int = node.mark
+        return where
+
+    def fail(self, message: str, node: Node) -> NoReturn:
+        """Raise the error that points at a node."""
+        self.problems.fail(message, self.where(node))
+
+    def _pairs(self) -> Iterator[Node]:
+        """The keys of an object; whoever takes one reads its value before the next."""
+        self._next()
+        while self._word != "}":
+            if not self._word.startswith('"'):
+                self._expected("a key in double quotes")
+            key = self._scalar()
+            if self._word != ":":
+                self._expected("':' after the key")
+            self._next()
+            yield key
+            self._separator("}")
+        self._next()
+
+    def _node(self, depth: int) -> Node:
+        word, mark = self._word, self._start
+        if word not in ("{", "["):
+            return self._scalar()
+        if depth >= MAX_DEPTH:
+            self.problems.fail(f"nested more than {MAX_DEPTH} deep", mark)
+        if word == "{":
+            return Mapping([(key, self._node(depth + 1)) for key in self._pairs()], mark)
+        items: list[Node] = []
+        self._next()
+        while self._word != "]":
+            items.append(self._node(depth + 1))
+            self._separator("]")
+        self._next()
+        return Sequence(items, mark)
+
+    def _scalar(self) -> Scalar:
+        word, mark = self._word, self._start
+        if not word or word in "[]{},:":
+            self._expected("a value")
+        if word[0] == '"':
+            try:
+                scalar = Scalar(json.loads(word) if "\\" in word else word[1:-1], True, mark)
+            except json.JSONDecodeError as error:
+                self.problems.fail(f"not JSON: {error.msg}", mark + error.pos)
+        else:
+            scalar = Scalar(word, False, mark)
+        self._next()
+        return scalar
+
+    def _separator(self, end: str) -> None:
+        """Pass a comma that another item follows, or stay before the end."""
+        if self._word == ",":
+            self._next()
+            if self._word == end:
+                self._expected("another item after the comma")
+        elif self._word != end:
+            self._expected(f"',' or '{end}'")
+
+    def _next(self) -> None:
+        match = _TOKEN.match(self._text, self._end)
+        if match is None:
+            start = self._end + len(self._text[self._end :]) - len(self._text[self._end :].lstrip(" \t\n\r"))
+            self._start, self._end = start, start
+            found = _WORD.match(self._text, start)
+            self._word = found[0] if found is not None else ""
+            self._expected("a value")
+        self._word = match[match.lastindex] if match.lastindex else ""
+        self._end = match.end()
+        self._start = self._end - len(self._word)
+
+    def _expected(self, what: str) -> NoReturn:
+        shown = self._word[:40] + "…" if len(self._word) > 40 else self._word
+        found = repr(shown) if shown else "the end of the file"
+        self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
+
+
+def _node_text(cpt: CPT) -> str:
+    fields = {"states": _dump(list(cpt.variable.states))}
+    keys = None
+    if cpt.parents:
+        fields["parents"] = _dump([parent.name for parent in cpt.parents])
+        keys = row_keys(cpt)
+    if keys is None:
+        fields["table"] = _dump(cpt.table.tolist())
+    else:
+        rows = cpt.table.reshape(-1, cpt.variable.card).tolist()
+        lines = [f"        {_dump(key)}: {_dump(row)}" for key, row in zip(keys, rows, strict=True)]
+        fields["table"] = "{\n" + ",\n".join(lines) + "\n      }"
+    body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
+    return f"    {_dump(cpt.name)}: {{\n{body}\n    }}"
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

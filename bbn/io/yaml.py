@@ -1,0 +1,257 @@
+"""YAML, the format of bbn itself: libyaml's events, read by the rules of YAML 1.2.
+
+libyaml is fast and gives places, but its usual loaders follow YAML 1.1 (`yes` is true), keep the last of
+repeated keys and can be asked to make Python objects. Here its events are read directly: only true and false
+are booleans, repeated keys are errors, aliases may expand to a limited number of nodes, and tags other than
+those of the core schema are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, NoReturn
+
+import yaml
+
+from bbn.cpt import CPT
+from bbn.io.build import Problems, Where
+from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
+from bbn.io.spec import read_network, row_keys, state_text, tables
+from bbn.io.text import Source
+from bbn.network import BayesianNetwork
+from bbn.variable import State
+
+MAX_ALIASED = 1_000_000
+"""The most nodes that the aliases of a file may stand for, all together."""
+
+_TAG = "tag:yaml.org,2002:"
+_SAFE = re.compile(r"[^\W\d](?:[\w.+/-]| (?=[\w+/-]))*+")
+_SAFE_ROW = re.compile(r"\w(?:[\w.+/-]| (?=[\w+/-])|, (?=[\w+/-]))*+")
+_UNPRINTABLE = re.compile(
+    r"[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u2028\u2029]"
+)
+_LONGEST_KEY = 900
+
+
+def read(source: Source, strict: bool = False) -> BayesianNetwork:
+    """The network in a YAML file."""
+    return read_network(YamlDocument(source), strict)
+
+
+def write(network: BayesianNetwork) -> str:
+    """The network as YAML.
+
+    >>> import bbn
+    >>> coin = bbn.CPT(bbn.Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])
+    >>> print(write(bbn.BayesianNetwork([coin], name="coin")), end="")
+    name: coin
+    nodes:
+      Coin:
+        states: [heads, tails]
+        table: [0.5, 0.5]
+    """
+    lines = [f"name: {_text(network.name)}"] if network.name else []
+    lines += [f"{_key(key)}: {_text(value)}" for key, value in network.metadata.items()]
+    lines.append("nodes:")
+    for cpt in tables(network):
+        lines += _node_lines(cpt)
+    lines.append("")
+    return "\n".join(lines)
+
+
+class YamlDocument:
+    """A YAML file being read, event by event."""
+
+    def __init__(self, source: Source) -> None:
+        self.problems = Problems(source)
+        self._parser = _parser(source.text)
+        self._anchors: dict[str, tuple[Node, int] | None] = {}
+        self._n_nodes = 0
+        self._n_aliased = 0
+        self._depth = 0
+        self._next()  # the start of the stream
+        self._event = self._next()
+        if type(self._event) is yaml.StreamEndEvent:
+            self.problems.fail("the file is empty; expected a mapping with 'nodes'", (1, 1))
+        self._event = self._next()
+
+    def each_key(self) -> Iterator[Node]:
+        """The keys of the mapping that comes next."""
+        self._event = self._next()
+        self._depth += 1
+        while type(self._event) is not yaml.MappingEndEvent:
+            yield self.value()
+        self._event = self._next()
+        self._depth -= 1
+        if not self._depth:
+            self._end()
+
+    def value(self) -> Node:
+        """The node that comes next."""
+        node = self._compose(self._event, self._depth)
+        self._event = self._next()
+        return node
+
+    def next_is_mapping(self) -> bool:
+        """Whether the node that comes next is a mapping."""
+        return type(self._event) is yaml.MappingStartEvent
+
+    def where(self, node: Node) -> Where:
+        """Line and column of a node."""
+        return node.mark.line + 1, node.mark.column + 1
+
+    def fail(self, message: str, node: Node) -> NoReturn:
+        """Raise the error that points at a node."""
+        self.problems.fail(message, self.where(node))
+
+    def _compose(self, event: Any, depth: int) -> Node:
+        kind = type(event)
+        self._n_nodes += 1
+        if kind is yaml.ScalarEvent and event.tag is None and event.anchor is None:
+            return Scalar(event.value, not event.implicit[0], event.start_mark)
+        if kind is yaml.AliasEvent:
+            return self._aliased(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        before = self._n_nodes + self._n_aliased
+        self._check_tag(event)
+        node: Node
+        if kind is yaml.ScalarEvent:
+            node = Scalar(event.value, _is_quoted(event), event.start_mark)
+        else:
+            if depth >= MAX_DEPTH:
+                self._fail_at(event, f"nested more than {MAX_DEPTH} deep")
+            compose, following = self._compose, self._next
+            items: list[Node] = []
+            end = yaml.SequenceEndEvent if kind is yaml.SequenceStartEvent else yaml.MappingEndEvent
+            inner = following()
+            while type(inner) is not end:
+                items.append(compose(inner, depth + 1))
+                inner = following()
+            if kind is yaml.SequenceStartEvent:
+                node = Sequence(items, event.start_mark)
+            else:
+                node = Mapping(list(zip(items[::2], items[1::2], strict=True)), event.start_mark)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node, self._n_nodes + self._n_aliased - before + 1
+        return node
+
+    def _aliased(self, event: Any) -> Node:
+        known = self._anchors.get(event.anchor)
+        if known is None:
+            what = "inside itself" if event.anchor in self._anchors else "before any anchor of that name"
+            self._fail_at(event, f"alias *{event.anchor} stands {what}")
+        node, size = known
+        self._n_aliased += size
+        if self._n_aliased > MAX_ALIASED:
+            self._fail_at(event, f"aliases stand for more than {MAX_ALIASED:,} nodes")
+        return node
+
+    def _check_tag(self, event: Any) -> None:
+        tag = event.tag
+        if tag is None or tag == "!":
+            return
+        allowed = {
+            yaml.ScalarEvent: ("str", "int", "float", "bool", "null"),
+            yaml.SequenceStartEvent: ("seq",),
+            yaml.MappingStartEvent: ("map",),
+        }[type(event)]
+        if tag.removeprefix(_TAG) not in allowed or not tag.startswith(_TAG):
+            self._fail_at(event, f"tag {tag!r} is not allowed here; a network needs none")
+        expected = tag.removeprefix(_TAG)
+        if expected not in ("str", "seq", "map"):
+            value = resolve(event.value)
+            found = "null" if value is None else type(value).__name__
+            if found != expected and (found, expected) != ("int", "float"):
+                self._fail_at(event, f"expected a value of type {expected}, found {event.value!r}")
+
+    def _end(self) -> None:
+        """Nothing may follow the document's one mapping."""
+        self._event = self._next()
+        if type(self._event) is not yaml.StreamEndEvent:
+            self._fail_at(self._event, "a second document; a file holds one network")
+
+    def _next(self) -> Any:
+        try:
+            return self._parser.get_event()
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = (mark.line + 1, mark.column + 1) if mark is not None else None
+            message = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
+            if "'\\t'" in message or "\\t" in message:
+                message += "; YAML is indented with spaces, never with tabs"
+            self.problems.fail(f"not YAML: {message}", place)
+        except yaml.reader.ReaderError as error:
+            text = self.problems.source.text
+            self.problems.fail(f"not YAML: {error.reason}", min(int(error.position), len(text)))
+
+    def _fail_at(self, event: Any, message: str) -> NoReturn:
+        self.problems.fail(message, (event.start_mark.line + 1, event.start_mark.column + 1))
+
+
+def _parser(text: str) -> Any:
+    """libyaml's parser, or PyYAML's own where it was built without libyaml."""
+    if yaml.__with_libyaml__:
+        return yaml.CLoader(text)
+    return yaml.SafeLoader(text)
+
+
+def _is_quoted(event: Any) -> bool:
+    if event.tag is not None:
+        return bool(event.tag in ("!", _TAG + "str"))
+    return not event.implicit[0]
+
+
+def _node_lines(cpt: CPT) -> Iterator[str]:
+    yield f"  {_key(cpt.name)}:"
+    yield f"    states: [{', '.join(map(_state, cpt.variable.states))}]"
+    if not cpt.parents:
+        yield f"    table: {_numbers(cpt.table.tolist())}"
+        return
+    yield f"    parents: [{', '.join(_text(parent.name) for parent in cpt.parents)}]"
+    keys = _row_keys(cpt)
+    if max(map(len, keys)) > _LONGEST_KEY:
+        yield f"    table: {_numbers(cpt.table.tolist())}"
+        return
+    yield "    table:"
+    for key, row in zip(keys, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
+        yield f"      {key}: {_numbers(row)}"
+
+
+def _row_keys(cpt: CPT) -> list[str]:
+    plain = row_keys(cpt)
+    if plain is not None:
+        return [key if _SAFE_ROW.fullmatch(key) else _quote(key) for key in plain]
+    settings = product(*(map(_state, parent.states) for parent in cpt.parents))
+    return [f"[{', '.join(setting)}]" for setting in settings]
+
+
+def _numbers(values: Any) -> str:
+    """A nested list of numbers, each written so that it reads back bit for bit."""
+    if isinstance(values, float):
+        text = repr(values)
+        # YAML 1.1 readers take an exponent only after a point.
+        return text.replace("e", ".0e") if "e" in text and "." not in text else text
+    return f"[{', '.join(map(_numbers, values))}]"
+
+
+def _state(state: State) -> str:
+    return _text(state) if isinstance(state, str) else state_text(state)
+
+
+def _key(text: str) -> str:
+    """Text as a key; one too long for the usual form is written after a question mark."""
+    shown = _text(text)
+    return shown if len(shown) <= _LONGEST_KEY else f"? {shown}\n  "
+
+
+def _text(text: str) -> str:
+    """A string, quoted where it could be taken for something else."""
+    return text if _SAFE.fullmatch(text) and isinstance(resolve(text), str) else _quote(text)
+
+
+def _quote(text: str) -> str:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return '"' + _UNPRINTABLE.sub(lambda match: f"\\U{ord(match[0]):08x}", quoted) + '"'
