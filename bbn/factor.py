@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from bbn.budget import require_table
 from bbn.errors import EvidenceError, ModelError, nearest
-from bbn.frozen import Array, Frozen, read_only
+from bbn.frozen import Array, Frozen, numbers, read_only
 from bbn.variable import State, Variable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Factor(Frozen):
         shape = tuple(v.card for v in variables)
         require_table(list(shape), _describe(variables))
         try:
-            array = np.array(values, dtype=np.float64)
+            array = numbers(values)
         except (TypeError, ValueError) as error:
             raise ModelError(
                 f"{_describe(variables)}: values are not an array of numbers ({error})"
@@ -77,11 +77,15 @@ class Factor(Frozen):
         return tuple(v.name for v in self.variables)
 
     def __mul__(self, other: Factor) -> Factor:
+        if not isinstance(other, Factor):
+            return NotImplemented
         variables, left, right = _aligned(self, other, "product")
         return Factor.trusted(variables, np.asarray(left * right))
 
     def __truediv__(self, other: Factor) -> Factor:
         """The quotient, with 0/0 = 0; anything else over 0 is a ModelError."""
+        if not isinstance(other, Factor):
+            return NotImplemented
         variables, left, right = _aligned(self, other, "quotient")
         left, right = np.broadcast_arrays(left, right)
         if np.any((right == 0) & (left != 0)):
@@ -118,10 +122,7 @@ class Factor(Frozen):
         if sorted(names) != sorted(self.names):
             raise ModelError(f"{_describe(self.variables)}: cannot permute its axes to {list(names)}")
         axes = [self.names.index(name) for name in names]
-        return Factor.trusted(
-            tuple(self.variables[axis] for axis in axes),
-            np.ascontiguousarray(self.values.transpose(axes)).reshape([self.values.shape[a] for a in axes]),
-        )
+        return Factor.trusted(tuple(self.variables[axis] for axis in axes), self.values.transpose(axes))
 
     def __getitem__(self, states: State | tuple[State, ...]) -> float:
         """The entry for these states, one per axis, by label."""
@@ -146,7 +147,7 @@ class Factor(Frozen):
         return self.variables == other.variables and np.array_equal(self.values, other.values)
 
     def __hash__(self) -> int:
-        return hash((self.variables, self.values.tobytes()))
+        return hash((self.variables, (self.values + 0.0).tobytes()))  # -0.0 and 0.0 are equal
 
     def __repr__(self) -> str:
         if len(self.variables) == 1:
@@ -186,11 +187,13 @@ def cells_frame(variables: Sequence[Variable], values: Array, column: str) -> pd
     """A labelled array as a DataFrame with one row per cell, the last axis running fastest."""
     import pandas as pd
 
-    codes = np.indices(values.shape).reshape(len(variables), -1)
+    codes = np.indices(values.shape).reshape(len(variables), values.size)
     columns: dict[str, Any] = {
         v.name: pd.Categorical.from_codes(axis, categories=pd.Index(list(v.states)))
         for v, axis in zip(variables, codes, strict=True)
     }
+    while column in columns:  # a variable of that name
+        column += "_"
     return pd.DataFrame({**columns, column: values.ravel()})
 
 

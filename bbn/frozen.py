@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,15 @@ class Frozen:
 
 
 def read_only(values: Array) -> Array:
-    """`values` itself, marked read-only."""
+    """`values` in C order, itself if it is already, marked read-only."""
+    values = np.asarray(values, order="C")
     values.flags.writeable = False
     return values
+
+
+def numbers(values: ArrayLike) -> Array:
+    """`values` as a new array of doubles in C order; TypeError or ValueError if they are not real numbers."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"expected real numbers, found {array.dtype.name}")
+    return np.array(array, dtype=np.float64, order="C")

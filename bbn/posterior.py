@@ -107,7 +107,7 @@ class Posterior(Frozen):
         )
 
     def __hash__(self) -> int:
-        return hash((self.variables, self.log_evidence, self.values.tobytes()))
+        return hash((self.variables, self.log_evidence, (self.values + 0.0).tobytes()))
 
     def __repr__(self) -> str:
         cells = list(self.to_dict().items())
