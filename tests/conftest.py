@@ -1,0 +1,6 @@
+"""Settings of the whole suite: random examples of Hypothesis have no deadline, as machines differ."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("bbn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("bbn")
