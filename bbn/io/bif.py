@@ -1,8 +1,8 @@
 """BIF, the interchange format 0.15 and its dialects.
 
-A file is a sequence of statements, each ended by `;`, `{` or `}`. One regular expression cuts the text into
-those, and `str.split` cuts a statement into its words, so the work is done at C speed, in time linear in the
-text, and a position is worked out only for an error.
+One regular expression cuts the text into blocks (`network`, `variable`, `probability`), `str.split` cuts a block
+into entries and an entry into words, so the work is done at C speed, in time linear in the text, and a position
+is worked out only for an error.
 
 Understood: names and states bare or in double quotes (with `\\"` and `\\\\` inside); bare ones may hold spaces
 where commas separate them; commas are optional between quoted names and between numbers; `table` (the child's
@@ -16,15 +16,12 @@ References: Cozman, *The Interchange Format for Bayesian Networks*, 1998; Hulten
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise, product
+from collections.abc import Sequence
+from itertools import chain, islice, product
 from math import prod
 from typing import NamedTuple, NoReturn
 
-import numpy as np
-
 from bbn.errors import nearest
-from bbn.frozen import Array
 from bbn.io.build import RawNode, build
 from bbn.io.kinds import as_kind, kind_of
 from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
@@ -32,35 +29,48 @@ from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 
 _QUOTED = r'"(?:[^"\\]++|\\.)*+"'
-# Matches follow one another without a gap: an unclosed quote ends a statement, it is not skipped.
-_STATEMENT = re.compile(rf'((?:[^;{{}}"]++|{_QUOTED})*+)([;{{}}"]|\Z)', re.DOTALL)
+_PLAIN = rf'(?:[^;{{}}"]++|{_QUOTED})*+'
+_INNER = rf'(?:[^{{}}"]++|{_QUOTED})*+'
+_PROPERTY = rf"property\b{_PLAIN};?[\s;]*+"
+# keyword, header, {, body with at most one more level of braces, }
+_BLOCK = re.compile(
+    rf'[\s;]*+([A-Za-z]++)(?![^\s("{{])\s*+({_PLAIN})\{{((?:[^{{}}"]++|{_QUOTED}|\{{{_INNER}\}})*+)\}}', re.DOTALL
+)
+_DECLARATION = re.compile(
+    rf"[\s;]*+(?:{_PROPERTY})*+type\s++discrete\s*+\[\s*+(?P<count>[0-9]{{1,9}})\s*+\]\s*+\{{(?P<states>{_INNER})\}}"
+    rf"[\s;]*+(?:{_PROPERTY})*+",
+    re.DOTALL,
+)
+_PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({_PLAIN})", re.DOTALL)
+_BLOCK_START = re.compile(r"(?:network|variable|probability)\b")
+_TOKEN = re.compile(rf'[^;{{}}"]++|{_QUOTED}|.', re.DOTALL)
 _COMMENT = re.compile(rf'{_QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
+_ENTRY = re.compile(rf"({_PLAIN})(?:;|\Z)", re.DOTALL)
 _ITEM = re.compile(rf'({_QUOTED})|[^",|]++', re.DOTALL)
 _WORD = re.compile(rf'({_QUOTED})|[^",|\s]++', re.DOTALL)
-_KEYWORD = re.compile(r'\s*+([A-Za-z]++)(?![^\s("])\s*+')
-_TYPE = re.compile(r"discrete\s*+\[\s*+([0-9]{1,9})\s*+\]")
 _ESCAPED = re.compile(r'\\(["\\])')
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _BARE = re.compile(r"(?!.*/[/*])[\w.+<>=/-]+")
 
 
-class _Statement(NamedTuple):
-    """Text without its `end`, which is one of `;`, `{` and `}`, and where the text starts."""
+class _Block(NamedTuple):
+    """A `probability` block: what stands before `{` and inside, and where each starts."""
 
+    header: str
     body: str
-    end: str
-    start: int
+    header_start: int
+    body_start: int
 
     @property
-    def place(self) -> int:
-        """Where its first character that is not a space stands."""
-        return self.start + len(self.body) - len(self.body.lstrip())
+    def entries(self) -> list[str]:
+        """The body cut at its semicolons."""
+        return self.body.split(";") if '"' not in self.body else _ENTRY.findall(self.body)
 
-    @property
-    def shown(self) -> str:
-        """What to call it in a message."""
-        words = " ".join(self.body[:400].split())
-        return repr((words[:40] + "…" if len(words) > 40 else words) + self.end)
+    def place(self, index: int) -> int:
+        """Where the entry of this number starts."""
+        entries = self.entries
+        spaces = len(entries[index]) - len(entries[index].lstrip())
+        return self.body_start + sum(map(len, entries[:index])) + index + spaces
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
@@ -76,46 +86,34 @@ class _Parser:
         self.states: dict[str, tuple[str, ...]] = {}
         self.kinds: dict[str, str] = {}
         self.numbers = Numbers()
+        self.rows: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
 
     def network(self, strict: bool) -> BayesianNetwork:
         name, metadata = "", {}
-        blocks = []
-        statements = self._statements()
-        for header in statements:
-            keyword, rest = _keyword(header.body)
-            if header.end == ";" and not header.body.strip():
-                continue
-            if header.end != "{" or keyword not in ("network", "variable", "probability"):
-                self.source.fail(
-                    f"expected 'network', 'variable' or 'probability' and '{{', found {header.shown}", header.place
-                )
-            entries = self._block(statements, header)
-            if keyword == "network":
-                name, metadata = _name(rest), _properties(entries)
-            elif keyword == "variable":
-                self._declare(_name(rest), header, entries)
-            else:
-                blocks.append((header, entries))
-        nodes = [self._node(header, entries) for header, entries in blocks]
-        defined = {node.name for node in nodes}
-        for variable in self.states:
-            if variable not in defined:
-                self.source.fail(f"variable {variable!r} has no probability block", len(self.source.text))
-        return build(self.source, nodes, name, metadata, strict)
-
-    def _statements(self) -> Iterator[_Statement]:
+        blocks: list[_Block] = []
         text = self.source.text
         if "//" in text or "/*" in text:
             text = _COMMENT.sub(self._blank, text)
-        for match in _STATEMENT.finditer(text):
-            body, end = match.groups()
-            if end == '"':
-                self.source.fail("found a quote that is never closed, expected '\"'", match.end() - 1)
-            statement = _Statement(body, end, match.start())
-            if end:
-                yield statement
-            elif body and not body.isspace():
-                self.source.fail(f"expected ';', '{{' or '}}' after {statement.shown}, found the end", len(text))
+        end = 0
+        while match := _BLOCK.match(text, end):
+            end = match.end()
+            keyword, header, body = match.groups()
+            if keyword == "probability":
+                blocks.append(_Block(header, body, match.start(1), match.start(3)))
+            elif keyword == "variable":
+                self._declare(_name(header), body, match.start(1))
+            elif keyword == "network":
+                name, metadata = _name(header), _properties(body)
+            else:
+                self._explain(text, match.start(1))
+        if text[end:].strip(" \t\r\n;"):
+            self._explain(text, end)
+        nodes = [self._node(block) for block in blocks]
+        defined = {node.name for node in nodes}
+        for variable in self.states:
+            if variable not in defined:
+                self.source.fail(f"variable {variable!r} has no probability block", len(text))
+        return build(self.source, nodes, name, metadata, strict)
 
     def _blank(self, match: re.Match[str]) -> str:
         """A comment as spaces, its lines kept, so that every position stays what it was."""
@@ -126,173 +124,182 @@ class _Parser:
             self.source.fail("found a comment that is never closed, expected '*/'", match.start())
         return _NOT_NEWLINE.sub(" ", text)
 
-    def _block(self, statements: Iterator[_Statement], header: _Statement) -> list[_Statement]:
-        """The statements of the block that `header` opens, those of blocks inside it among them."""
-        entries: list[_Statement] = []
-        depth = 1
-        for statement in statements:
-            if statement.end == "{":
-                depth += 1
-            elif statement.end == "}":
-                depth -= 1
-                if not depth:
-                    if statement.body and not statement.body.isspace():
-                        entries.append(statement)
-                    return entries
-            entries.append(statement)
-        self.source.fail(f"expected '}}' for the block {header.shown}, found the end", len(self.source.text))
-
-    def _declare(self, name: str, header: _Statement, entries: Sequence[_Statement]) -> None:
-        """A variable from its block, which holds `type discrete [ 2 ] { yes, no };`."""
+    def _declare(self, name: str, body: str, start: int) -> None:
+        """A variable from the body of its block, `type discrete [ 2 ] { yes, no };`."""
+        match = _DECLARATION.fullmatch(body)
+        if match is None:
+            self.source.fail(
+                f"variable {name!r}: expected 'type discrete [ 2 ] {{ a, b }};' and properties, "
+                f"found {_shortened(body)}",
+                start,
+            )
         if name in self.states:
-            self.source.fail(f"variable {name!r} is declared twice", header.place)
-        for entry, listing in pairwise(entries):
-            keyword, rest = _keyword(entry.body)
-            if keyword != "type":
-                continue
-            match = _TYPE.fullmatch(rest)
-            if match is None or entry.end != "{" or listing.end != "}":
-                self.source.fail(f"expected 'type discrete [ 2 ] {{ a, b }}', found {entry.shown}", entry.place)
-            count = int(match[1])
-            states = _items(listing.body, count)
-            if len(states) != count:
-                self.source.fail(
-                    f"variable {name!r}: expected {count} states, as [ {count} ] says, found {len(states)}: "
-                    + ", ".join(map(repr, states[:8])),
-                    listing.place,
-                )
-            self.states[name] = states
-            self.kinds[name] = _properties(entries).get("states", "str") if len(entries) > 3 else "str"
-            return
-        self.source.fail(f"expected 'type discrete' in the block {header.shown}, found none", header.place)
+            self.source.fail(f"variable {name!r} is declared twice", start)
+        count = int(match["count"])
+        states = _items(match["states"], count)
+        if len(states) != count:
+            found = ", ".join(map(repr, states[:8]))
+            self.source.fail(f"variable {name!r}: expected {count} states, found {len(states)}: {found}", start)
+        self.states[name] = states
+        if "property" in body:
+            self.kinds[name] = _properties(body).get("states", "str")
 
-    def _node(self, header: _Statement, entries: list[_Statement]) -> RawNode:
+    def _node(self, block: _Block) -> RawNode:
         """A node from its `probability` block."""
-        name, parents = self._family(header)
+        name, parents = self._family(block)
         card = len(self.states[name])
-        given = [self.states[parent] for parent in parents]
+        given = tuple([self.states[parent] for parent in parents])
         n_rows = prod(map(len, given))
-        # The keys as most programs print them, so that most rows are found without cutting their key.
-        known = dict(zip(map(", ".join, product(*given)), range(n_rows))) if n_rows <= len(entries) else {}
-        rows: dict[int, _Statement] = {}
-        words: list[str] = []
-        table = default = None
-        for entry in entries:
-            body = entry.body.strip()
-            if body[:1] == "(":
-                key, _, cells = body[1:].rpartition(")")
-                row = known[key] if key in known else self._row(name, parents, key, entry)
-                found = cells.replace(",", " ").split()
-                if len(found) != card or row in rows:
-                    fault = "given twice" if row in rows else f"expected {card} numbers, found {len(found)}"
-                    self.source.fail(f"probability of {name!r}, row ({key}): {fault}", entry.place)
-                rows[row] = entry
-                words += found
+        entries = block.entries
+        known = self._keys(given) if n_rows <= len(entries) else {}
+        rows: dict[int, list[str]] = {}
+        others: dict[str, list[str]] = {}
+        for index, entry in enumerate(entries):
+            entry = entry.strip()
+            if entry[:1] == "(":
+                key, _, rest = entry.rpartition(")")
+                row = known[key] if key in known else self._row(name, parents, key, block.place(index))
+                count, title, seen = card, f"row {key})", row in rows
+                words = rows[row] = rest.replace(",", " ").split()
+            elif entry:
+                title, _, rest = entry.replace("\t", " ").replace("\n", " ").partition(" ")
+                if title == "property":
+                    continue
+                if title not in ("table", "default"):
+                    self.source.fail(
+                        f"probability of {name!r}: expected 'table', 'default' or a row like (yes, no), "
+                        f"found {_shortened(entry)}",
+                        block.place(index),
+                    )
+                count, seen = card * n_rows if title == "table" else card, title in others
+                words = others[title] = rest.replace(",", " ").split()
+            else:
                 continue
-            keyword, rest = _keyword(body)
-            if keyword == "table":
-                table = self._array(name, rest.replace(",", " ").split(), n_rows * card, [entry])
-                table = table.reshape(card, n_rows).T
-            elif keyword == "default":
-                default = self._array(name, rest.replace(",", " ").split(), card, [entry])
-            elif body and keyword != "property":
-                self.source.fail(
-                    f"probability of {name!r}: expected 'table', 'default' or a row like (yes, no), "
-                    f"found {entry.shown}",
-                    entry.place,
-                )
-        values = self._array(name, words, len(words), list(rows.values())).reshape(-1, card)
-        if table is None and len(rows) < n_rows:
-            if default is None:
-                self._fail_incomplete(name, header, given, rows)
-            require_size(self.source, name, [*map(len, given), card], header.place)
-            table = np.tile(default, (n_rows, 1))
-        if table is not None or list(rows) != list(range(n_rows)):
-            table = np.empty((n_rows, card)) if table is None else np.ascontiguousarray(table)
-            table[list(rows)] = values
-            values = table
-        states = as_kind(self.states[name], self.kinds[name])
+            if len(words) != count or seen:
+                fault = "given twice" if seen else f"expected {count} numbers, found {len(words)}"
+                self.source.fail(f"probability of {name!r}, {title}: {fault}", block.place(index))
+        if len(rows) < n_rows:
+            self._fill(name, block, given, rows, others)
+        words = list(chain.from_iterable(map(rows.__getitem__, range(n_rows))))
+        try:
+            values = self.numbers.floats(words)
+        except BadNumberError as error:
+            self.source.fail(
+                f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
+                block.body_start + max(block.body.rfind(words[error.index]), 0),
+            )
+        states = as_kind(self.states[name], self.kinds[name]) if name in self.kinds else self.states[name]
         return RawNode(
-            name, states, parents, values.ravel(), header.place, lambda row: rows.get(row, header).place
+            name, states, parents, values, block.header_start, lambda row: self._row_place(block, parents, row)
         )
 
-    def _family(self, header: _Statement) -> tuple[str, tuple[str, ...]]:
-        """The child and its parents from `probability ( child | parent, parent )`; the bar may be missing."""
-        _, rest = _keyword(header.body)
-        if not (rest.startswith("(") and rest.endswith(")")):
-            self.source.fail(f"expected 'probability ( child | parents )', found {header.shown}", header.place)
+    def _keys(self, given: tuple[tuple[str, ...], ...]) -> dict[str, int]:
+        """Row numbers by key, written as most programs do, without the last parenthesis."""
+        known = self.rows.get(given)
+        if known is None:
+            known = {f"({', '.join(key)}": row for row, key in enumerate(product(*given))}
+            self.rows[given] = known
+        return known
+
+    def _family(self, block: _Block) -> tuple[str, tuple[str, ...]]:
+        """The child and its parents from `( child | parent, parent )`; the bar may be missing."""
+        header = block.header.strip()
+        if header[:1] != "(" or header[-1:] != ")":
+            self.source.fail(
+                f"expected 'probability ( child | parents )', found {_shortened('probability ' + header)}",
+                block.header_start,
+            )
         names: list[str] = []
-        for match in _ITEM.finditer(rest[1:-1]):
+        for match in _ITEM.finditer(header[1:-1]):
             text = match[0].strip()
             names += [_name(text)] if match[1] or text in self.states else text.split()
         for name in names:
             if name not in self.states:
                 self.source.fail(
                     f"probability of {names[0]!r}: {name!r} is not a declared variable{nearest(name, self.states)}",
-                    header.start + max(header.body.find(name), 0),
+                    block.header_start,
                 )
         if not names:
-            self.source.fail(f"expected a variable's name, found {header.shown}", header.place)
+            self.source.fail("expected a variable's name after 'probability (', found none", block.header_start)
         return names[0], tuple(names[1:])
 
-    def _row(self, name: str, parents: Sequence[str], key: str, entry: _Statement) -> int:
-        """The number of the row that a key like `yes, no` stands for."""
-        found = _items(key, len(parents))
+    def _row(self, name: str, parents: Sequence[str], key: str, place: int) -> int:
+        """The number of the row that a key like `(yes, no` stands for."""
+        found = _items(key[1:], len(parents))
         if len(found) != len(parents):
             self.source.fail(
-                f"probability of {name!r}, row ({key}): expected {len(parents)} states, one for each of "
+                f"probability of {name!r}, row {key}): expected {len(parents)} states, one for each of "
                 f"({', '.join(parents)}), found {len(found)}",
-                entry.place,
+                place,
             )
         row = 0
         for parent, state in zip(parents, found, strict=True):
             states = self.states[parent]
             if state not in states:
                 self.source.fail(
-                    f"probability of {name!r}, row ({key}): {parent!r} has no state {state!r}{nearest(state, states)}",
-                    entry.place,
+                    f"probability of {name!r}, row {key}): {parent!r} has no state {state!r}{nearest(state, states)}",
+                    place,
                 )
             row = row * len(states) + states.index(state)
         return row
 
-    def _array(self, name: str, words: list[str], count: int, entries: list[_Statement]) -> Array:
-        """The numbers that these words stand for; there are equally many in each of the entries."""
-        if len(words) != count:
+    def _row_place(self, block: _Block, parents: Sequence[str], row: int) -> int:
+        """Where the entry for a row stands; the block itself if a table or a default gave it."""
+        for index, entry in enumerate(block.entries):
+            key, _, _ = entry.strip().rpartition(")")
+            if key[:1] == "(" and self._row("", parents, key, 0) == row:
+                return block.place(index)
+        return block.header_start
+
+    def _fill(
+        self,
+        name: str,
+        block: _Block,
+        given: Sequence[Sequence[str]],
+        rows: dict[int, list[str]],
+        others: dict[str, list[str]],
+    ) -> None:
+        """The rows that have no entry of their own, from `table` or `default`."""
+        n_rows = prod(map(len, given))
+        if "table" in others:  # the child's states vary slowest, so a row's entries are n_rows apart
+            table = others["table"]
+            rows |= {row: table[row::n_rows] for row in range(n_rows) if row not in rows}
+        elif "default" in others:
+            require_size(self.source, name, [*map(len, given), len(self.states[name])], block.header_start)
+            rows |= {row: others["default"] for row in range(n_rows) if row not in rows}
+        else:
+            keys = enumerate(islice(product(*given), len(rows) + 3))
+            missing = [f"({', '.join(key)})" for row, key in keys if row not in rows]
             self.source.fail(
-                f"probability of {name!r}: expected {count} numbers, found {len(words)}", entries[0].place
+                f"probability of {name!r}: expected {n_rows} rows or a default, found {len(rows)} rows; "
+                f"missing {', '.join(missing[:3])}",
+                block.header_start,
             )
-        try:
-            return self.numbers.array(words)
-        except BadNumberError as error:
-            entry = entries[error.index * len(entries) // len(words)]
+
+    def _explain(self, text: str, start: int) -> NoReturn:
+        """The error for text that is no block: what was expected, at the first place that is wrong."""
+        start += len(text[start:]) - len(text[start:].lstrip(" \t\r\n;"))
+        word = _BLOCK_START.match(text, start)
+        if word is None:
             self.source.fail(
-                f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
-                entry.start + max(entry.body.rfind(words[error.index]), 0),
+                f"expected 'network', 'variable' or 'probability', found {_shortened(text[start : start + 400])}",
+                start,
             )
-
-    def _fail_incomplete(
-        self, name: str, header: _Statement, given: Sequence[tuple[str, ...]], rows: dict[int, _Statement]
-    ) -> NoReturn:
-        keys = enumerate(islice(product(*given), len(rows) + 3))
-        missing = [f"({', '.join(key)})" for row, key in keys if row not in rows]
-        self.source.fail(
-            f"probability of {name!r}: expected {prod(map(len, given))} rows or a default, found {len(rows)} rows"
-            + f"; missing {', '.join(missing[:3])}" * bool(missing),
-            header.place,
-        )
+        depth = 0
+        for match in _TOKEN.finditer(text, start):
+            token = match[0]
+            depth += (token == "{") - (token == "}")
+            if token == '"':
+                self.source.fail("found a quote that is never closed, expected '\"'", match.start())
+            if (not depth and token in (";", "}")) or depth > 2:
+                self.source.fail(f"expected '{{ … }}' after {word[0]!r}, found {token!r}", match.start())
+        self.source.fail(f"expected '{{ … }}' after {word[0]!r}, found the end", len(text))
 
 
-def _keyword(body: str) -> tuple[str, str]:
-    """The word that starts a statement (empty if something else does), and the rest."""
-    match = _KEYWORD.match(body)
-    return (match[1], body[match.end() :].rstrip()) if match else ("", body.strip())
-
-
-def _properties(entries: Sequence[_Statement]) -> dict[str, str]:
+def _properties(body: str) -> dict[str, str]:
     found = {}
-    for entry in entries:
-        keyword, rest = _keyword(entry.body)
-        key, equals, value = _name(rest).partition("=") if keyword == "property" else ("", "", "")
+    for text in _PROPERTIES.findall(body):
+        key, equals, value = _name(text).partition("=")
         if key.strip() and equals:
             found[key.strip()] = value.strip()
     return found
@@ -304,9 +311,11 @@ def _items(text: str, count: int) -> tuple[str, ...]:
         items = [item.strip() for item in text.split(",")]
         if not items[-1]:
             items.pop()
-        words = items if len(items) == count else text.replace(",", " ").split()
-        return tuple(words if len(words) == count else items)
-    for pattern in (_WORD, _ITEM):
+        if len(items) != count:
+            words = text.replace(",", " ").split()
+            return tuple(words if len(words) == count else items)
+        return tuple(items)
+    for pattern in (_ITEM, _WORD):
         items = [_name(match[0]) for match in pattern.finditer(text) if not match[0].isspace()]
         if len(items) == count:
             break
@@ -316,9 +325,14 @@ def _items(text: str, count: int) -> tuple[str, ...]:
 def _name(text: str) -> str:
     """A name or state without the quotes and spaces around it."""
     text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] == '"':
+    if text[:1] == '"' and text[-1:] == '"' and len(text) > 1:
         text = _ESCAPED.sub(r"\1", text[1:-1])
     return text
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text[:400].split())
+    return repr(words[:40] + "…" if len(words) > 40 else words)
 
 
 def write(network: BayesianNetwork) -> str:

@@ -36,20 +36,20 @@ class BadNumberError(ValueError):
 class Numbers:
     """Words to numbers, for one file.
 
-    >>> Numbers().array(["0.25", "7.5e-1"])
-    array([0.25, 0.75])
+    >>> Numbers().floats(["0.25", "7.5e-1"])
+    [0.25, 0.75]
     """
 
     def __init__(self) -> None:
         self._known: dict[str, float] = {}
 
-    def array(self, words: Sequence[str]) -> Array:
+    def floats(self, words: Sequence[str]) -> list[float]:
         """The words as numbers; BadNumberError for the first that is not finite and at least 0."""
         try:
-            return np.fromiter(map(self._known.__getitem__, words), np.float64, len(words))
+            return list(map(self._known.__getitem__, words))
         except KeyError:
             self._learn(words)
-        return np.fromiter(map(self._known.__getitem__, words), np.float64, len(words))
+        return list(map(self._known.__getitem__, words))
 
     def _learn(self, words: Sequence[str]) -> None:
         new = set(words).difference(self._known)
