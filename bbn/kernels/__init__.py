@@ -1,0 +1,25 @@
+"""The hot loops, on plain arrays; each compiled, with a twin in numpy or plain Python that gives the same answers.
+
+``COMPILED`` says which are in use. The twins serve where the extensions are not built, and everywhere if the
+environment variable BBN_PURE is set to 1.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+__all__ = ["COMPILED", "Program", "cells", "eliminate", "lay_out", "reduce_scopes"]
+
+COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
+if COMPILED and not TYPE_CHECKING:
+    try:
+        from bbn.kernels._layout import cells, lay_out, reduce_scopes
+        from bbn.kernels._propagate import Program
+        from bbn.kernels._triangulate import eliminate
+    except ImportError:
+        COMPILED = False
+if TYPE_CHECKING or not COMPILED:
+    from bbn.kernels.layout_py import lay_out, reduce_scopes
+    from bbn.kernels.propagate_np import Program
+    from bbn.kernels.triangulate_py import cells, eliminate

@@ -1,0 +1,490 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Run a tape one evidence at a time, no interpreter lock held: the compiled twin of `propagate_np`."""
+
+import numpy as np
+
+from libc.math cimport INFINITY, log
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+ctypedef const double* Source
+ctypedef const int64_t* Words
+
+cdef enum:
+    SCALAR = 0
+    ONES = 1
+    MUL = 2
+    LIKELY = 3
+    RESCALE = 4
+    UP = 5
+    TOTAL = 6
+    DOWN = 7
+    READ = 8
+    TABLES = 0
+    BASE = 1
+    WORK = 2
+    DEEPEST = 64
+
+
+cdef struct State:
+    Source tables
+    double* base
+    double* work
+    double* scratch
+    double* out
+    int64_t* codes
+    double** likelihoods
+    bint maximise
+
+
+# ---- clique = left * source ----
+
+cdef inline void mul_run(double* target, Source left, Source source, int64_t n, int64_t step) noexcept nogil:
+    cdef int64_t i
+    cdef double factor
+    if step == 0:
+        factor = source[0]
+        for i in range(n):
+            target[i] = left[i] * factor
+    elif step == 1:
+        for i in range(n):
+            target[i] = left[i] * source[i]
+    else:
+        for i in range(n):
+            target[i] = left[i] * source[i * step]
+
+
+cdef inline void set_run(double* target, Source source, int64_t n, int64_t step) noexcept nogil:
+    cdef int64_t i
+    cdef double value
+    if step == 0:
+        value = source[0]
+        for i in range(n):
+            target[i] = value
+    elif step == 1:
+        for i in range(n):
+            target[i] = source[i]
+    else:
+        for i in range(n):
+            target[i] = source[i * step]
+
+
+cdef void mul_plane(double* target, Source left, Source source, int64_t outer, int64_t inner, int64_t step_out,
+                    int64_t step_in) noexcept nogil:
+    """Two nested axes, with the short inner lengths and the unit steps spelled out."""
+    cdef int64_t i
+    cdef double factor
+    if left == NULL:
+        for i in range(outer):
+            set_run(target + i * inner, source + i * step_out, inner, step_in)
+    elif inner == 2:
+        if step_in == 0:
+            for i in range(outer):
+                factor = source[i * step_out]
+                target[2 * i] = left[2 * i] * factor
+                target[2 * i + 1] = left[2 * i + 1] * factor
+        else:
+            for i in range(outer):
+                target[2 * i] = left[2 * i] * source[i * step_out]
+                target[2 * i + 1] = left[2 * i + 1] * source[i * step_out + step_in]
+    elif inner == 3 and step_in == 0:
+        for i in range(outer):
+            factor = source[i * step_out]
+            target[3 * i] = left[3 * i] * factor
+            target[3 * i + 1] = left[3 * i + 1] * factor
+            target[3 * i + 2] = left[3 * i + 2] * factor
+    else:
+        for i in range(outer):
+            mul_run(target + i * inner, left + i * inner, source + i * step_out, inner, step_in)
+
+
+cdef void multiply(double* target, Source left, Source source, int64_t depth, Words dims, Words steps) noexcept nogil:
+    cdef int64_t counter[DEEPEST]
+    cdef int64_t k, at = 0, plane
+    cdef int64_t outer = depth - 2
+    if depth == 1:
+        if left == NULL:
+            set_run(target, source, dims[0], steps[0])
+        else:
+            mul_run(target, left, source, dims[0], steps[0])
+        return
+    if depth == 2:
+        mul_plane(target, left, source, dims[0], dims[1], steps[0], steps[1])
+        return
+    plane = dims[outer] * dims[outer + 1]
+    for k in range(outer):
+        counter[k] = 0
+    while True:
+        mul_plane(target, left, source + at, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
+        target += plane
+        if left != NULL:
+            left += plane
+        k = outer - 1
+        while k >= 0:
+            counter[k] += 1
+            at += steps[k]
+            if counter[k] < dims[k]:
+                break
+            at -= dims[k] * steps[k]
+            counter[k] = 0
+            k -= 1
+        if k < 0:
+            return
+
+
+# ---- separator += clique ----
+
+cdef inline double sum_run(Source source, int64_t n) noexcept nogil:
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef int64_t i = 0
+    while i + 4 <= n:
+        a += source[i]
+        b += source[i + 1]
+        c += source[i + 2]
+        d += source[i + 3]
+        i += 4
+    while i < n:
+        a += source[i]
+        i += 1
+    return (a + b) + (c + d)
+
+
+cdef inline double max_run(Source source, int64_t n) noexcept nogil:
+    cdef double largest = source[0]
+    cdef int64_t i
+    for i in range(1, n):
+        if source[i] > largest:
+            largest = source[i]
+    return largest
+
+
+cdef void add_plane(double* target, Source source, int64_t outer, int64_t inner, int64_t step_out,
+                    int64_t step_in) noexcept nogil:
+    cdef int64_t i, j
+    cdef double* row
+    cdef Source cells
+    if step_in == 0:
+        if inner == 2:
+            for i in range(outer):
+                target[i * step_out] += source[2 * i] + source[2 * i + 1]
+        elif inner == 3:
+            for i in range(outer):
+                target[i * step_out] += source[3 * i] + source[3 * i + 1] + source[3 * i + 2]
+        else:
+            for i in range(outer):
+                target[i * step_out] += sum_run(source + i * inner, inner)
+    elif step_in == 1 and inner == 2:
+        for i in range(outer):
+            target[i * step_out] += source[2 * i]
+            target[i * step_out + 1] += source[2 * i + 1]
+    elif step_in == 1:
+        for i in range(outer):
+            row = target + i * step_out
+            cells = source + i * inner
+            for j in range(inner):
+                row[j] += cells[j]
+    else:
+        for i in range(outer):
+            row = target + i * step_out
+            cells = source + i * inner
+            for j in range(inner):
+                row[j * step_in] += cells[j]
+
+
+cdef void accumulate(double* target, Source source, int64_t depth, Words dims, Words steps) noexcept nogil:
+    cdef int64_t counter[DEEPEST]
+    cdef int64_t k, at = 0, plane
+    cdef int64_t outer = depth - 2
+    if depth == 1:
+        add_plane(target, source, 1, dims[0], 0, steps[0])
+        return
+    if depth == 2:
+        add_plane(target, source, dims[0], dims[1], steps[0], steps[1])
+        return
+    plane = dims[outer] * dims[outer + 1]
+    for k in range(outer):
+        counter[k] = 0
+    while True:
+        add_plane(target + at, source, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
+        source += plane
+        k = outer - 1
+        while k >= 0:
+            counter[k] += 1
+            at += steps[k]
+            if counter[k] < dims[k]:
+                break
+            at -= dims[k] * steps[k]
+            counter[k] = 0
+            k -= 1
+        if k < 0:
+            return
+
+
+# ---- the instructions ----
+
+cdef inline int64_t shift(Words moves, int64_t count, const int64_t* codes) noexcept nogil:
+    cdef int64_t k, at = 0
+    for k in range(count):
+        at += codes[moves[2 * k]] * moves[2 * k + 1]
+    return at
+
+
+cdef void likely(double* cells, int64_t outer, int64_t card, int64_t inner, int64_t code,
+                 const double* vector) noexcept nogil:
+    cdef int64_t i, k
+    for i in range(outer):
+        for k in range(card):
+            if vector != NULL:
+                mul_run(cells, cells, vector + k, inner, 0)
+            elif k != code:
+                memset(cells, 0, inner * sizeof(double))
+            cells += inner
+
+
+cdef double send_up(double* message, Source cells, int64_t rows, int64_t columns, bint maximise) noexcept nogil:
+    cdef int64_t i
+    cdef double total
+    if maximise:
+        for i in range(rows):
+            message[i] = max_run(cells + i * columns, columns)
+        total = max_run(message, rows)
+    else:
+        if columns == 2:
+            for i in range(rows):
+                message[i] = cells[2 * i] + cells[2 * i + 1]
+        elif columns == 3:
+            for i in range(rows):
+                message[i] = cells[3 * i] + cells[3 * i + 1] + cells[3 * i + 2]
+        else:
+            for i in range(rows):
+                message[i] = sum_run(cells + i * columns, columns)
+        total = sum_run(message, rows)
+    if total > 0.0:
+        for i in range(rows):
+            message[i] = message[i] / total
+    return total
+
+
+cdef void send_down(State* state, Words f) noexcept nogil:
+    """f: separator, clique, rows, columns, old, parent, scale, n_d, dims, strides."""
+    cdef int64_t i, rows = f[2], columns = f[3], depth = f[7], step = 1
+    cdef double* message = state.work + f[0]
+    cdef double* cells = state.work + f[1]
+    cdef double* fresh = state.scratch
+    cdef Source source
+    cdef Source before
+    memset(fresh, 0, rows * sizeof(double))
+    accumulate(fresh, state.work + f[5], depth, f + 8, f + 8 + depth)
+    if f[6]:
+        source = (state.base if f[4] == BASE else state.work) + f[1]
+        before = (state.base if f[4] == BASE else state.work) + f[0]
+        for i in range(rows):
+            message[i], fresh[i] = fresh[i], (fresh[i] / before[i] if before[i] > 0.0 else 0.0)
+        mul_plane(cells, source, fresh, rows, columns, step, 0)
+    else:
+        memcpy(message, fresh, rows * sizeof(double))
+
+
+cdef void read_marginal(double* out, Source cells, int64_t outer, int64_t card, int64_t inner) noexcept nogil:
+    cdef int64_t i, k
+    cdef double total
+    if inner == 1:
+        memcpy(out, cells, card * sizeof(double))
+        for i in range(1, outer):
+            cells += card
+            for k in range(card):
+                out[k] += cells[k]
+    else:
+        for k in range(card):
+            out[k] = sum_run(cells + k * inner, inner)
+        for i in range(1, outer):
+            cells += card * inner
+            for k in range(card):
+                out[k] += sum_run(cells + k * inner, inner)
+    total = sum_run(out, card)
+    for k in range(card):
+        out[k] = out[k] / total
+
+
+cdef double execute(State* state, Words tape, int64_t length) noexcept nogil:
+    """The log of the total, or -inf as soon as something sums to zero."""
+    cdef Words end = tape + length
+    cdef Words f
+    cdef Source source
+    cdef Source left
+    cdef double product = 1.0, logs = 0.0, scale
+    cdef double* cells
+    cdef int64_t op, i
+    while tape < end:
+        op = tape[0]
+        f = tape + 2
+        tape += tape[1]
+        scale = 1.0
+        if op == MUL:
+            # f: clique, left, buffer, offset, n_e, n_d, moves, dims, strides
+            left = NULL
+            if f[1] != 0:
+                left = (state.base if f[1] == BASE else state.work) + f[0]
+            source = state.tables if f[2] == TABLES else (state.base if f[2] == BASE else state.work)
+            source += f[3] + shift(f + 6, f[4], state.codes)
+            multiply(state.work + f[0], left, source, f[5], f + 6 + 2 * f[4], f + 6 + 2 * f[4] + f[5])
+        elif op == UP:
+            scale = send_up(state.work + f[0], state.work + f[1], f[2], f[3], state.maximise)
+        elif op == DOWN:
+            send_down(state, f)
+        elif op == READ:
+            read_marginal(state.out + f[0], state.work + f[1], f[2], f[3], f[4])
+        elif op == LIKELY:
+            if state.likelihoods[f[0]] != NULL or state.codes[f[0]] >= 0:
+                likely(state.work + f[1], f[2], f[3], f[4], state.codes[f[0]], state.likelihoods[f[0]])
+        elif op == TOTAL:
+            scale = max_run(state.work + f[0], f[1]) if state.maximise else sum_run(state.work + f[0], f[1])
+        elif op == ONES:
+            cells = state.work + f[0]
+            for i in range(f[1]):
+                cells[i] = 1.0
+        elif op == SCALAR:
+            scale = state.tables[f[0] + shift(f + 2, f[1], state.codes)]
+        elif op == RESCALE:
+            cells = state.work + f[0]
+            scale = max_run(cells, f[1])
+            if scale > 0.0:
+                for i in range(f[1]):
+                    cells[i] = cells[i] / scale
+        if not scale > 0.0:
+            return -INFINITY
+        product *= scale
+        if product < 1e-150 or product > 1e150:
+            logs += log(product)
+            product = 1.0
+    return logs + log(product)
+
+
+cdef class Workspace:
+    """A run's own memory."""
+
+    cdef object keep
+    cdef State state
+    cdef public object work
+    cdef object vectors
+
+    def __init__(self, Program program):
+        cdef int64_t n = program.n
+        cdef double[::1] work
+        self.work = np.empty(program.layout.work_size + 1)
+        scratch = np.empty(program.layout.widest + 1)
+        codes = np.full(n + 1, -1, np.int64)
+        pointers = np.zeros(n + 1, np.uintp)
+        self.keep = (scratch, codes, pointers)
+        self.vectors = []
+        self.state = program.state
+        work = self.work
+        self.state.work = &work[0]
+        work = scratch
+        self.state.scratch = &work[0]
+        cdef int64_t[::1] code_view = codes
+        self.state.codes = &code_view[0]
+        cdef size_t[::1] pointer_view = pointers
+        self.state.likelihoods = <double**> &pointer_view[0]
+
+
+cdef class Program:
+    """A layout with its tables, ready to run; safe to share between threads; see `propagate_np.Program`."""
+
+    cdef readonly object layout
+    cdef readonly object base
+    cdef readonly double once_log
+    cdef readonly bint maximise
+    cdef object cards, tables, once_out, once_tape, run_tape, pool
+    cdef int64_t n, out_size, run_length
+    cdef Words run_words
+    cdef double* once_values
+    cdef State state
+
+    def __init__(self, cards, const double[::1] tables, layout, bint maximise=False):
+        cdef double[::1] view
+        cdef const int64_t[::1] words
+        cdef Workspace workspace
+        self.layout = layout
+        self.cards = cards
+        self.tables = tables
+        self.n = len(cards)
+        self.maximise = maximise
+        self.pool = []
+        self.out_size = layout.out_size
+        self.once_tape = np.append(layout.once, 0)
+        self.run_tape = np.append(layout.run, 0)
+        words = self.run_tape
+        self.run_words = &words[0]
+        self.run_length = len(layout.run)
+        self.base = np.empty(layout.work_size + 1)
+        self.once_out = np.zeros(self.out_size + 1)
+        view = self.base
+        self.state.base = &view[0]
+        view = self.once_out
+        self.once_values = &view[0]
+        self.state.tables = &tables[0] if tables.shape[0] else NULL
+        self.state.maximise = maximise
+        words = self.once_tape
+        cdef Words once_words = &words[0]
+        cdef int64_t once_length = len(layout.once)
+        workspace = Workspace(self)
+        workspace.state.work = self.state.base
+        workspace.state.out = self.once_values
+        with nogil:
+            self.once_log = execute(&workspace.state, once_words, once_length)
+        if self.run_length:
+            self.pool.append(workspace)
+            workspace.state.work = work_pointer(workspace)
+
+    def run(self, hard=(), likelihoods=()):
+        """The normalised marginals that the layout reads, and the log of the total; -inf: impossible evidence."""
+        cdef Workspace workspace
+        cdef double total
+        out = np.empty(self.out_size)
+        cdef double[::1] view = out
+        if self.out_size:
+            memcpy(&view[0], self.once_values, self.out_size * sizeof(double))
+        if self.run_length == 0:
+            return out, self.once_log
+        try:
+            workspace = self.pool.pop()
+        except IndexError:
+            workspace = Workspace(self)
+        total = self.execute(workspace, hard, likelihoods, &view[0] if self.out_size else NULL)
+        self.pool.append(workspace)
+        return out, total
+
+    def collect(self, hard=(), likelihoods=()):
+        """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
+        cdef Workspace workspace = Workspace(self)
+        cdef double[::1] view = np.empty(self.out_size + 1)
+        cdef double total = self.execute(workspace, hard, likelihoods, &view[0])
+        return workspace.work, self.base, total
+
+    cdef double execute(self, Workspace workspace, hard, likelihoods, double* out) except? 1.0:
+        cdef double total
+        cdef int64_t v, code
+        cdef double[::1] vector
+        cdef State* state = &workspace.state
+        state.out = out
+        for v, code in hard:
+            state.codes[v] = code
+        for v, values in likelihoods:
+            vector = np.array(values, np.float64)
+            workspace.vectors.append(vector)
+            state.likelihoods[v] = &vector[0]
+        with nogil:
+            total = self.once_log + execute(state, self.run_words, self.run_length)
+        for v, code in hard:
+            state.codes[v] = -1
+        if workspace.vectors:
+            for v, values in likelihoods:
+                state.likelihoods[v] = NULL
+            workspace.vectors.clear()
+        return total
+
+
+cdef double* work_pointer(Workspace workspace):
+    cdef double[::1] view = workspace.work
+    return &view[0]

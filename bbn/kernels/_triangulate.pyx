@@ -1,0 +1,238 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Greedy elimination on an interaction graph: the compiled twin of `triangulate_py`."""
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+
+cdef extern from *:
+    """
+    #define bbn_ctz(x) __builtin_ctzll(x)
+    #define bbn_popcount(x) __builtin_popcountll(x)
+    """
+    int bbn_ctz(uint64_t x) nogil
+    int bbn_popcount(uint64_t x) nogil
+
+cdef enum:
+    MIN_FILL = 0
+    WEIGHTED_MIN_FILL = 1
+    MIN_WEIGHT = 2
+    MIN_NEIGHBOURS = 3
+
+cdef struct Entry:
+    double first
+    double second
+    int64_t v
+
+cdef struct Heap:
+    Entry* items
+    int64_t size
+    int64_t room
+
+cdef inline bint before(Entry* a, Entry* b) noexcept nogil:
+    if a.first != b.first:
+        return a.first < b.first
+    if a.second != b.second:
+        return a.second < b.second
+    return a.v < b.v
+
+cdef bint push(Heap* heap, Entry entry) noexcept nogil:
+    cdef int64_t child = heap.size, parent
+    cdef Entry* grown
+    if heap.size == heap.room:
+        grown = <Entry*> realloc(heap.items, 2 * heap.room * sizeof(Entry))
+        if grown == NULL:
+            return False
+        heap.items = grown
+        heap.room *= 2
+    heap.size += 1
+    while child > 0:
+        parent = (child - 1) >> 1
+        if not before(&entry, &heap.items[parent]):
+            break
+        heap.items[child] = heap.items[parent]
+        child = parent
+    heap.items[child] = entry
+    return True
+
+cdef Entry pop(Heap* heap) noexcept nogil:
+    cdef Entry top = heap.items[0], last
+    cdef int64_t hole = 0, child
+    heap.size -= 1
+    last = heap.items[heap.size]
+    while True:
+        child = 2 * hole + 1
+        if child >= heap.size:
+            break
+        if child + 1 < heap.size and before(&heap.items[child + 1], &heap.items[child]):
+            child += 1
+        if not before(&heap.items[child], &last):
+            break
+        heap.items[hole] = heap.items[child]
+        hole = child
+    heap.items[hole] = last
+    return top
+
+cdef inline int64_t list_bits(uint64_t* row, int64_t words, int64_t* out) noexcept nogil:
+    cdef int64_t k, count = 0
+    cdef uint64_t word
+    for k in range(words):
+        word = row[k]
+        while word:
+            out[count] = 64 * k + bbn_ctz(word)
+            count += 1
+            word &= word - 1
+    return count
+
+cdef inline bint has(uint64_t* row, int64_t v) noexcept nogil:
+    return (row[v >> 6] >> (v & 63)) & 1
+
+cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const int64_t* cards, int64_t* around,
+                Entry* entry) noexcept nogil:
+    """The cost of eliminating v next; `around` is scratch."""
+    cdef int64_t degree = list_bits(adjacent + v * words, words, around)
+    cdef int64_t i, j, k, missing = 0
+    cdef double weight = cards[v], fill = 0.0
+    cdef uint64_t* row
+    cdef uint64_t* own = adjacent + v * words
+    for i in range(degree):
+        weight *= cards[around[i]]
+    entry.v = v
+    if rule == MIN_NEIGHBOURS:
+        entry.first = degree
+        entry.second = weight
+        return
+    if rule == WEIGHTED_MIN_FILL:
+        for i in range(degree):
+            row = adjacent + around[i] * words
+            for j in range(i + 1, degree):
+                if not has(row, around[j]):
+                    fill += <double> (cards[around[i]] * cards[around[j]])
+        entry.first = fill
+        entry.second = weight
+        return
+    if degree < 2 * words:
+        for i in range(degree):
+            row = adjacent + around[i] * words
+            for j in range(i + 1, degree):
+                missing += not has(row, around[j])
+    else:
+        for i in range(degree):
+            row = adjacent + around[i] * words
+            for k in range(words):
+                missing += bbn_popcount(own[k] & ~row[k])
+            missing -= 1
+        missing //= 2
+    if rule == MIN_WEIGHT:
+        entry.first = weight
+        entry.second = missing
+    else:
+        entry.first = missing
+        entry.second = weight
+
+def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int64_t[::1] scope, int rule):
+    """Order the variables of some scopes greedily; see `triangulate_py.eliminate`."""
+    cdef int64_t n = cards.shape[0], words = (n + 63) >> 6, factors = scope_ptr.shape[0] - 1
+    cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64
+    cdef uint64_t* adjacent = <uint64_t*> calloc(n * words + 1, sizeof(uint64_t))
+    cdef uint64_t* present = <uint64_t*> calloc(words + 1, sizeof(uint64_t))
+    cdef uint64_t* touched = <uint64_t*> calloc(words + 1, sizeof(uint64_t))
+    cdef Entry* cost = <Entry*> malloc((n + 1) * sizeof(Entry))
+    cdef int64_t* around = <int64_t*> malloc((n + 1) * sizeof(int64_t))
+    cdef int64_t* scratch = <int64_t*> malloc((n + 1) * sizeof(int64_t))
+    cdef int64_t* out = <int64_t*> malloc(room * sizeof(int64_t))
+    cdef int64_t* grown
+    cdef Heap heap
+    cdef Entry entry
+    cdef uint64_t *row
+    cdef uint64_t *other
+    cdef bint ok = True
+    cdef const int64_t* weights = &cards[0] if n else NULL
+    heap.room = 2 * n + 16
+    heap.size = 0
+    heap.items = <Entry*> malloc(heap.room * sizeof(Entry))
+    order_array = np.empty(n, np.int64)
+    ptr_array = np.empty(n + 1, np.int64)
+    cdef int64_t[::1] order = order_array
+    cdef int64_t[::1] ptr = ptr_array
+    ptr[0] = 0
+    try:
+        if (adjacent == NULL or present == NULL or touched == NULL or cost == NULL or around == NULL
+                or scratch == NULL or out == NULL or heap.items == NULL):
+            raise MemoryError
+        with nogil:
+            for f in range(factors):
+                for i in range(scope_ptr[f], scope_ptr[f + 1]):
+                    u = scope[i]
+                    present[u >> 6] |= <uint64_t> 1 << (u & 63)
+                    for j in range(scope_ptr[f], scope_ptr[f + 1]):
+                        if i != j:
+                            adjacent[u * words + (scope[j] >> 6)] |= <uint64_t> 1 << (scope[j] & 63)
+            for v in range(n):
+                if has(present, v):
+                    price(rule, v, adjacent, words, weights, scratch, &cost[v])
+                    ok = ok and push(&heap, cost[v])
+            while heap.size and ok:
+                entry = pop(&heap)
+                v = entry.v
+                if not has(present, v) or entry.first != cost[v].first or entry.second != cost[v].second:
+                    continue
+                present[v >> 6] &= ~(<uint64_t> 1 << (v & 63))
+                degree = list_bits(adjacent + v * words, words, around)
+                for k in range(words):
+                    touched[k] = adjacent[v * words + k]
+                for i in range(degree):
+                    row = adjacent + around[i] * words
+                    row[v >> 6] &= ~(<uint64_t> 1 << (v & 63))
+                for i in range(degree):
+                    row = adjacent + around[i] * words
+                    for j in range(i + 1, degree):
+                        x = around[j]
+                        if not has(row, x):
+                            other = adjacent + x * words
+                            row[x >> 6] |= <uint64_t> 1 << (x & 63)
+                            other[around[i] >> 6] |= <uint64_t> 1 << (around[i] & 63)
+                            for k in range(words):
+                                touched[k] |= row[k] & other[k]
+                if total + degree > room:
+                    room = 2 * (total + degree)
+                    grown = <int64_t*> realloc(out, room * sizeof(int64_t))
+                    if grown == NULL:
+                        ok = False
+                        break
+                    out = grown
+                for i in range(degree):
+                    out[total + i] = around[i]
+                total += degree
+                order[count] = v
+                count += 1
+                ptr[count] = total
+                for k in range(words):
+                    touched[k] &= present[k]
+                many = list_bits(touched, words, around)
+                for i in range(many):
+                    u = around[i]
+                    price(rule, u, adjacent, words, weights, scratch, &entry)
+                    if entry.first != cost[u].first or entry.second != cost[u].second:
+                        cost[u] = entry
+                        ok = ok and push(&heap, entry)
+        if not ok:
+            raise MemoryError
+        neighbours_array = np.empty(total, np.int64)
+        _fill(neighbours_array, out, total)
+    finally:
+        free(adjacent)
+        free(present)
+        free(touched)
+        free(cost)
+        free(around)
+        free(scratch)
+        free(out)
+        free(heap.items)
+    return order_array[:count], ptr_array[:count + 1], neighbours_array
+
+cdef void _fill(int64_t[::1] target, const int64_t* source, int64_t count):
+    cdef int64_t i
+    for i in range(count):
+        target[i] = source[i]

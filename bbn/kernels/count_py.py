@@ -1,0 +1,85 @@
+"""Coding and counting in numpy: the twin of `_count` for where no compiler is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.kernels.types import Floats, Ints
+
+
+def factorize_objects(values: NDArray[Any]) -> tuple[NDArray[np.int32], list[Any]]:
+    """The distinct values of an array of objects in order of appearance, and the index of each row's.
+
+    Values of different types are distinct (True is not 1); None and whatever differs from itself is −1.
+    """
+    codes = np.empty(len(values), dtype=np.int32)
+    uniques: list[Any] = []
+    known: dict[Any, int] = {}
+    for i, value in enumerate(values.tolist() if values.dtype != object else values):
+        key = value if type(value) is str else (type(value), value)
+        code = known.get(key)
+        if code is None:
+            if _is_missing(value):
+                code = -1
+            else:
+                code = len(uniques)
+                uniques.append(value)
+            known[key] = code
+        codes[i] = code
+    return codes, uniques
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return type(value).__name__ == "NAType"
+
+
+def count(
+    columns: list[NDArray[Any]], radixes: Ints, ptr: Ints, members: Ints, sizes: Ints, weights: Floats | None
+) -> list[NDArray[Any]]:
+    """Contingency tables of several families, each flat, the family's last column running fastest.
+
+    Parameters
+    ----------
+    columns
+        Coded columns, uint8 or uint16, all of one length.
+    radixes
+        For each column, one more than the largest code it may hold.
+    ptr, members
+        Family f is the columns ``members[ptr[f]:ptr[f + 1]]``.
+    sizes
+        The product of each family's radixes.
+    weights
+        One weight per row, or None for one each.
+
+    Returns
+    -------
+    list of arrays
+        int64 counts, or float64 sums of weights.
+    """
+    n_rows = len(columns[0]) if columns else 0
+    tables = []
+    for f in range(len(sizes)):
+        index = np.zeros(n_rows, dtype=np.int64)
+        for c in members[ptr[f] : ptr[f + 1]].tolist():
+            index *= radixes[c]
+            index += columns[c]
+        tables.append(np.bincount(index, weights=weights, minlength=int(sizes[f])))
+    return tables
+
+
+def merge_rows(columns: list[NDArray[Any]]) -> tuple[Ints, Ints]:
+    """The first row of each set of equal rows, in order of appearance, and for each row the index of its set."""
+    stacked = np.column_stack([c.astype(np.uint16) for c in columns])
+    _, first, inverse = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order].astype(np.int64), rank[inverse.reshape(-1)].astype(np.int64)

@@ -1,0 +1,128 @@
+"""Greedy elimination on an interaction graph, in plain Python on integer bitsets.
+
+Variables are eliminated one by one, always the one whose cost is least; eliminating a variable joins its remaining
+neighbours to one another (the fill). The elimination cliques are those of a triangulation (Rose 1970; Kjaerulff 1990).
+Ties fall to the second key and then to the lowest index, so that the order depends on the graph alone. Each
+elimination costs a few set operations per neighbour.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+
+from bbn.kernels.types import Floats, Ints
+
+MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT, MIN_NEIGHBOURS = range(4)
+
+
+def eliminate(cards: Ints, scope_ptr: Ints, scope: Ints, rule: int) -> tuple[Ints, Ints, Ints]:
+    """Order the variables of some scopes greedily.
+
+    Parameters
+    ----------
+    cards : int64 array (n,)
+        The number of states of each variable.
+    scope_ptr, scope : int64 arrays
+        Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``. Variables in no scope are left out.
+    rule : int
+        MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT or MIN_NEIGHBOURS.
+
+    Returns
+    -------
+    order, ptr, neighbours : int64 arrays
+        The variables as eliminated; ``neighbours[ptr[k]:ptr[k + 1]]`` are those of ``order[k]`` when its turn came,
+        ascending.
+    """
+    adjacent, present = interaction_bits(len(cards), scope_ptr.tolist(), scope.tolist())
+    weights = cards.tolist()
+    cost = [_cost(rule, v, adjacent, weights) if present >> v & 1 else (0.0, 0.0) for v in range(len(weights))]
+    heap = [(*cost[v], v) for v in _bits(present)]
+    heapq.heapify(heap)
+    order: list[int] = []
+    ptr, neighbours = [0], []
+    while heap:
+        first, second, v = heapq.heappop(heap)
+        if not present >> v & 1 or (first, second) != cost[v]:
+            continue
+        present &= ~(1 << v)
+        around = adjacent[v]
+        touched = around
+        for u in _bits(around):
+            fill = around & ~adjacent[u] & ~(1 << u)
+            adjacent[u] = (adjacent[u] | fill) & ~(1 << v)
+            for x in _bits(fill & ~((2 << u) - 1)):
+                touched |= adjacent[u] & adjacent[x]
+        order.append(v)
+        neighbours.extend(_bits(around))
+        ptr.append(len(neighbours))
+        for u in _bits(touched & present):
+            cost[u] = _cost(rule, u, adjacent, weights)
+            heapq.heappush(heap, (*cost[u], u))
+    return np.array(order, np.int64), np.array(ptr, np.int64), np.array(neighbours, np.int64)
+
+
+def interaction_bits(n: int, scope_ptr: list[int], scope: list[int]) -> tuple[list[int], int]:
+    """The interaction graph of some scopes: a bitset of neighbours per variable, and the bitset of variables seen."""
+    adjacent = [0] * n
+    present = 0
+    for start, stop in zip(scope_ptr[:-1], scope_ptr[1:], strict=True):
+        members = 0
+        for v in scope[start:stop]:
+            members |= 1 << v
+        for v in scope[start:stop]:
+            adjacent[v] |= members & ~(1 << v)
+        present |= members
+    return adjacent, present
+
+
+def _cost(rule: int, v: int, adjacent: list[int], weights: list[int]) -> tuple[float, float]:
+    around = adjacent[v]
+    weight = float(weights[v])
+    for u in _bits(around):
+        weight *= weights[u]
+    if rule == MIN_NEIGHBOURS:
+        return float(around.bit_count()), weight
+    if rule == WEIGHTED_MIN_FILL:
+        fill = 0.0
+        for u in _bits(around):
+            for x in _bits(around & ~adjacent[u] & ~((2 << u) - 1)):
+                fill += weights[u] * weights[x]
+        return fill, weight
+    missing = sum((around & ~adjacent[u]).bit_count() - 1 for u in _bits(around)) // 2
+    return (weight, float(missing)) if rule == MIN_WEIGHT else (float(missing), weight)
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> Floats:
+    """The number of cells of each elimination clique, zero for those contained in another.
+
+    Clique k is ``order[k]`` and its neighbours; it lies inside an earlier one exactly when a child in the elimination
+    tree has as many neighbours as the clique has members.
+    """
+    position = {v: k for k, v in enumerate(order.tolist())}
+    sizes = np.diff(ptr).tolist()
+    around = neighbours.tolist()
+    out = np.empty(len(sizes))
+    absorbed = [False] * len(sizes)
+    start = 0
+    for k, (v, size) in enumerate(zip(order.tolist(), sizes, strict=True)):
+        members = around[start : start + size]
+        start += size
+        product = float(cards[v])
+        for u in members:
+            product *= int(cards[u])
+        out[k] = 0.0 if absorbed[k] else product
+        if members:
+            parent = min(position[u] for u in members)
+            if sizes[parent] == size - 1:
+                absorbed[parent] = True
+    return out
