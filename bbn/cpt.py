@@ -6,12 +6,13 @@ last axis is a distribution. `bbn.tables` reads and checks what a user may write
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bbn.budget import require_table
+from bbn.budget import MAX_AXES, require_table
 from bbn.errors import ModelError
 from bbn.factor import Factor
 from bbn.frozen import Array, Frozen, read_only
@@ -21,6 +22,10 @@ from bbn.variable import State, Variable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+SURELY_SMALL = 1 << 16
+"""Tables of at most so many cells are made without asking for the memory limit."""
 
 
 @runtime_checkable
@@ -258,9 +263,9 @@ def _checked_family(variable: Variable, parents: Sequence[Variable]) -> tuple[Va
             )
             raise ModelError(f"CPT {variable.name!r} {problem}")
         seen.add(parent.name)
-    require_table(
-        [*(p.card for p in parents), variable.card], f"CPT {variable.name!r}", "use fewer parents or states"
-    )
+    shape = shape_of(variable, parents)
+    if math.prod(shape) > SURELY_SMALL or len(shape) > MAX_AXES:
+        require_table(list(shape), f"CPT {variable.name!r}", "use fewer parents or states")
     return variable, parents
 
 

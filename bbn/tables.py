@@ -165,9 +165,11 @@ def _mapping_from_frame(variable: Variable, parents: Sequence[Variable], frame: 
 
 def _checked_rows(variable: Variable, parents: Sequence[Variable], table: Array) -> Array:
     """`table` if every row is a distribution, renormalised where rounding explains it; else ModelError."""
-    sums = table.sum(axis=-1)
-    off = np.abs(sums - 1.0).max()
-    if off <= EXACT and table.min() >= 0:  # NaN and infinity fail the first comparison
+    sums = np.add.reduce(table, axis=-1)
+    off = np.maximum.reduce(np.abs(sums - 1.0), axis=None)
+    if (
+        off <= EXACT and np.minimum.reduce(table, axis=None) >= 0
+    ):  # NaN and infinity fail the first comparison
         return table
     bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
     if len(bad):
