@@ -2,8 +2,9 @@
 
 A module `tests/benchmarks/bench_*.py` has a function `rows()` that yields `Row`s (make the heavy things inside it,
 so that only one row's data are alive at a time), a `TITLE`, and optionally `NOTES` in Markdown. Each contender is a
-function without arguments. `check` is called first and raises if the answers are not what they should be. The
-contenders are then run in turn, again and again, and the minimum of each is kept: load on the machine hits all alike.
+function without arguments, or of what `prepare` made for it. `check` is called first and raises if the answers are
+not what they should be. The contenders are then run in turn, again and again, and the minimum of each is kept: load
+on the machine hits all alike.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Row:
 
     work: str
     """What is done, in words."""
-    contenders: dict[str, Callable[[], Any]]
+    contenders: dict[str, Callable[..., Any]]
     """Name to the work; "bbn" is ours."""
     check: Callable[[], None]
     """Raises AssertionError unless the contenders' answers agree."""
@@ -33,6 +34,8 @@ class Row:
     """How many pieces of work one call does (rows, queries); times are given per piece."""
     each: dict[str, float] = field(default_factory=dict)
     """Units of a contender that does another number of pieces per call (a slow one may do fewer)."""
+    prepare: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    """Contender to what makes the argument of one call; not timed."""
     seconds: float = 3.0
     """How long to go on, at least three rounds."""
 
@@ -63,6 +66,14 @@ def measure(row: Row) -> dict[str, float]:
     spent, rounds = 0.0, 0
     while rounds < 3 or (spent < row.seconds and rounds < 1000):
         for name, work in row.contenders.items():
+            if name in row.prepare:
+                argument = row.prepare[name]()
+                start = time.perf_counter()
+                work(argument)
+                took = time.perf_counter() - start
+                best[name] = min(best[name], took)
+                spent += took
+                continue
             start = time.perf_counter()
             for _ in range(repeats[name]):
                 work()
