@@ -1,0 +1,270 @@
+"""Coding: a table's columns become small unsigned integers, one per state, under known or discovered variables.
+
+The code of a state is its position among the variable's states; the code `card`, one past the last, means
+missing. Work per row is one table look-up; everything said about states is decided on the distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.data.source import CodedTable
+from bbn.data.tables import Levels, RawTable, read_table
+from bbn.errors import DataError, nearest
+from bbn.evidence import is_missing
+from bbn.frozen import Array
+from bbn.variable import State, Variable, plain
+
+MANY_NUMBERS = 100
+"""A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
+MAX_STATES = 65535
+
+Codes = NDArray[Any]
+"""Codes of one column, uint8 or uint16."""
+
+
+def code(
+    data: Any,
+    variables: Iterable[Variable] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    weights: Any = None,
+    absent: str = "raise",
+    extra: str = "raise",
+    hidden: Iterable[str] = (),
+) -> CodedTable:
+    """Code the columns of `data`.
+
+    Parameters
+    ----------
+    data
+        pandas, polars, pyarrow, a dict of columns, a list of dicts, (array, names), or a path to CSV or Parquet.
+    variables
+        The variables wanted, where they are known. Without them every column is one (or those in `names`), with
+        its states from `states`, from a categorical's categories, or discovered: sorted, False before True.
+    names
+        The columns wanted, where the variables are not known.
+    states
+        Column to its states, in the order they are to have.
+    missing
+        A value, or several, that mean missing besides None, NaN and pandas' NA (in CSV: besides an empty field).
+    unseen
+        What to do with a value that is no state: "raise" a DataError, or take it as "missing".
+    weights
+        One weight per row, or the name of the column that holds them.
+    absent
+        What to do where a wanted column is not there: "raise", or "allow", which leaves it out of the result.
+    extra
+        What to do with columns that were not wanted: "raise" or "ignore".
+    hidden
+        Names of variables that nobody has seen: a column of theirs must hold no value and is left out.
+
+    Returns
+    -------
+    CodedTable
+
+    >>> table = code({"A": ["no", "yes", None]}, [Variable("A", ["yes", "no"])])
+    >>> table.codes["A"]
+    array([1, 0, 2], dtype=uint8)
+    """
+    if unseen not in ("raise", "missing"):
+        raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
+    table = read_table(data)
+    weight_name, weight_values = _checked_weights(weights, table)
+    tokens = _tokens(missing)
+    declared = _declared(variables, states)
+    unseen_names = set(hidden)
+    if variables is not None:
+        wanted = list(declared)
+    elif names is not None:
+        wanted = list(names)
+    else:
+        wanted = [name for name in table.names if name != weight_name]
+    _check_columns(table, wanted, unseen_names, weight_name, absent, extra)
+
+    coded: dict[str, Codes] = {}
+    found: list[Variable] = []
+    there = set(table.names)
+    for name in wanted:
+        if name not in there:
+            continue
+        levels = table.levels(name)
+        if name in unseen_names:
+            _check_unseen(name, levels, tokens)
+            continue
+        variable = declared.get(name) or _discovered(name, levels, tokens, table.text)
+        coded[name] = _code_column(variable, levels, tokens, table.text, unseen)
+        found.append(variable)
+    return CodedTable(tuple(found), coded, table.n_rows, weight_values, table.kind)
+
+
+def _declared(
+    variables: Iterable[Variable] | None, states: Mapping[str, Sequence[State]] | None
+) -> dict[str, Variable]:
+    declared = {v.name: v for v in variables or ()}
+    for name, listed in (states or {}).items():
+        own = Variable(name, listed)
+        if name in declared and set(declared[name].states) != set(own.states):
+            raise DataError(
+                f"states= gives {name!r} the states {list(own.states)}, but it has {list(declared[name].states)}"
+            )
+        declared.setdefault(name, own)
+    return declared
+
+
+def _check_columns(
+    table: RawTable, wanted: Sequence[str], hidden: set[str], weight_name: str | None, absent: str, extra: str
+) -> None:
+    there = set(table.names)
+    missing = [name for name in wanted if name not in there and name not in hidden]
+    if missing and absent == "raise":
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise DataError(
+            f"the data have no column {missing[0]!r}{more}{nearest(missing[0], table.names)}; "
+            "a variable that was never observed belongs in hidden="
+        )
+    known = {*wanted, *hidden, weight_name}
+    surplus = [name for name in table.names if name not in known]
+    if surplus and extra == "raise":
+        more = f" (and {len(surplus) - 1} more)" if len(surplus) > 1 else ""
+        raise DataError(
+            f"the column {surplus[0]!r}{more} is no variable of the structure{nearest(surplus[0], wanted)}; "
+            "drop it, or add it as a node"
+        )
+
+
+def _check_unseen(name: str, levels: Levels, tokens: set[tuple[type, Any]]) -> None:
+    for i, value in enumerate(levels.values):
+        if not _means_missing(value, tokens):
+            rows = np.flatnonzero(levels.codes == i)
+            if len(rows):
+                raise DataError(
+                    f"hidden variable {name!r} has values in the data: row {rows[0]} holds {value!r}"
+                )
+
+
+def _code_column(
+    variable: Variable, levels: Levels, tokens: set[tuple[type, Any]], text: bool, unseen: str
+) -> Codes:
+    """Look the distinct values up among the states, then every row up among the distinct values."""
+    card = variable.card
+    if card > MAX_STATES:
+        raise DataError(f"column {variable.name!r} has {card} states; at most {MAX_STATES} are possible")
+    dtype = np.uint8 if card <= 255 else np.uint16
+    by_text = {str(state): i for i, state in enumerate(variable.states)} if text else {}
+    look_up = np.full(len(levels.values) + 1, card, dtype=dtype)  # its last entry is where −1 points
+    unknown = []
+    for i, value in enumerate(levels.values):
+        if _means_missing(value, tokens):
+            continue
+        position = by_text.get(value) if text else _find(variable, value)
+        if position is not None:
+            look_up[i] = position
+        else:
+            unknown.append(i)
+    if unknown and unseen == "raise":
+        _refuse_unseen(variable, levels, unknown)
+    return look_up.take(levels.codes, mode="wrap")
+
+
+def _find(variable: Variable, value: Any) -> int | None:
+    """The code of a value; integers that were stored as floats are integers."""
+    position = variable.find(value)
+    if position is None and isinstance(value, float) and value.is_integer():
+        return variable.find(int(value))
+    return position
+
+
+def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int]) -> None:
+    rows = np.flatnonzero(np.isin(levels.codes, unknown))
+    if not len(rows):  # categories that no row uses
+        return
+    row = int(rows[0])
+    value = plain(levels.values[levels.codes[row]])
+    more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
+    raise DataError(
+        f"row {row}, column {variable.name!r}{more}: {variable.unknown(value)}; unseen='missing' takes it as missing"
+    )
+
+
+def _discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: bool) -> Variable:
+    """A variable whose states are the values of the column."""
+    if not isinstance(name, str) or not name:
+        raise DataError(f"a column is named {name!r}; expected text, as it becomes a variable's name")
+    values = [plain(value) for value in levels.values if not _means_missing(value, tokens)]
+    values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
+    if not values:
+        raise DataError(
+            f"column {name!r} holds no value at all; if it was never observed, say hidden={{{name!r}: [its states]}}"
+        )
+    kinds = {type(value) for value in values}
+    numbers = kinds <= {int, float} or (text and _are_numbers(values))
+    if float in kinds or (numbers and len(values) > MANY_NUMBERS and not levels.declared):
+        raise DataError(
+            f"column {name!r} holds {len(values)} different numbers, such as {values[0]!r}; "
+            "bbn.discretize cuts it into intervals, states= declares its states"
+        )
+    if len(kinds) > 1 or not kinds <= {str, int, bool}:
+        shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise DataError(
+            f"column {name!r} holds values of type {shown}; expected only str, only int or only bool"
+        )
+    if not levels.declared:
+        values = sorted(set(values), key=float if text and _are_numbers(values) else None)
+    return Variable(name, list(dict.fromkeys(values)))
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    try:
+        return all(np.isfinite(float(value)) for value in values)
+    except (TypeError, ValueError):
+        return False
+
+
+def _tokens(missing: Any) -> set[tuple[type, Any]]:
+    """The values that mean missing, each with its type so that 1 is not True."""
+    listed = missing if isinstance(missing, list | tuple | set | frozenset) else [missing]
+    return {(type(plain(value)), plain(value)) for value in listed if not is_missing(value)}
+
+
+def _means_missing(value: Any, tokens: set[tuple[type, Any]]) -> bool:
+    return is_missing(value) or (bool(tokens) and (type(plain(value)), plain(value)) in tokens)
+
+
+def _checked_weights(weights: Any, table: RawTable) -> tuple[str | None, Array | None]:
+    """The name of the column of weights, if it is one, and the weights as an array."""
+    if weights is None:
+        return None, None
+    name = weights if isinstance(weights, str) else None
+    if name is not None:
+        if name not in table.names:
+            raise DataError(f"weights={name!r} is no column of the data{nearest(name, table.names)}")
+        weights = _numbers(table.levels(name))
+    try:
+        values = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("weights must be numbers, one per row") from None
+    if values.shape != (table.n_rows,):
+        raise DataError(f"weights has shape {values.shape}; expected one for each of {table.n_rows} rows")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise DataError(f"row {bad[0]}: the weight is {values[bad[0]]}; expected a finite number, at least 0")
+    if table.n_rows and not values.any():
+        raise DataError("every weight is 0; at least one row must count")
+    return name, values
+
+
+def _numbers(levels: Levels) -> Array:
+    """A column's values as floats, NaN where missing."""
+    try:
+        values = np.array([*levels.values, np.nan], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("weights must be numbers, one per row") from None
+    return values[levels.codes]

@@ -1,0 +1,238 @@
+"""A data source: what learners ask of data, and the source that holds a coded table in memory.
+
+A source offers two calls. `counts(families)` answers a batch of contingency tables; `reduce(f)` applies f to each
+block of coded rows and adds up what it returns. Both add up over rows, so a source may be a table in memory, a folder
+of files or a cluster, and learners are the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.budget import require_table
+from bbn.data.kinds import Columns, Kind
+from bbn.errors import DataError, nearest
+from bbn.frozen import Array, Frozen
+from bbn.kernels.count import count, merge_rows
+from bbn.variable import State, Variable
+
+Family = Sequence[str]
+"""Names of variables, one per axis of the table that is asked for."""
+
+
+class Block(NamedTuple):
+    """Some coded rows. The code equal to a variable's card means missing; a variable not in `codes` is hidden."""
+
+    codes: Mapping[str, NDArray[Any]]
+    weights: Array
+    """How many rows of the data each row stands for."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows in the block."""
+        return len(self.weights)
+
+
+@runtime_checkable
+class DataSource(Protocol):
+    """What learners ask of data."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that have a column."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+    @property
+    def total(self) -> float:
+        """The sum of the rows' weights."""
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """The names of the variables with a missing value in some row."""
+
+    def counts(self, families: Sequence[Family]) -> list[NDArray[Any]]:
+        """One contingency table per family, axes in the family's order; rows that miss one of it are left out."""
+
+    def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
+        """The sums over blocks of the arrays that f returns for each."""
+
+
+class CodedTable(Frozen):
+    """A table in memory, coded.
+
+    Attributes
+    ----------
+    variables
+        One per column.
+    codes
+        Name to codes, uint8 or uint16, read-only; the code equal to the variable's card means missing.
+    n_rows
+        The number of rows.
+    weights
+        One weight per row, or None if each counts once.
+    kind
+        Gives results back in the kind of table that came in.
+
+    >>> from bbn.data import code
+    >>> table = code({"A": ["x", "y", "x"], "B": [0, 0, 1]})
+    >>> table.counts([("A", "B"), ("B",)])
+    [array([[1, 1], [1, 0]]), array([2, 1])]
+    """
+
+    __slots__ = ("_cache", "codes", "kind", "n_rows", "variables", "weights")
+
+    variables: tuple[Variable, ...]
+    codes: dict[str, NDArray[Any]]
+    n_rows: int
+    weights: Array | None
+    kind: Kind
+    _cache: dict[str, Any]
+
+    def __init__(
+        self,
+        variables: tuple[Variable, ...],
+        codes: dict[str, NDArray[Any]],
+        n_rows: int,
+        weights: Array | None = None,
+        kind: Kind | None = None,
+    ) -> None:
+        for column in codes.values():
+            column.flags.writeable = False
+        self._set(
+            variables=variables,
+            codes=codes,
+            n_rows=n_rows,
+            weights=weights,
+            kind=kind or Columns(),
+            _cache={},
+        )
+
+    @property
+    def total(self) -> float:
+        """The sum of the rows' weights."""
+        return float(self.n_rows) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """The names of the variables with a missing value in some row."""
+        if "incomplete" not in self._cache:
+            self._cache["incomplete"] = tuple(
+                v.name for v in self.variables if self.n_rows and self.codes[v.name].max() == v.card
+            )
+        return self._cache["incomplete"]  # type: ignore[no-any-return]
+
+    def counts(self, families: Sequence[Family]) -> list[NDArray[Any]]:
+        """One contingency table per family, axes in the family's order; rows that miss one of it are left out.
+
+        Counts are int64, or float64 sums where rows have weights. A column with missing values is counted with one
+        more state, which is cut off at the end.
+        """
+        position = {v.name: i for i, v in enumerate(self.variables)}
+        incomplete = set(self.incomplete)
+        radixes = np.array([v.card + (v.name in incomplete) for v in self.variables], dtype=np.int64)
+        members: list[int] = []
+        ptr = [0]
+        shapes = []
+        for family in families:
+            axes = [position[name] for name in family]
+            shape = radixes[axes].tolist()
+            require_table(shape, f"the counts of {', '.join(family)}", "use fewer parents or states")
+            members.extend(axes)
+            ptr.append(len(members))
+            shapes.append(shape)
+        tables = count(
+            [self.codes[v.name] for v in self.variables],
+            radixes,
+            np.array(ptr, dtype=np.int64),
+            np.array(members, dtype=np.int64),
+            np.array([int(np.prod(shape, dtype=np.int64)) for shape in shapes], dtype=np.int64),
+            self.weights,
+        )
+        return [
+            self._complete(table.reshape(shape), family)
+            for table, shape, family in zip(tables, shapes, families, strict=True)
+        ]
+
+    def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
+        """The sums over blocks of the arrays that f returns for each; here one block, repeated rows merged."""
+        return [np.asarray(part) for part in f(self.merged())]
+
+    def merged(self) -> Block:
+        """The distinct rows, each with the sum of the weights of its like, in order of appearance."""
+        if "merged" not in self._cache:
+            weights = np.ones(self.n_rows) if self.weights is None else self.weights
+            if not self.variables:
+                self._cache["merged"] = Block({}, np.array([weights.sum()]))
+            else:
+                first, inverse = merge_rows([self.codes[v.name] for v in self.variables])
+                self._cache["merged"] = Block(
+                    {name: column[first] for name, column in self.codes.items()},
+                    np.bincount(inverse, weights, minlength=len(first)).astype(np.float64, copy=False),
+                )
+        return self._cache["merged"]  # type: ignore[no-any-return]
+
+    def _complete(self, table: NDArray[Any], family: Family) -> NDArray[Any]:
+        cards = {v.name: v.card for v in self.variables}
+        return np.asarray(table[tuple(slice(cards[name]) for name in family)], order="C")
+
+    def __repr__(self) -> str:
+        return f"<CodedTable: {self.n_rows} rows, {len(self.variables)} variables>"
+
+
+def as_source(
+    data: Any,
+    variables: Iterable[Variable] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    hidden: Iterable[str] = (),
+    **options: Any,
+) -> DataSource:
+    """`data` as a source for a learner: itself if it is one, else coded, checked to hold rows and values.
+
+    The parameters are those of `code`. DataError for an empty table, or a column without any value that is not
+    named in `hidden`.
+    """
+    if isinstance(data, DataSource):
+        return _checked_source(data, variables, names, hidden)
+    from bbn.data.coding import code
+
+    table = code(data, variables, names=names, states=states, hidden=hidden, **options)
+    if not table.n_rows:
+        raise DataError("the data have no rows")
+    for variable in table.variables:
+        if table.codes[variable.name].min() == variable.card:
+            raise DataError(
+                f"column {variable.name!r} holds no value at all; if it was never observed, say "
+                f"hidden={{{variable.name!r}: {list(variable.states)}}}"
+            )
+    return table
+
+
+def _checked_source(
+    source: DataSource,
+    variables: Iterable[Variable] | None,
+    names: Sequence[str] | None,
+    hidden: Iterable[str],
+) -> DataSource:
+    """A ready source, if it has every variable that is wanted."""
+    own = {v.name: v for v in source.variables}
+    unseen = set(hidden)
+    wanted = {v.name: v for v in variables} if variables is not None else dict.fromkeys(names or ())
+    for name, variable in wanted.items():
+        if name in unseen:
+            continue
+        if name not in own:
+            raise DataError(f"the data have no column {name!r}{nearest(name, own)}")
+        if variable is not None and own[name] != variable:
+            raise DataError(
+                f"the data give {name!r} the states {list(own[name].states)}, but it has {list(variable.states)}"
+            )
+    return source

@@ -1,0 +1,285 @@
+"""Any table as named columns, and any column as levels: its distinct values, and which one each row has.
+
+Every later step looks at the few distinct values alone, so no Python code runs per row. pandas is imported only
+for pandas data and for files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.data.kinds import Columns, Kind, Matrix, Narwhals, Pandas, Rows
+from bbn.errors import DataError, ParseError
+from bbn.kernels.count import factorize_objects
+
+Ints = NDArray[np.integer[Any]]
+
+
+class Levels(NamedTuple):
+    """A column as its distinct values and one index into them per row, −1 where missing."""
+
+    codes: Ints
+    values: list[Any]
+    declared: bool = False
+    """Whether the values are a categorical's, in declared order, used or not."""
+
+
+class RawTable(NamedTuple):
+    """A table before coding."""
+
+    names: tuple[str, ...]
+    n_rows: int
+    levels: Callable[[str], Levels]
+    kind: Kind
+    text: bool = False
+    """Whether the values are text from a file, which matches a state by `str(state)`."""
+
+
+def read_table(data: Any) -> RawTable:
+    """Look at `data`, whatever kind of table it is; columns are read when asked for.
+
+    >>> table = read_table({"A": ["x", "y", None, "x"]})
+    >>> table.names, table.n_rows, table.levels("A").codes.tolist(), table.levels("A").values
+    (('A',), 4, [0, 1, -1, 0], ['x', 'y'])
+    """
+    if isinstance(data, str | os.PathLike):
+        return _from_path(Path(data))
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        return _from_pandas(data)
+    if isinstance(data, np.ndarray):
+        return _from_structured(data)
+    if isinstance(data, Mapping):
+        return _from_columns(data)
+    if isinstance(data, tuple) and len(data) == 2 and isinstance(data[0], np.ndarray) and data[0].ndim == 2:
+        return _from_matrix(*data)
+    if isinstance(data, Sequence):
+        return _from_rows(data)
+    return _from_narwhals(data)
+
+
+def _from_path(path: Path) -> RawTable:
+    import pandas as pd
+
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if ".parquet" in suffixes or ".pq" in suffixes:
+        try:
+            return _from_pandas(pd.read_parquet(path))
+        except OSError:
+            raise
+        except Exception as error:  # whatever the Parquet reader at hand calls a damaged file
+            raise ParseError(f"not a Parquet file: {error}", path=str(path)) from error
+    if not {".csv", ".tsv", ".txt"} & set(suffixes):
+        raise DataError(f"{path}: the kind of table is read from the suffix; expected .csv, .tsv or .parquet")
+    separator = "\t" if ".tsv" in suffixes else ","
+    try:
+        header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+        names = header.iloc[0].tolist()
+        frame = pd.read_csv(
+            path,
+            sep=separator,
+            header=None,
+            skiprows=1,
+            names=range(len(names)),
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            index_col=False,
+            skip_blank_lines=len(names) > 1,
+        )
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ParseError(str(error).strip(), path=str(path)) from error
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path}: the file is empty; expected a header with the columns' names") from None
+    frame.columns = pd.Index(names)
+    return _from_pandas(frame)._replace(text=True)
+
+
+def _from_pandas(frame: Any) -> RawTable:
+    names = _checked_names(frame.columns)
+    return RawTable(names, len(frame), lambda name: _pandas_levels(frame[name]), Pandas(frame.index))
+
+
+def _from_structured(array: NDArray[Any]) -> RawTable:
+    if array.dtype.names is None:
+        raise DataError(
+            f"a numpy array of shape {array.shape} has no column names; pass (array, names), or a dict of columns"
+        )
+    return RawTable(array.dtype.names, len(array), lambda name: column_levels(array[name]), Columns())
+
+
+def _from_matrix(array: NDArray[Any], names: Sequence[str]) -> RawTable:
+    names = _checked_names(names)
+    if array.shape[1] != len(names):
+        raise DataError(f"the array has {array.shape[1]} columns but {len(names)} names were given")
+    return RawTable(names, len(array), lambda name: column_levels(array[:, names.index(name)]), Matrix())
+
+
+def _from_columns(columns: Mapping[str, Any]) -> RawTable:
+    names = _checked_names(columns)
+    lengths = {}
+    for name, column in columns.items():
+        if isinstance(column, str) or not hasattr(column, "__len__"):
+            raise DataError(
+                f"column {name!r} is {column!r}; expected a list or an array with one value per row"
+            )
+        lengths[name] = len(column)
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns have different lengths: {lengths}")
+    return RawTable(
+        names, next(iter(lengths.values()), 0), lambda name: column_levels(columns[name]), Columns()
+    )
+
+
+def _from_rows(rows: Sequence[Any]) -> RawTable:
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(f"row {i} is {row!r}; expected a dict from column to value")
+    names = _checked_names(dict.fromkeys(name for row in rows for name in row))
+    return RawTable(names, len(rows), lambda name: column_levels([row.get(name) for row in rows]), Rows())
+
+
+def _from_narwhals(data: Any) -> RawTable:
+    import narwhals as nw
+
+    try:
+        frame: Any = nw.from_native(data)
+    except TypeError:
+        raise DataError(
+            f"data is a {type(data).__name__}; expected pandas, polars, pyarrow, a dict of columns, a list of dicts, "
+            "(array, names), or a path to a CSV or Parquet file"
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+
+    def levels(name: str) -> Levels:
+        return _narwhals_levels(frame[name])
+
+    return RawTable(_checked_names(frame.columns), len(frame), levels, Narwhals(frame.implementation))
+
+
+def _checked_names(names: Any) -> tuple[str, ...]:
+    listed = tuple(names)
+    seen = set()
+    for name in listed:
+        if name in seen:
+            raise DataError(f"the column {name!r} is there twice")
+        seen.add(name)
+    return listed
+
+
+def column_levels(column: Any) -> Levels:
+    """The levels of one column: a list, a numpy array, or a Series of some library."""
+    if isinstance(column, np.ndarray):
+        return _numpy_levels(column)
+    library = type(column).__module__.partition(".")[0]
+    if library == "pandas":
+        return _pandas_levels(column)
+    if library in ("polars", "pyarrow"):
+        import narwhals as nw
+
+        return _narwhals_levels(nw.from_native(column, series_only=True))
+    values = np.empty(len(column), dtype=object)
+    values[:] = list(column)
+    return Levels(*factorize_objects(values))
+
+
+def _pandas_levels(series: Any) -> Levels:
+    import pandas as pd
+
+    array = series.array
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return Levels(array.codes, array.categories.tolist(), declared=True)
+    if isinstance(series.dtype, np.dtype):
+        return _numpy_levels(series.to_numpy())
+    codes, values = pd.factorize(array)
+    return Levels(codes, values.tolist())
+
+
+def _from_arrow(array: Any) -> Levels:
+    import pyarrow as pa
+
+    declared = pa.types.is_dictionary(array.type)
+    encoded = array if declared else array.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], encoded.type)
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int32()).fill_null(-1)
+    return Levels(indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist(), declared)
+
+
+def _narwhals_levels(series: Any) -> Levels:
+    try:
+        return _from_arrow(series.to_arrow())
+    except ModuleNotFoundError:  # polars without pyarrow
+        return _numpy_levels(series.to_numpy())
+
+
+def _numpy_levels(array: NDArray[Any]) -> Levels:
+    if array.ndim != 1:
+        raise DataError(f"a column has shape {array.shape}; expected one value per row")
+    if np.ma.isMaskedArray(array):
+        levels = _numpy_levels(np.ma.getdata(array))
+        return levels._replace(codes=np.where(np.ma.getmaskarray(array), -1, levels.codes))
+    kind = array.dtype.kind
+    if kind == "b":
+        return Levels(array.view(np.uint8), [False, True])
+    if kind in "iu":
+        return _integer_levels(array)
+    if kind == "f":
+        return _float_levels(array)
+    return Levels(*factorize_objects(array.astype(object, copy=False)))
+
+
+def _integer_levels(array: NDArray[Any]) -> Levels:
+    if not len(array):
+        return Levels(np.empty(0, dtype=np.int64), [])
+    low, high = int(array.min()), int(array.max())
+    if high - low >= 1 << 16:
+        values, codes = np.unique(array, return_inverse=True)
+        return Levels(codes, values.tolist())
+    offsets = array.astype(np.intp)
+    offsets -= low
+    return Levels(*_used(offsets, range(low, high + 1)))
+
+
+def _used(codes: Ints, values: Sequence[Any]) -> tuple[Ints, list[Any]]:
+    """The levels that occur at all, in order."""
+    present = np.bincount(codes, minlength=len(values)) > 0
+    if present.all():
+        return codes, list(values)
+    return (np.cumsum(present) - 1)[codes], [
+        value for value, there in zip(values, present, strict=True) if there
+    ]
+
+
+def _float_levels(array: NDArray[Any]) -> Levels:
+    """Integers that became floats, as they do where a value is missing, come back as integers."""
+    there = ~np.isnan(array)
+    found = array if there.all() else array[there]
+    if (
+        len(found)
+        and np.isfinite(found).all()
+        and np.abs(found).max() < 2**53
+        and (found == np.rint(found)).all()
+    ):
+        levels = _integer_levels(found.astype(np.int64))
+        values = levels.values
+        inner: Ints = levels.codes
+    else:
+        distinct, inner = np.unique(found, return_inverse=True)
+        values = distinct.tolist()
+    if found is array:
+        return Levels(inner, values)
+    codes = np.full(len(array), -1, dtype=np.int64)
+    codes[there] = inner
+    return Levels(codes, values)
