@@ -1,1 +1,89 @@
-"""bbn: Bayesian belief networks."""
+"""bbn: Bayesian belief networks. Define a network, ask it for posteriors, learn it from data.
+
+The public names are resolved when first used (PEP 562), so that `import bbn` by itself loads nothing else.
+
+>>> import bbn
+>>> net = bbn.example("campfire")
+>>> net.parents("Campfire")
+('Storm', 'BusTourGroup')
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from bbn._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from bbn.cpt import CPT as CPT
+    from bbn.errors import BBNError as BBNError
+    from bbn.errors import BBNWarning as BBNWarning
+    from bbn.errors import BudgetError as BudgetError
+    from bbn.errors import DataError as DataError
+    from bbn.errors import EvidenceError as EvidenceError
+    from bbn.errors import ImpossibleEvidenceError as ImpossibleEvidenceError
+    from bbn.errors import LossyFormatWarning as LossyFormatWarning
+    from bbn.errors import ModelError as ModelError
+    from bbn.errors import ParseError as ParseError
+    from bbn.errors import RenormalisedWarning as RenormalisedWarning
+    from bbn.evidence import Not as Not
+    from bbn.evidence import OneOf as OneOf
+    from bbn.evidence import Soft as Soft
+    from bbn.evidence import Virtual as Virtual
+    from bbn.factor import Factor as Factor
+    from bbn.factor_graph import FactorGraph as FactorGraph
+    from bbn.inference.elimination import VariableElimination as VariableElimination
+    from bbn.inference.enumeration import Enumeration as Enumeration
+    from bbn.io.registry import load as load
+    from bbn.io.registry import save as save
+    from bbn.models import example as example
+    from bbn.models import examples as examples
+    from bbn.network import BayesianNetwork as BayesianNetwork
+    from bbn.posterior import Assignment as Assignment
+    from bbn.posterior import Posterior as Posterior
+    from bbn.variable import Variable as Variable
+
+# Each module and the public names that live in it, in reading order; the block above repeats it for type checkers.
+_HOMES = {
+    "bbn.variable": ("Variable",),
+    "bbn.factor": ("Factor",),
+    "bbn.cpt": ("CPT",),
+    "bbn.network": ("BayesianNetwork",),
+    "bbn.factor_graph": ("FactorGraph",),
+    "bbn.io.registry": ("load", "save"),
+    "bbn.models": ("example", "examples"),
+    "bbn.evidence": ("Virtual", "Soft", "OneOf", "Not"),
+    "bbn.posterior": ("Posterior", "Assignment"),
+    "bbn.inference.enumeration": ("Enumeration",),
+    "bbn.inference.elimination": ("VariableElimination",),
+    "bbn.errors": (
+        "BBNError",
+        "ModelError",
+        "EvidenceError",
+        "ImpossibleEvidenceError",
+        "DataError",
+        "ParseError",
+        "BudgetError",
+        "BBNWarning",
+        "RenormalisedWarning",
+        "LossyFormatWarning",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_PACKAGES = ("bayes", "data", "graphs", "inference", "io", "kernels", "learning", "view")
+
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604  # the names are the table's
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    if name in _PACKAGES:
+        return import_module(f"bbn.{name}")
+    raise AttributeError(f"module 'bbn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,6 +14,15 @@ from itertools import product
 from typing import Any, NoReturn
 
 import yaml
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
 
 from bbn.cpt import CPT
 from bbn.io.build import Problems, Where
@@ -66,37 +75,41 @@ class YamlDocument:
 
     def __init__(self, source: Source) -> None:
         self.problems = Problems(source)
-        self._parser = _parser(source.text)
+        self._get_event = _parser(source.text).get_event
+        self._event: Any = None
         self._anchors: dict[str, tuple[Node, int] | None] = {}
         self._n_nodes = 0
         self._n_aliased = 0
         self._depth = 0
-        self._next()  # the start of the stream
-        self._event = self._next()
-        if type(self._event) is yaml.StreamEndEvent:
+        self._next()  # the start of the stream, then of the document
+        self._next()
+        if isinstance(self._event, StreamEndEvent):
             self.problems.fail("the file is empty; expected a mapping with 'nodes'", (1, 1))
-        self._event = self._next()
+        self._next()
 
     def each_key(self) -> Iterator[Node]:
         """The keys of the mapping that comes next."""
-        self._event = self._next()
+        self._next()
         self._depth += 1
-        while type(self._event) is not yaml.MappingEndEvent:
+        while type(self._event) is not MappingEndEvent:
             yield self.value()
-        self._event = self._next()
+        self._next()
         self._depth -= 1
         if not self._depth:
             self._end()
 
     def value(self) -> Node:
         """The node that comes next."""
-        node = self._compose(self._event, self._depth)
-        self._event = self._next()
+        try:
+            node = self._compose(self._event, self._depth)
+        except yaml.YAMLError as error:
+            self._fail_yaml(error)
+        self._next()
         return node
 
     def next_is_mapping(self) -> bool:
         """Whether the node that comes next is a mapping."""
-        return type(self._event) is yaml.MappingStartEvent
+        return type(self._event) is MappingStartEvent
 
     def where(self, node: Node) -> Where:
         """Line and column of a node."""
@@ -107,36 +120,41 @@ class YamlDocument:
         self.problems.fail(message, self.where(node))
 
     def _compose(self, event: Any, depth: int) -> Node:
-        kind = type(event)
-        self._n_nodes += 1
-        if kind is yaml.ScalarEvent and event.tag is None and event.anchor is None:
-            return Scalar(event.value, not event.implicit[0], event.start_mark)
-        if kind is yaml.AliasEvent:
+        """The node that starts with this event."""
+        if type(event) is AliasEvent:
             return self._aliased(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
-        before = self._n_nodes + self._n_aliased
+        before = self._n_nodes
+        self._n_nodes += 1
         self._check_tag(event)
         node: Node
-        if kind is yaml.ScalarEvent:
+        if type(event) is ScalarEvent:
             node = Scalar(event.value, _is_quoted(event), event.start_mark)
+        elif depth >= MAX_DEPTH:
+            self._fail_at(event, f"nested more than {MAX_DEPTH} deep")
+        elif type(event) is SequenceStartEvent:
+            node = Sequence(self._items(SequenceEndEvent, depth + 1), event.start_mark)
         else:
-            if depth >= MAX_DEPTH:
-                self._fail_at(event, f"nested more than {MAX_DEPTH} deep")
-            compose, following = self._compose, self._next
-            items: list[Node] = []
-            end = yaml.SequenceEndEvent if kind is yaml.SequenceStartEvent else yaml.MappingEndEvent
-            inner = following()
-            while type(inner) is not end:
-                items.append(compose(inner, depth + 1))
-                inner = following()
-            if kind is yaml.SequenceStartEvent:
-                node = Sequence(items, event.start_mark)
-            else:
-                node = Mapping(list(zip(items[::2], items[1::2], strict=True)), event.start_mark)
+            items = self._items(MappingEndEvent, depth + 1)
+            node = Mapping(list(zip(items[::2], items[1::2], strict=True)), event.start_mark)
         if event.anchor is not None:
-            self._anchors[event.anchor] = node, self._n_nodes + self._n_aliased - before + 1
+            self._anchors[event.anchor] = node, self._n_nodes - before
         return node
+
+    def _items(self, end: type, depth: int) -> list[Node]:
+        """The nodes up to the end of a list or mapping. Most are plain scalars, so these are made on the spot."""
+        items: list[Node] = []
+        while True:
+            event = self._get_event()
+            kind = type(event)
+            if kind is ScalarEvent and event.tag is None and event.anchor is None:
+                items.append(Scalar(event.value, not event.implicit[0], event.start_mark))
+            elif kind is end:
+                self._n_nodes += len(items)
+                return items
+            else:
+                items.append(self._compose(event, depth))
 
     def _aliased(self, event: Any) -> Node:
         known = self._anchors.get(event.anchor)
@@ -144,6 +162,7 @@ class YamlDocument:
             what = "inside itself" if event.anchor in self._anchors else "before any anchor of that name"
             self._fail_at(event, f"alias *{event.anchor} stands {what}")
         node, size = known
+        self._n_nodes += size
         self._n_aliased += size
         if self._n_aliased > MAX_ALIASED:
             self._fail_at(event, f"aliases stand for more than {MAX_ALIASED:,} nodes")
@@ -154,9 +173,9 @@ class YamlDocument:
         if tag is None or tag == "!":
             return
         allowed = {
-            yaml.ScalarEvent: ("str", "int", "float", "bool", "null"),
-            yaml.SequenceStartEvent: ("seq",),
-            yaml.MappingStartEvent: ("map",),
+            ScalarEvent: ("str", "int", "float", "bool", "null"),
+            SequenceStartEvent: ("seq",),
+            MappingStartEvent: ("map",),
         }[type(event)]
         if tag.removeprefix(_TAG) not in allowed or not tag.startswith(_TAG):
             self._fail_at(event, f"tag {tag!r} is not allowed here; a network needs none")
@@ -169,23 +188,26 @@ class YamlDocument:
 
     def _end(self) -> None:
         """Nothing may follow the document's one mapping."""
-        self._event = self._next()
-        if type(self._event) is not yaml.StreamEndEvent:
+        self._next()
+        if type(self._event) is not StreamEndEvent:
             self._fail_at(self._event, "a second document; a file holds one network")
 
-    def _next(self) -> Any:
+    def _next(self) -> None:
         try:
-            return self._parser.get_event()
-        except yaml.MarkedYAMLError as error:
+            self._event = self._get_event()
+        except yaml.YAMLError as error:
+            self._fail_yaml(error)
+
+    def _fail_yaml(self, error: yaml.YAMLError) -> NoReturn:
+        if isinstance(error, yaml.MarkedYAMLError):
             mark = error.problem_mark or error.context_mark
             place = (mark.line + 1, mark.column + 1) if mark is not None else None
-            message = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
-            if "'\\t'" in message or "\\t" in message:
+            message = " ".join(part for part in (error.context, error.problem) if part)
+            if "\\t" in message:
                 message += "; YAML is indented with spaces, never with tabs"
             self.problems.fail(f"not YAML: {message}", place)
-        except yaml.reader.ReaderError as error:
-            text = self.problems.source.text
-            self.problems.fail(f"not YAML: {error.reason}", min(int(error.position), len(text)))
+        position = getattr(error, "position", 0)
+        self.problems.fail(f"not YAML: {getattr(error, 'reason', error)}", position)
 
     def _fail_at(self, event: Any, message: str) -> NoReturn:
         self.problems.fail(message, (event.start_mark.line + 1, event.start_mark.column + 1))
