@@ -7,8 +7,8 @@ is worked out only for an error.
 Understood: names and states bare or in double quotes (with `\\"` and `\\\\` inside); bare ones may hold spaces
 where commas separate them; commas are optional between quoted names and between numbers; `table` (the child's
 states vary slowest), `default` and one entry per row of the table, in any order; comments; blocks in any order.
-`property` statements are skipped, but for the two kinds that the writer makes: the network's own, which are its
-metadata, and `states = int` or `states = bool` of a variable whose states are not strings.
+`property` statements are skipped, but for two kinds that the writer makes: the network's own, which are its
+metadata, and `bbn = …`, the note that keeps states that are not strings.
 
 References: Cozman, *The Interchange Format for Bayesian Networks*, 1998; Hulten and Domingos, VFML, 2003.
 """
@@ -16,14 +16,14 @@ References: Cozman, *The Interchange Format for Bayesian Networks*, 1998; Hulten
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, islice, product
 from math import prod
 from typing import NamedTuple, NoReturn
 
 from bbn.errors import nearest
 from bbn.io.build import RawNode, build
-from bbn.io.kinds import as_kind, kind_of
+from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
@@ -84,7 +84,7 @@ class _Parser:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.states: dict[str, tuple[str, ...]] = {}
-        self.kinds: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
         self.numbers = Numbers()
         self.rows: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
 
@@ -113,7 +113,7 @@ class _Parser:
         for variable in self.states:
             if variable not in defined:
                 self.source.fail(f"variable {variable!r} has no probability block", len(text))
-        return build(self.source, nodes, name, metadata, strict)
+        return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
     def _blank(self, match: re.Match[str]) -> str:
         """A comment as spaces, its lines kept, so that every position stays what it was."""
@@ -142,7 +142,7 @@ class _Parser:
             self.source.fail(f"variable {name!r}: expected {count} states, found {len(states)}: {found}", start)
         self.states[name] = states
         if "property" in body:
-            self.kinds[name] = _properties(body).get("states", "str")
+            self.notes[name] = _properties(body).get("bbn", "")
 
     def _node(self, block: _Block) -> RawNode:
         """A node from its `probability` block."""
@@ -158,7 +158,7 @@ class _Parser:
             entry = entry.strip()
             if entry[:1] == "(":
                 key, _, rest = entry.rpartition(")")
-                row = known[key] if key in known else self._row(name, parents, key, block.place(index))
+                row = known[key] if key in known else self._row(name, parents, key, block, index)
                 count, title, seen = card, f"row {key})", row in rows
                 words = rows[row] = rest.replace(",", " ").split()
             elif entry:
@@ -188,10 +188,7 @@ class _Parser:
                 f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
                 block.body_start + max(block.body.rfind(words[error.index]), 0),
             )
-        states = as_kind(self.states[name], self.kinds[name]) if name in self.kinds else self.states[name]
-        return RawNode(
-            name, states, parents, values, block.header_start, lambda row: self._row_place(block, parents, row)
-        )
+        return RawNode(name, self.states[name], parents, values, block.header_start, self._place_finder(block, parents))
 
     def _keys(self, given: tuple[tuple[str, ...], ...]) -> dict[str, int]:
         """Row numbers by key, written as most programs do, without the last parenthesis."""
@@ -223,14 +220,14 @@ class _Parser:
             self.source.fail("expected a variable's name after 'probability (', found none", block.header_start)
         return names[0], tuple(names[1:])
 
-    def _row(self, name: str, parents: Sequence[str], key: str, place: int) -> int:
+    def _row(self, name: str, parents: Sequence[str], key: str, block: _Block, index: int) -> int:
         """The number of the row that a key like `(yes, no` stands for."""
         found = _items(key[1:], len(parents))
         if len(found) != len(parents):
             self.source.fail(
                 f"probability of {name!r}, row {key}): expected {len(parents)} states, one for each of "
                 f"({', '.join(parents)}), found {len(found)}",
-                place,
+                block.place(index),
             )
         row = 0
         for parent, state in zip(parents, found, strict=True):
@@ -238,18 +235,28 @@ class _Parser:
             if state not in states:
                 self.source.fail(
                     f"probability of {name!r}, row {key}): {parent!r} has no state {state!r}{nearest(state, states)}",
-                    place,
+                    block.place(index),
                 )
             row = row * len(states) + states.index(state)
         return row
 
-    def _row_place(self, block: _Block, parents: Sequence[str], row: int) -> int:
-        """Where the entry for a row stands; the block itself if a table or a default gave it."""
-        for index, entry in enumerate(block.entries):
-            key, _, _ = entry.strip().rpartition(")")
-            if key[:1] == "(" and self._row("", parents, key, 0) == row:
-                return block.place(index)
-        return block.header_start
+    def _place_finder(self, block: _Block, parents: Sequence[str]) -> Callable[[int], int]:
+        """Where the entry for a row stands, or the table or default that gave it; worked out when first asked."""
+        places: dict[int, int] = {}
+
+        def place(row: int) -> int:
+            if not places:
+                start = block.body_start
+                for index, entry in enumerate(block.entries):
+                    text = entry.strip()
+                    key = text.rpartition(")")[0]
+                    number = self._row("", parents, key, block, index) if key[:1] == "(" else -1
+                    if text and not text.startswith("property"):
+                        places[number] = start + len(entry) - len(entry.lstrip())
+                    start += len(entry) + 1
+            return places.get(row, places.get(-1, block.header_start))
+
+        return place
 
     def _fill(
         self,
@@ -337,27 +344,26 @@ def _shortened(text: str) -> str:
 
 def write(network: BayesianNetwork) -> str:
     """The network as BIF, one entry per row of each table; names and states are quoted where they must be."""
-    texts = {v: [_shown(str(state)) for state in v.states] for v in network.variables}
+    written = labels(network, lambda text: text.replace("\0", "\ufffd"), "BIF")
+    names = {name: _shown(label.name) for name, label in written.items()}
+    states = {name: [_shown(state) for state in label.states] for name, label in written.items()}
     parts = [f"network {_shown(network.name or 'unknown')} {{\n"]
     parts += [f"  property {_quoted(f'{key} = {value}')};\n" for key, value in network.metadata.items()]
     parts.append("}\n")
-    for variable, states in texts.items():
-        kind = f"  property states = {kind_of(variable)};\n" if kind_of(variable) != "str" else ""
-        parts.append(
-            f"variable {_shown(variable.name)} {{\n  type discrete [ {variable.card} ] {{ {', '.join(states)} }};\n"
-            f"{kind}}}\n"
-        )
+    for name, label in written.items():
+        note = f"  property {_quoted(f'bbn = {label.note}')};\n" if label.note else ""
+        listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(states[name])} }};\n"
+        parts.append(f"variable {names[name]} {{\n{listed}{note}}}\n")
     words = Words()
     for cpt in tables(network):
-        name = _shown(cpt.name)
-        rows = map(", ".join, zip(*[iter(words.of(cpt.table))] * cpt.variable.card))
+        rows = map(", ".join, zip(*[iter(words.of(cpt.table))] * cpt.variable.card, strict=True))
         if not cpt.parents:
-            parts.append(f"probability ( {name} ) {{\n  table {next(rows)};\n}}\n")
+            parts.append(f"probability ( {names[cpt.name]} ) {{\n  table {next(rows)};\n}}\n")
             continue
-        given = ", ".join(_shown(parent.name) for parent in cpt.parents)
-        keys = map(", ".join, product(*(texts[parent] for parent in cpt.parents)))
-        parts.append(f"probability ( {name} | {given} ) {{\n")
-        parts += [f"  ({key}) {row};\n" for key, row in zip(keys, rows)]
+        given = ", ".join(names[parent.name] for parent in cpt.parents)
+        keys = map(", ".join, product(*(states[parent.name] for parent in cpt.parents)))
+        parts.append(f"probability ( {names[cpt.name]} | {given} ) {{\n")
+        parts += [f"  ({key}) {row};\n" for key, row in zip(keys, rows, strict=True)]
         parts.append("}\n")
     return "".join(parts)
 

@@ -1,0 +1,112 @@
+"""Names and states in formats that cannot hold all of them: legal substitutes, and a note of the originals.
+
+Every textual format has a place for properties that other programs skip. Where a name or state is not legal in
+the format, or a state is not a string, the variable's originals are noted there as JSON, so that bbn reads back
+exactly what it wrote; other programs see the substitutes.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from bbn.errors import LossyFormatWarning
+from bbn.io.build import RawNode
+from bbn.network import BayesianNetwork
+from bbn.variable import Variable
+
+
+class Label(NamedTuple):
+    """How a variable is written: its name, its states, and the note of the originals ("" if none is needed)."""
+
+    name: str
+    states: tuple[str, ...]
+    note: str
+
+
+def labels(network: BayesianNetwork, legal: Callable[[str], str], format: str) -> dict[str, Label]:
+    """The label of each variable by its name; a warning if any name or state had to be changed.
+
+    Parameters
+    ----------
+    network
+        What is written.
+    legal
+        The text itself if the format can hold it, else the nearest text that it can hold.
+    format
+        What the warning calls the format.
+    """
+    names = distinct((variable.name for variable in network.variables), legal)
+    found: dict[str, Label] = {}
+    changed: list[str] = []
+    for variable, name in zip(network.variables, names, strict=True):
+        states = tuple(distinct(map(str, variable.states), legal))
+        changes = [
+            f"{old!r} as {new!r}"
+            for old, new in zip((variable.name, *map(str, variable.states)), (name, *states), strict=True)
+            if old != new
+        ]
+        changed += changes
+        noted = changes or type(variable.states[0]) is not str
+        found[variable.name] = Label(name, states, _note(variable) if noted else "")
+    if changed:
+        warnings.warn(
+            f"{format} cannot hold {len(changed)} of the names and states; written {', '.join(changed[:3])}"
+            + ", …" * (len(changed) > 3)
+            + ". bbn reads them back as they were, other programs see the substitutes",
+            LossyFormatWarning,
+            stacklevel=4,
+        )
+    return found
+
+
+def distinct(texts: Iterable[str], legal: Callable[[str], str]) -> list[str]:
+    """Legal texts in place of these, no two the same.
+
+    >>> distinct(["a b", "a_b", "c"], lambda text: text.replace(" ", "_"))
+    ['a_b_2', 'a_b', 'c']
+    """
+    originals = list(texts)
+    taken = {text for text in originals if legal(text) == text}
+    found = []
+    for original in originals:
+        text = candidate = legal(original)
+        number = 1
+        while candidate != original and candidate in taken:
+            number += 1
+            candidate = f"{text}_{number}"
+        taken.add(candidate)
+        found.append(candidate)
+    return found
+
+
+def _note(variable: Variable) -> str:
+    return json.dumps({"name": variable.name, "states": variable.states})
+
+
+def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawNode]:
+    """The nodes with the names and states that were noted, by the written name; a note that does not fit is skipped."""
+    originals = {node.name: _original(node, notes[node.name]) for node in nodes if notes.get(node.name)}
+    if not originals:
+        return nodes
+    names = {written: name for written, (name, _) in originals.items()}
+    return [
+        node._replace(
+            name=names.get(node.name, node.name),
+            states=originals[node.name][1] if node.name in originals else node.states,
+            parents=[names.get(parent, parent) for parent in node.parents],
+        )
+        for node in nodes
+    ]
+
+
+def _original(node: RawNode, note: str) -> tuple[str, Sequence[str | int | bool]]:
+    try:
+        noted = json.loads(note)
+        name, states = noted["name"], noted["states"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return node.name, node.states
+    fits = isinstance(name, str) and isinstance(states, list) and len(states) == len(node.states)
+    return (name, states) if fits and name else (node.name, node.states)
