@@ -10,7 +10,7 @@ from bbn.errors import ModelError, nearest
 
 
 def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
-    """Name to conditional, in the order given; ModelError if there are none, or two for one variable."""
+    """Name to conditional, in the order given; ModelError if there are two for one variable."""
     if isinstance(conditionals, Conditional | str | Mapping) or not isinstance(conditionals, Iterable):
         raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
     given: dict[str, Conditional] = {}
@@ -23,8 +23,6 @@ def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
         if name in given:
             raise ModelError(f"duplicate node: there are two CPTs for {name!r}")
         given[name] = conditional
-    if not given:
-        raise ModelError("the network is empty; it needs at least one node")
     return given
 
 

@@ -160,7 +160,7 @@ class CPT(Frozen):
             raise ModelError(
                 f"CPT {variable.name!r}: noisy-or needs one probability for each of {names}, found {probabilities}"
             )
-        for name, p in {**given, "the leak": leak}.items():
+        for name, p in (*given.items(), ("the leak", leak)):
             if not 0 <= p <= 1:
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"

@@ -36,7 +36,8 @@ def add_arc(net: BayesianNetwork, parent: str, child: str) -> BayesianNetwork:
     cpt, new = _table(net, child), net.variable(parent)
     if parent in net.parents(child):
         raise ModelError(f"{parent!r} is a parent of {child!r} already")
-    table = np.repeat(np.expand_dims(cpt.table, -2), new.card, axis=-2)
+    shape = (*cpt.table.shape[:-1], new.card, cpt.variable.card)
+    table = np.broadcast_to(np.expand_dims(cpt.table, -2), shape)
     return net.with_cpts([CPT(cpt.variable, [*cpt.parents, new], table)])
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from bbn.errors import EvidenceError
 from bbn.factor import Factor
-from bbn.frozen import Array, Frozen
+from bbn.frozen import Array, Frozen, numbers
 from bbn.variable import State, Variable
 
 Evidence = Mapping[str, Any]
@@ -58,7 +58,7 @@ class Virtual(Frozen):
         return type(self) is type(other) and self.weights == other.weights
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, tuple(self.weights.items())))
+        return hash((type(self).__name__, frozenset(self.weights.items())))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.weights!r})"
@@ -78,7 +78,7 @@ class Virtual(Frozen):
                 f"{kind} evidence on {variable.name!r} must name every state; {missing!r} missing"
             )
         try:
-            array = np.array(values, dtype=np.float64)
+            array = numbers(values)
         except (TypeError, ValueError):
             raise EvidenceError(
                 f"{kind} evidence on {variable.name!r}: expected numbers, found {values!r}"
@@ -124,6 +124,10 @@ class OneOf(Frozen):
     states: tuple[State, ...]
 
     def __init__(self, *states: State) -> None:
+        if len(states) == 1 and isinstance(states[0], list | tuple | set | frozenset):
+            listed = ", ".join(map(repr, states[0]))
+            kind = type(self).__name__
+            raise EvidenceError(f"{kind} takes the states themselves: {kind}({listed})")
         self._set(states=states)
 
     def __eq__(self, other: object) -> bool:
@@ -216,6 +220,8 @@ def is_missing(value: object) -> bool:
 
 def check_targets(model: Model, targets: str | Sequence[str]) -> tuple[str, ...]:
     """Targets as a tuple of names, each known, none twice, at least one."""
+    if isinstance(targets, set | frozenset):
+        raise EvidenceError(f"a set of targets has no order; list them: {sorted(targets, key=str)!r}")
     names = (
         (targets,) if isinstance(targets, str) else tuple(targets) if isinstance(targets, Iterable) else ()
     )

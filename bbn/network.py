@@ -72,6 +72,8 @@ class BayesianNetwork(Frozen):
         if not isinstance(name, str):
             raise ModelError(f"a network's name must be a string, found {name!r}")
         given = by_name(conditionals)
+        if not given:
+            raise ModelError("the network is empty; it needs at least one node")
         check_parents(given)
         children: dict[str, list[str]] = {child: [] for child in given}
         for child, conditional in given.items():
@@ -96,6 +98,8 @@ class BayesianNetwork(Frozen):
         The parents' order, and so the table's axes, is that of `graph.predecessors(node)`, the order in which
         the arcs were added; a node attribute "parents" overrides it.
         """
+        if not hasattr(graph, "predecessors"):
+            raise ModelError(f"expected a networkx DiGraph, found {graph!r} ({type(graph).__name__})")
         variables: dict[Any, Variable] = {}
         for node, attributes in graph.nodes(data=True):
             if "states" not in attributes and not isinstance(attributes.get("cpt"), CPT):
@@ -263,11 +267,14 @@ class BayesianNetwork(Frozen):
         >>> net.parents("Campfire"), net["Campfire"].table
         ((), array([1., 0.]))
         """
+        if not isinstance(interventions, Mapping):
+            raise EvidenceError(f"do needs a mapping from variable to state, found {interventions!r}")
         fixed = []
         for name, state in interventions.items():
             variable = self.variable(name)
-            code = variable.code(state)
-            fixed.append(CPT.trusted(variable, (), np.eye(variable.card)[code]))
+            table = np.zeros(variable.card)
+            table[variable.code(state)] = 1.0
+            fixed.append(CPT.trusted(variable, (), table))
         return self.with_cpts(fixed)
 
     def rename(self, names: Mapping[str, str]) -> BayesianNetwork:

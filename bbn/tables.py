@@ -7,14 +7,14 @@ names the node, the row and the value. A row is a distribution: entries at least
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
 from bbn.errors import ModelError
-from bbn.frozen import Array
+from bbn.frozen import Array, numbers
 from bbn.variable import State, Variable
 
 EXACT = 1e-9
@@ -39,11 +39,11 @@ def shape_of(variable: Variable, parents: Sequence[Variable]) -> tuple[int, ...]
     return (*(p.card for p in parents), variable.card)
 
 
-def settings(parents: Sequence[Variable]) -> list[tuple[tuple[int, ...], tuple[State, ...]]]:
+def settings(parents: Sequence[Variable]) -> Iterator[tuple[tuple[int, ...], tuple[State, ...]]]:
     """Every setting of the parents as (codes, states), the last parent running fastest."""
     codes = product(*(range(p.card) for p in parents))
     states = product(*(p.states for p in parents))
-    return list(zip(codes, states, strict=True))
+    return zip(codes, states, strict=True)
 
 
 def row_name(variable: Variable, parents: Sequence[Variable], index: tuple[int, ...]) -> str:
@@ -58,7 +58,7 @@ def _array_from_numbers(variable: Variable, parents: Sequence[Variable], table: 
     shape = shape_of(variable, parents)
     axes = ", ".join([*(p.name for p in parents), variable.name])
     try:
-        array = np.array(table, dtype=np.float64)
+        array = numbers(table)
     except (TypeError, ValueError):
         raise ModelError(
             f"CPT {variable.name!r}: the table is not an array of numbers of shape {shape} (axes {axes})"
@@ -89,9 +89,9 @@ def _array_from_mapping(variable: Variable, parents: Sequence[Variable], table: 
         array[index] = _row(variable, parents, index, row)
     expected = int(np.prod(array.shape[:-1]))
     if len(given) < expected:
-        missing = [states for index, states in settings(parents) if index not in given]
-        shown = ", ".join(_key_text(states) for states in missing[:5])
-        more = f", … ({len(missing)} in all)" if len(missing) > 5 else ""
+        missing = (states for index, states in settings(parents) if index not in given)
+        shown = ", ".join(_key_text(states) for states in islice(missing, 5))
+        more = f", … ({expected - len(given)} in all)" if expected - len(given) > 5 else ""
         raise ModelError(
             f"CPT {variable.name!r}: missing rows for {', '.join(p.name for p in parents)} = {shown}{more}"
         )
@@ -129,7 +129,7 @@ def _row(variable: Variable, parents: Sequence[Variable], index: tuple[int, ...]
             raise ModelError(f"{row_name(variable, parents, index)}: no entry for {_key_text(missing)}")
         row = values
     try:
-        array = np.array(row, dtype=np.float64)
+        array = numbers(row)
     except (TypeError, ValueError):
         raise ModelError(f"{row_name(variable, parents, index)}: expected numbers, found {row!r}") from None
     if array.shape != (variable.card,):
@@ -149,7 +149,11 @@ def _mapping_from_frame(variable: Variable, parents: Sequence[Variable], frame: 
         if sorted(map(str, levels)) != sorted(names):
             raise ModelError(f"CPT {variable.name!r}: expected index levels {names}, found {levels}")
         frame = frame.reorder_levels(names)
-    rows = [dict(zip(frame.columns, values, strict=True)) for values in frame.to_numpy().tolist()]
+    columns = list(frame.columns)
+    if len(set(columns)) != len(columns):
+        twice = next(column for i, column in enumerate(columns) if column in columns[:i])
+        raise ModelError(f"CPT {variable.name!r}: the column {twice!r} is given twice")
+    rows = [dict(zip(columns, values, strict=True)) for values in frame.to_numpy().tolist()]
     if not parents:
         if len(rows) != 1:
             raise ModelError(
@@ -165,11 +169,10 @@ def _mapping_from_frame(variable: Variable, parents: Sequence[Variable], frame: 
 
 def _checked_rows(variable: Variable, parents: Sequence[Variable], table: Array) -> Array:
     """`table` if every row is a distribution, renormalised where rounding explains it; else ModelError."""
-    sums = np.add.reduce(table, axis=-1)
+    with np.errstate(over="ignore", invalid="ignore"):  # reported below
+        sums = np.add.reduce(table, axis=-1)
     off = np.maximum.reduce(np.abs(sums - 1.0), axis=None)
-    if (
-        off <= EXACT and np.minimum.reduce(table, axis=None) >= 0
-    ):  # NaN and infinity fail the first comparison
+    if off <= EXACT and np.minimum.reduce(table, axis=None) >= 0:  # NaN and infinity fail the first test
         return table
     bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
     if len(bad):

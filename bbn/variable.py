@@ -119,8 +119,12 @@ def checked_name(name: object, what: str = "a variable's name") -> str:
 
 
 def _checked_states(name: str, states: Iterable[object]) -> tuple[State, ...]:
-    if isinstance(states, str) or not isinstance(states, Iterable):
+    if isinstance(states, str | bytes | bytearray) or not isinstance(states, Iterable):
         raise ModelError(f"variable {name!r}: states must be a list of states, found {states!r}")
+    if isinstance(states, set | frozenset):
+        raise ModelError(
+            f"variable {name!r}: a set has no order; list its states {sorted(states, key=str)!r}"
+        )
     checked = tuple(states) if type(states) is not tuple else states
     if not checked:
         raise ModelError(f"variable {name!r} has no states; at least one is needed")
