@@ -131,7 +131,8 @@ cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const in
         entry.first = missing
         entry.second = weight
 
-def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int64_t[::1] scope, int rule):
+def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int64_t[::1] scope, int rule,
+              const int64_t[::1] kept=None):
     """Order the variables of some scopes greedily; see `triangulate_py.eliminate`."""
     cdef int64_t n = cards.shape[0], words = (n + 63) >> 6, factors = scope_ptr.shape[0] - 1
     cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64
@@ -149,6 +150,7 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
     cdef uint64_t *other
     cdef bint ok = True
     cdef const int64_t* weights = &cards[0] if n else NULL
+    cdef bint keeping = kept is not None
     heap.room = 2 * n + 16
     heap.size = 0
     heap.items = <Entry*> malloc(heap.room * sizeof(Entry))
@@ -170,6 +172,8 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
                         if i != j:
                             adjacent[u * words + (scope[j] >> 6)] |= <uint64_t> 1 << (scope[j] & 63)
             for v in range(n):
+                if keeping and kept[v]:
+                    present[v >> 6] &= ~(<uint64_t> 1 << (v & 63))
                 if has(present, v):
                     price(rule, v, adjacent, words, weights, scratch, &cost[v])
                     ok = ok and push(&heap, cost[v])

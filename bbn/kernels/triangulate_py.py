@@ -18,7 +18,9 @@ from bbn.kernels.types import Floats, Ints
 MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT, MIN_NEIGHBOURS = range(4)
 
 
-def eliminate(cards: Ints, scope_ptr: Ints, scope: Ints, rule: int) -> tuple[Ints, Ints, Ints]:
+def eliminate(
+    cards: Ints, scope_ptr: Ints, scope: Ints, rule: int, kept: Ints | None = None
+) -> tuple[Ints, Ints, Ints]:
     """Order the variables of some scopes greedily.
 
     Parameters
@@ -29,6 +31,8 @@ def eliminate(cards: Ints, scope_ptr: Ints, scope: Ints, rule: int) -> tuple[Int
         Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``. Variables in no scope are left out.
     rule : int
         MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT or MIN_NEIGHBOURS.
+    kept : int64 array (n,), optional
+        Nonzero for variables that are never eliminated; they stay as neighbours of the others.
 
     Returns
     -------
@@ -38,6 +42,9 @@ def eliminate(cards: Ints, scope_ptr: Ints, scope: Ints, rule: int) -> tuple[Int
     """
     adjacent, present = interaction_bits(len(cards), scope_ptr.tolist(), scope.tolist())
     weights = cards.tolist()
+    if kept is not None:
+        for v in np.flatnonzero(kept).tolist():
+            present &= ~(1 << v)
     cost = [_cost(rule, v, adjacent, weights) if present >> v & 1 else (0.0, 0.0) for v in range(len(weights))]
     heap = [(*cost[v], v) for v in _bits(present)]
     heapq.heapify(heap)
