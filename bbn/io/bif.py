@@ -19,58 +19,26 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import chain, islice, product
 from math import prod
-from typing import NamedTuple, NoReturn
 
 from bbn.errors import nearest
+from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 
-_QUOTED = r'"(?:[^"\\]++|\\.)*+"'
-_PLAIN = rf'(?:[^;{{}}"]++|{_QUOTED})*+'
-_INNER = rf'(?:[^{{}}"]++|{_QUOTED})*+'
-_PROPERTY = rf"property\b{_PLAIN};?[\s;]*+"
-# keyword, header, {, body with at most one more level of braces, }
-_BLOCK = re.compile(
-    rf'[\s;]*+([A-Za-z]++)(?![^\s("{{])\s*+({_PLAIN})\{{((?:[^{{}}"]++|{_QUOTED}|\{{{_INNER}\}})*+)\}}', re.DOTALL
-)
+_PROPERTY = rf"property\b{PLAIN};?[\s;]*+"
 _DECLARATION = re.compile(
-    rf"[\s;]*+(?:{_PROPERTY})*+type\s++discrete\s*+\[\s*+(?P<count>[0-9]{{1,9}})\s*+\]\s*+\{{(?P<states>{_INNER})\}}"
+    rf"[\s;]*+(?:{_PROPERTY})*+type\s++discrete\s*+\[\s*+(?P<count>[0-9]{{1,9}})\s*+\]\s*+\{{(?P<states>{INNER})\}}"
     rf"[\s;]*+(?:{_PROPERTY})*+",
     re.DOTALL,
 )
-_PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({_PLAIN})", re.DOTALL)
-_BLOCK_START = re.compile(r"(?:network|variable|probability)\b")
-_TOKEN = re.compile(rf'[^;{{}}"]++|{_QUOTED}|.', re.DOTALL)
-_COMMENT = re.compile(rf'{_QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
-_ENTRY = re.compile(rf"({_PLAIN})(?:;|\Z)", re.DOTALL)
-_ITEM = re.compile(rf'({_QUOTED})|[^",|]++', re.DOTALL)
-_WORD = re.compile(rf'({_QUOTED})|[^",|\s]++', re.DOTALL)
-_ESCAPED = re.compile(r'\\(["\\])')
-_NOT_NEWLINE = re.compile(r"[^\n]")
+_PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({PLAIN})", re.DOTALL)
+_COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
+_ITEM = re.compile(rf'({QUOTED})|[^",|]++', re.DOTALL)
+_WORD = re.compile(rf'({QUOTED})|[^",|\s]++', re.DOTALL)
 _BARE = re.compile(r"(?!.*/[/*])[\w.+<>=/-]+")
-
-
-class _Block(NamedTuple):
-    """A `probability` block: what stands before `{` and inside, and where each starts."""
-
-    header: str
-    body: str
-    header_start: int
-    body_start: int
-
-    @property
-    def entries(self) -> list[str]:
-        """The body cut at its semicolons."""
-        return self.body.split(";") if '"' not in self.body else _ENTRY.findall(self.body)
-
-    def place(self, index: int) -> int:
-        """Where the entry of this number starts."""
-        entries = self.entries
-        spaces = len(entries[index]) - len(entries[index].lstrip())
-        return self.body_start + sum(map(len, entries[:index])) + index + spaces
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
@@ -90,67 +58,52 @@ class _Parser:
 
     def network(self, strict: bool) -> BayesianNetwork:
         name, metadata = "", {}
-        blocks: list[_Block] = []
+        waiting: list[Block] = []
         text = self.source.text
         if "//" in text or "/*" in text:
-            text = _COMMENT.sub(self._blank, text)
-        end = 0
-        while match := _BLOCK.match(text, end):
-            end = match.end()
-            keyword, header, body = match.groups()
-            if keyword == "probability":
-                blocks.append(_Block(header, body, match.start(1), match.start(3)))
-            elif keyword == "variable":
-                self._declare(_name(header), body, match.start(1))
-            elif keyword == "network":
-                name, metadata = _name(header), _properties(body)
+            text = without_comments(self.source, _COMMENT)
+        for block in blocks(self.source, text, ("network", "variable", "probability")):
+            if block.keyword == "probability":
+                waiting.append(block)
+            elif block.keyword == "variable":
+                self._declare(block)
             else:
-                self._explain(text, match.start(1))
-        if text[end:].strip(" \t\r\n;"):
-            self._explain(text, end)
-        nodes = [self._node(block) for block in blocks]
+                name, metadata = unquoted(block.header), _properties(block.body)
+        nodes = [self._node(block) for block in waiting]
         defined = {node.name for node in nodes}
         for variable in self.states:
             if variable not in defined:
                 self.source.fail(f"variable {variable!r} has no probability block", len(text))
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
-    def _blank(self, match: re.Match[str]) -> str:
-        """A comment as spaces, its lines kept, so that every position stays what it was."""
-        text = match[0]
-        if text.startswith('"'):
-            return text
-        if text.startswith("/*") and (len(text) < 4 or not text.endswith("*/")):
-            self.source.fail("found a comment that is never closed, expected '*/'", match.start())
-        return _NOT_NEWLINE.sub(" ", text)
-
-    def _declare(self, name: str, body: str, start: int) -> None:
-        """A variable from the body of its block, `type discrete [ 2 ] { yes, no };`."""
-        match = _DECLARATION.fullmatch(body)
+    def _declare(self, block: Block) -> None:
+        """A variable from its block, which holds `type discrete [ 2 ] { yes, no };`."""
+        name = unquoted(block.header)
+        match = _DECLARATION.fullmatch(block.body)
         if match is None:
             self.source.fail(
                 f"variable {name!r}: expected 'type discrete [ 2 ] {{ a, b }};' and properties, "
-                f"found {_shortened(body)}",
-                start,
+                f"found {shortened(block.body)}",
+                block.start,
             )
         if name in self.states:
-            self.source.fail(f"variable {name!r} is declared twice", start)
+            self.source.fail(f"variable {name!r} is declared twice", block.start)
         count = int(match["count"])
         states = _items(match["states"], count)
         if len(states) != count:
             found = ", ".join(map(repr, states[:8]))
-            self.source.fail(f"variable {name!r}: expected {count} states, found {len(states)}: {found}", start)
+            self.source.fail(f"variable {name!r}: expected {count} states, found {len(states)}: {found}", block.start)
         self.states[name] = states
-        if "property" in body:
-            self.notes[name] = _properties(body).get("bbn", "")
+        if "property" in block.body:
+            self.notes[name] = _properties(block.body).get("bbn", "")
 
-    def _node(self, block: _Block) -> RawNode:
+    def _node(self, block: Block) -> RawNode:
         """A node from its `probability` block."""
         name, parents = self._family(block)
         card = len(self.states[name])
         given = tuple([self.states[parent] for parent in parents])
         n_rows = prod(map(len, given))
-        entries = block.entries
+        entries = block.statements()
         known = self._keys(given) if n_rows <= len(entries) else {}
         rows: dict[int, list[str]] = {}
         others: dict[str, list[str]] = {}
@@ -168,7 +121,7 @@ class _Parser:
                 if title not in ("table", "default"):
                     self.source.fail(
                         f"probability of {name!r}: expected 'table', 'default' or a row like (yes, no), "
-                        f"found {_shortened(entry)}",
+                        f"found {shortened(entry)}",
                         block.place(index),
                     )
                 count, seen = card * n_rows if title == "table" else card, title in others
@@ -188,7 +141,7 @@ class _Parser:
                 f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
                 block.body_start + max(block.body.rfind(words[error.index]), 0),
             )
-        return RawNode(name, self.states[name], parents, values, block.header_start, self._place_finder(block, parents))
+        return RawNode(name, self.states[name], parents, values, block.start, self._place_finder(block, parents))
 
     def _keys(self, given: tuple[tuple[str, ...], ...]) -> dict[str, int]:
         """Row numbers by key, written as most programs do, without the last parenthesis."""
@@ -198,29 +151,29 @@ class _Parser:
             self.rows[given] = known
         return known
 
-    def _family(self, block: _Block) -> tuple[str, tuple[str, ...]]:
+    def _family(self, block: Block) -> tuple[str, tuple[str, ...]]:
         """The child and its parents from `( child | parent, parent )`; the bar may be missing."""
         header = block.header.strip()
         if header[:1] != "(" or header[-1:] != ")":
             self.source.fail(
-                f"expected 'probability ( child | parents )', found {_shortened('probability ' + header)}",
-                block.header_start,
+                f"expected 'probability ( child | parents )', found {shortened('probability ' + header)}",
+                block.start,
             )
         names: list[str] = []
         for match in _ITEM.finditer(header[1:-1]):
             text = match[0].strip()
-            names += [_name(text)] if match[1] or text in self.states else text.split()
+            names += [unquoted(text)] if match[1] or text in self.states else text.split()
         for name in names:
             if name not in self.states:
                 self.source.fail(
                     f"probability of {names[0]!r}: {name!r} is not a declared variable{nearest(name, self.states)}",
-                    block.header_start,
+                    block.start,
                 )
         if not names:
-            self.source.fail("expected a variable's name after 'probability (', found none", block.header_start)
+            self.source.fail("expected a variable's name after 'probability (', found none", block.start)
         return names[0], tuple(names[1:])
 
-    def _row(self, name: str, parents: Sequence[str], key: str, block: _Block, index: int) -> int:
+    def _row(self, name: str, parents: Sequence[str], key: str, block: Block, index: int) -> int:
         """The number of the row that a key like `(yes, no` stands for."""
         found = _items(key[1:], len(parents))
         if len(found) != len(parents):
@@ -240,28 +193,28 @@ class _Parser:
             row = row * len(states) + states.index(state)
         return row
 
-    def _place_finder(self, block: _Block, parents: Sequence[str]) -> Callable[[int], int]:
+    def _place_finder(self, block: Block, parents: Sequence[str]) -> Callable[[int], int]:
         """Where the entry for a row stands, or the table or default that gave it; worked out when first asked."""
         places: dict[int, int] = {}
 
         def place(row: int) -> int:
             if not places:
                 start = block.body_start
-                for index, entry in enumerate(block.entries):
+                for index, entry in enumerate(block.statements()):
                     text = entry.strip()
                     key = text.rpartition(")")[0]
                     number = self._row("", parents, key, block, index) if key[:1] == "(" else -1
                     if text and not text.startswith("property"):
                         places[number] = start + len(entry) - len(entry.lstrip())
                     start += len(entry) + 1
-            return places.get(row, places.get(-1, block.header_start))
+            return places.get(row, places.get(-1, block.start))
 
         return place
 
     def _fill(
         self,
         name: str,
-        block: _Block,
+        block: Block,
         given: Sequence[Sequence[str]],
         rows: dict[int, list[str]],
         others: dict[str, list[str]],
@@ -272,7 +225,7 @@ class _Parser:
             table = others["table"]
             rows |= {row: table[row::n_rows] for row in range(n_rows) if row not in rows}
         elif "default" in others:
-            require_size(self.source, name, [*map(len, given), len(self.states[name])], block.header_start)
+            require_size(self.source, name, [*map(len, given), len(self.states[name])], block.start)
             rows |= {row: others["default"] for row in range(n_rows) if row not in rows}
         else:
             keys = enumerate(islice(product(*given), len(rows) + 3))
@@ -280,33 +233,14 @@ class _Parser:
             self.source.fail(
                 f"probability of {name!r}: expected {n_rows} rows or a default, found {len(rows)} rows; "
                 f"missing {', '.join(missing[:3])}",
-                block.header_start,
+                block.start,
             )
-
-    def _explain(self, text: str, start: int) -> NoReturn:
-        """The error for text that is no block: what was expected, at the first place that is wrong."""
-        start += len(text[start:]) - len(text[start:].lstrip(" \t\r\n;"))
-        word = _BLOCK_START.match(text, start)
-        if word is None:
-            self.source.fail(
-                f"expected 'network', 'variable' or 'probability', found {_shortened(text[start : start + 400])}",
-                start,
-            )
-        depth = 0
-        for match in _TOKEN.finditer(text, start):
-            token = match[0]
-            depth += (token == "{") - (token == "}")
-            if token == '"':
-                self.source.fail("found a quote that is never closed, expected '\"'", match.start())
-            if (not depth and token in (";", "}")) or depth > 2:
-                self.source.fail(f"expected '{{ … }}' after {word[0]!r}, found {token!r}", match.start())
-        self.source.fail(f"expected '{{ … }}' after {word[0]!r}, found the end", len(text))
 
 
 def _properties(body: str) -> dict[str, str]:
     found = {}
     for text in _PROPERTIES.findall(body):
-        key, equals, value = _name(text).partition("=")
+        key, equals, value = unquoted(text).partition("=")
         if key.strip() and equals:
             found[key.strip()] = value.strip()
     return found
@@ -323,35 +257,22 @@ def _items(text: str, count: int) -> tuple[str, ...]:
             return tuple(words if len(words) == count else items)
         return tuple(items)
     for pattern in (_ITEM, _WORD):
-        items = [_name(match[0]) for match in pattern.finditer(text) if not match[0].isspace()]
+        items = [unquoted(match[0]) for match in pattern.finditer(text) if not match[0].isspace()]
         if len(items) == count:
             break
     return tuple(items)
 
 
-def _name(text: str) -> str:
-    """A name or state without the quotes and spaces around it."""
-    text = text.strip()
-    if text[:1] == '"' and text[-1:] == '"' and len(text) > 1:
-        text = _ESCAPED.sub(r"\1", text[1:-1])
-    return text
-
-
-def _shortened(text: str) -> str:
-    words = " ".join(text[:400].split())
-    return repr(words[:40] + "…" if len(words) > 40 else words)
-
-
 def write(network: BayesianNetwork) -> str:
     """The network as BIF, one entry per row of each table; names and states are quoted where they must be."""
-    written = labels(network, lambda text: text.replace("\0", "\ufffd"), "BIF")
+    written = labels(network, "BIF", lambda text: text.replace("\0", "\ufffd"))
     names = {name: _shown(label.name) for name, label in written.items()}
     states = {name: [_shown(state) for state in label.states] for name, label in written.items()}
     parts = [f"network {_shown(network.name or 'unknown')} {{\n"]
-    parts += [f"  property {_quoted(f'{key} = {value}')};\n" for key, value in network.metadata.items()]
+    parts += [f"  property {quoted(f'{key} = {value}')};\n" for key, value in network.metadata.items()]
     parts.append("}\n")
     for name, label in written.items():
-        note = f"  property {_quoted(f'bbn = {label.note}')};\n" if label.note else ""
+        note = f"  property {quoted(f'bbn = {label.note}')};\n" if label.note else ""
         listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(states[name])} }};\n"
         parts.append(f"variable {names[name]} {{\n{listed}{note}}}\n")
     words = Words()
@@ -369,8 +290,4 @@ def write(network: BayesianNetwork) -> str:
 
 
 def _shown(text: str) -> str:
-    return text if _BARE.fullmatch(text) else _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text if _BARE.fullmatch(text) else quoted(text)

@@ -26,23 +26,30 @@ class Label(NamedTuple):
     note: str
 
 
-def labels(network: BayesianNetwork, legal: Callable[[str], str], format: str) -> dict[str, Label]:
+def labels(
+    network: BayesianNetwork,
+    format: str,
+    legal: Callable[[str], str],
+    legal_state: Callable[[str], str] | None = None,
+) -> dict[str, Label]:
     """The label of each variable by its name; a warning if any name or state had to be changed.
 
     Parameters
     ----------
     network
         What is written.
-    legal
-        The text itself if the format can hold it, else the nearest text that it can hold.
     format
         What the warning calls the format.
+    legal
+        A name itself if the format can hold it, else the nearest text that it can hold.
+    legal_state
+        The same for states, where they are not names.
     """
     names = distinct((variable.name for variable in network.variables), legal)
     found: dict[str, Label] = {}
     changed: list[str] = []
     for variable, name in zip(network.variables, names, strict=True):
-        states = tuple(distinct(map(str, variable.states), legal))
+        states = tuple(distinct(map(str, variable.states), legal_state or legal))
         changes = [
             f"{old!r} as {new!r}"
             for old, new in zip((variable.name, *map(str, variable.states)), (name, *states), strict=True)

@@ -63,6 +63,9 @@ FORMATS: tuple[Format, ...] = (
     Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"^nodes[ \t]*:", "bbn's own, in YAML"),
     Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON"),
     Format("bif", "bbn.io.bif", (".bif",), r"^\s*(?:network|variable|probability)\b[^;{}]*\{", "interchange format 0.15"),
+    Format(
+        "xmlbif", "bbn.io.xmlbif", (".xmlbif", ".bifxml", ".xml"), r"<BIF\b|<!DOCTYPE\s+BIF\b", "interchange format, XML"
+    ),
 )
 
 
