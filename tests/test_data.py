@@ -328,6 +328,14 @@ def test_compiled_kernels_and_their_twins_agree():
             np.testing.assert_allclose(fast, slow, rtol=1e-12)
     for fast, slow in zip(kernels.merge_rows(columns), count_py.merge_rows(columns), strict=True):
         np.testing.assert_array_equal(fast, slow)
+    texts = ["a", "", "abcdefgh", "abcdefghi", "ü", "a", "abcdefghi", "abcdefgh", "\0", ""]
+    data = "".join(texts).encode()
+    ends = np.cumsum([0] + [len(text.encode()) for text in texts])
+    for width in (np.int32, np.int64):
+        for twin in (kernels, count_py):
+            codes, levels = twin.factorize_text(ends.astype(width), np.frombuffer(data, dtype=np.uint8))
+            assert [levels[c] for c in codes] == texts
+            assert len(levels) == len(set(texts))
     values = np.array(["a", 1, True, 1.0, None, float("nan"), "a", np.nan, pd.NA, pd.NaT, "b"], dtype=object)
     fast_codes, fast_values = kernels.factorize_objects(values)
     slow_codes, slow_values = count_py.factorize_objects(values)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbn.data.kinds import Columns, Kind, Matrix, Narwhals, Pandas, Rows
 from bbn.errors import DataError, ParseError
-from bbn.kernels.count import factorize_objects
+from bbn.kernels.count import factorize_objects, factorize_text
 
 Ints = NDArray[np.integer[Any]]
 
@@ -185,9 +185,7 @@ def column_levels(column: Any) -> Levels:
         import narwhals as nw
 
         return _narwhals_levels(nw.from_native(column, series_only=True))
-    values = np.empty(len(column), dtype=object)
-    values[:] = list(column)
-    return Levels(*factorize_objects(values))
+    return Levels(*factorize_objects(np.fromiter(column, dtype=object, count=len(column))))
 
 
 def _pandas_levels(series: Any) -> Levels:
@@ -198,28 +196,49 @@ def _pandas_levels(series: Any) -> Levels:
         return Levels(array.codes, array.categories.tolist(), declared=True)
     if isinstance(series.dtype, np.dtype):
         return _numpy_levels(series.to_numpy())
+    if isinstance(series.dtype, pd.ArrowDtype) or getattr(series.dtype, "storage", None) == "pyarrow":
+        return _arrow_levels(array.__arrow_array__())
     codes, values = pd.factorize(array)
     return Levels(codes, values.tolist())
 
 
-def _from_arrow(array: Any) -> Levels:
+def _arrow_levels(array: Any) -> Levels:
+    """The levels of a pyarrow Array or ChunkedArray."""
     import pyarrow as pa
 
-    declared = pa.types.is_dictionary(array.type)
-    encoded = array if declared else array.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], encoded.type)
-    indices = encoded.indices
+    kind = array.type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    declared = pa.types.is_dictionary(kind)
+    if not text and not declared:
+        array = array.dictionary_encode()
+    if isinstance(array, pa.ChunkedArray):
+        if not text:
+            array = array.unify_dictionaries()
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if text:
+        return _text_levels(array, np.int32 if pa.types.is_string(kind) else np.int64)
+    indices = array.indices
     if indices.null_count:
         indices = indices.cast(pa.int32()).fill_null(-1)
-    return Levels(indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist(), declared)
+    return Levels(indices.to_numpy(zero_copy_only=False), array.dictionary.to_pylist(), declared)
+
+
+def _text_levels(array: Any, width: type[Any]) -> Levels:
+    """The levels of a pyarrow array of text, from its buffers: validity, offsets, bytes."""
+    if not len(array):
+        return Levels(np.empty(0, dtype=np.int32), [])
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, dtype=width)[array.offset : array.offset + len(array) + 1]
+    codes, values = factorize_text(ends, np.frombuffer(data or b"", dtype=np.uint8))
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        codes, values = _used(np.where(valid, codes, len(values)), [*values, None])
+    return Levels(codes, values)
 
 
 def _narwhals_levels(series: Any) -> Levels:
     try:
-        return _from_arrow(series.to_arrow())
+        return _arrow_levels(series.to_arrow())
     except ModuleNotFoundError:  # polars without pyarrow
         return _numpy_levels(series.to_numpy())
 
@@ -264,22 +283,15 @@ def _used(codes: Ints, values: Sequence[Any]) -> tuple[Ints, list[Any]]:
 
 def _float_levels(array: NDArray[Any]) -> Levels:
     """Integers that became floats, as they do where a value is missing, come back as integers."""
-    there = ~np.isnan(array)
-    found = array if there.all() else array[there]
-    if (
-        len(found)
-        and np.isfinite(found).all()
-        and np.abs(found).max() < 2**53
-        and (found == np.rint(found)).all()
-    ):
-        levels = _integer_levels(found.astype(np.int64))
-        values = levels.values
-        inner: Ints = levels.codes
-    else:
-        distinct, inner = np.unique(found, return_inverse=True)
-        values = distinct.tolist()
-    if found is array:
-        return Levels(inner, values)
-    codes = np.full(len(array), -1, dtype=np.int64)
-    codes[there] = inner
-    return Levels(codes, values)
+    missing = np.isnan(array)
+    some = bool(missing.any())
+    if missing.all():
+        return Levels(np.full(len(array), -1), [])
+    filled = np.where(missing, array[np.argmin(missing)], array) if some else array
+    if np.abs(filled).max() < 2**53:
+        whole = filled.astype(np.int64)
+        if (whole == filled).all():
+            levels = _integer_levels(whole)
+            return levels._replace(codes=np.where(missing, -1, levels.codes)) if some else levels
+    values, codes = np.unique(array, return_inverse=True)  # a NaN among the values means missing
+    return Levels(codes, values.tolist())

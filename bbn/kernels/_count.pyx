@@ -6,6 +6,7 @@ import numpy as np
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memcpy
 
 cdef enum:
     CACHE = 256
@@ -57,6 +58,58 @@ def factorize_objects(values):
         out[i] = code
         seen[slot] = address
         code_of[slot] = code
+    return codes, uniques
+
+
+ctypedef fused offset_t:
+    int32_t
+    int64_t
+
+
+def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
+    """See `count_py.factorize_text`. A text seen before costs one look-up by its length, first and last bytes."""
+    cdef int64_t n = offsets.shape[0] - 1, i, size = data.shape[0]
+    cdef const uint8_t* bytes_ = &data[0] if size else NULL
+    codes = np.empty(n, dtype=np.int32)
+    cdef int32_t[::1] out = codes
+    cdef int64_t lengths[CACHE]
+    cdef int64_t places[CACHE]
+    cdef int32_t code_of[CACHE]
+    cdef uint64_t word, last
+    cdef int64_t length, start
+    cdef uint32_t slot
+    cdef dict known = {}
+    cdef list uniques = []
+    for i in range(CACHE):
+        lengths[i] = -1
+    for i in range(n):
+        start = offsets[i]
+        length = offsets[i + 1] - start
+        word = 0
+        last = 0
+        if length > 8:
+            memcpy(&word, bytes_ + start, 8)
+            memcpy(&last, bytes_ + start + length - 8, 8)
+        elif length > 0:
+            if start + 8 <= size:
+                memcpy(&word, bytes_ + start, 8)
+                word &= ~(<uint64_t> 0) >> (8 * (8 - length))
+            else:
+                memcpy(&word, bytes_ + start, length)
+        slot = <uint32_t> (((word ^ (last * 3)) * 0x9E3779B97F4A7C15ULL + <uint64_t> length) >> 56)
+        if lengths[slot] == length and (length == 0 or memcmp(bytes_ + start, bytes_ + places[slot], length) == 0):
+            out[i] = code_of[slot]
+            continue
+        text = (<const char*> bytes_)[start:start + length] if length else b""
+        found = known.get(text)
+        if found is None:
+            found = len(uniques)
+            uniques.append(text.decode("utf-8"))
+            known[text] = found
+        out[i] = found
+        lengths[slot] = length
+        places[slot] = start
+        code_of[slot] = out[i]
     return codes, uniques
 
 

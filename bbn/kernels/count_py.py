@@ -32,6 +32,18 @@ def factorize_objects(values: NDArray[Any]) -> tuple[NDArray[np.int32], list[Any
     return codes, uniques
 
 
+def factorize_text(offsets: Ints, data: NDArray[np.uint8]) -> tuple[NDArray[np.int32], list[str]]:
+    """The distinct texts of a column in order of appearance, and the index of each row's.
+
+    Row i is the bytes ``data[offsets[i]:offsets[i + 1]]``, UTF-8, which is how Arrow lays text out.
+    """
+    raw = data.tobytes()
+    ends = offsets.tolist()
+    texts = np.empty(len(ends) - 1, dtype=object)
+    texts[:] = [raw[start:end].decode("utf-8") for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    return factorize_objects(texts)
+
+
 def _is_missing(value: Any) -> bool:
     if value is None:
         return True
