@@ -1,0 +1,7 @@
+"""`python -m bbn`, the same as `bbn`."""
+
+import sys
+
+from bbn.cli import main
+
+sys.exit(main())

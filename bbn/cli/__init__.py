@@ -1,0 +1,105 @@
+"""The command line: parse, call, print.
+
+Nothing of the library is imported before a command runs, so `bbn --help` answers at once. A problem is one line
+on standard error and exit code 1; wrong usage is exit code 2; `--debug` shows the traceback instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+_FILE = "a network file, - for standard input, or the name of an example"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit code.
+
+    >>> main(["show", "cancer_test", "--brief"])
+    cancer_test: 2 nodes, 1 arc, 3 free parameters, 6 table entries
+    0
+    """
+    options = make_parser().parse_args(arguments)
+    try:
+        module, function = options.run.split(":")
+        code: int = getattr(import_module(module), function)(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if options.debug or not _is_users(error):
+            raise
+        print(f"bbn: {_one_line(error)}", file=sys.stderr)
+        return 1
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line; `run` of what it gives names the function to call."""
+    parser = argparse.ArgumentParser(
+        prog="bbn", description="Bayesian belief networks: check, show, convert and ask them."
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and how it was built")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=help, description=help, parents=[common])
+        added.set_defaults(run=run)
+        return added
+
+    check = command("check", "bbn.cli.files:check", "Check network files and list every problem.")
+    check.add_argument("files", nargs="+", metavar="FILE", help=_FILE)
+    check.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
+    check.add_argument(
+        "--from", dest="format", metavar="FORMAT", help="the format, where the suffix does not tell"
+    )
+
+    show = command("show", "bbn.cli.files:show", "Show a network: nodes, states, parents, tables, size.")
+    show.add_argument("file", metavar="FILE", help=_FILE)
+    show.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes")
+    show.add_argument("--brief", action="store_true", help="only the size")
+    show.add_argument("--all", action="store_true", help="every row of large tables too")
+
+    convert = command("convert", "bbn.cli.files:convert", "Convert a network from one format to another.")
+    convert.add_argument("input", metavar="IN", help=_FILE)
+    convert.add_argument("output", metavar="OUT", help="the file to write, - for standard output")
+    convert.add_argument("--from", dest="from_format", metavar="FORMAT", help="the format of IN")
+    convert.add_argument("--to", dest="to_format", metavar="FORMAT", help="the format of OUT (- needs it)")
+    convert.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
+
+    examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
+    examples.add_argument("--long", action="store_true", help="with their size and what they are about")
+    return parser
+
+
+class _Version(argparse.Action):
+    """Say the version, and whether the kernels are compiled."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from bbn import __version__, kernels
+
+        built = "compiled kernels" if kernels.COMPILED else "numpy kernels (no compiled ones here)"
+        print(f"bbn {__version__}, {built}, Python {sys.version.split()[0]}")
+        parser.exit()
+
+
+def _is_users(error: Exception) -> bool:
+    """Whether an error is about what the user gave rather than about a fault of the program."""
+    from bbn.errors import BBNError
+
+    return isinstance(error, BBNError | OSError | ImportError) or type(error) is ValueError
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    return " ".join(str(error).split())
