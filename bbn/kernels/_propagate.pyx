@@ -24,6 +24,7 @@ cdef enum:
     BASE = 1
     WORK = 2
     DEEPEST = 64
+    LARGE = 1000000
 
 
 cdef struct State:
@@ -396,7 +397,7 @@ cdef class Program:
     cdef readonly double once_log
     cdef readonly bint maximise
     cdef object cards, tables, once_out, once_tape, run_tape, pool
-    cdef int64_t n, out_size, run_length
+    cdef int64_t n, out_size, run_length, work_size
     cdef Words run_words
     cdef double* once_values
     cdef State state
@@ -412,6 +413,7 @@ cdef class Program:
         self.maximise = maximise
         self.pool = []
         self.out_size = layout.out_size
+        self.work_size = layout.work_size
         self.once_tape = np.append(layout.once, 0)
         self.run_tape = np.append(layout.run, 0)
         words = self.run_tape
@@ -445,19 +447,22 @@ cdef class Program:
         cdef double[::1] view = out
         if self.out_size:
             memcpy(&view[0], self.once_values, self.out_size * sizeof(double))
-        if self.run_length == 0:
+        if self.run_length == 0 or self.once_log == -INFINITY:
             return out, self.once_log
         try:
             workspace = self.pool.pop()
         except IndexError:
             workspace = Workspace(self)
         total = self.execute(workspace, hard, likelihoods, &view[0] if self.out_size else NULL)
-        self.pool.append(workspace)
+        if self.work_size < LARGE or not self.pool:
+            self.pool.append(workspace)
         return out, total
 
     def collect(self, hard=(), likelihoods=()):
         """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
         cdef Workspace workspace = Workspace(self)
+        if self.once_log == -INFINITY:
+            return workspace.work, self.base, self.once_log
         cdef double[::1] view = np.empty(self.out_size + 1)
         cdef double total = self.execute(workspace, hard, likelihoods, &view[0])
         return workspace.work, self.base, total

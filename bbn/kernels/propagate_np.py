@@ -48,14 +48,24 @@ class Program:
     def run(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, float]:
         """The normalised marginals that the layout reads, and the log of the total; -inf: the evidence is impossible."""
         out = self.once_out.copy()
-        workspace = self.pool.pop() if self.pool else self.workspace()
+        if self.once_log == -math.inf or not self.layout.run.size:
+            return out, self.once_log
+        try:
+            workspace = self.pool.pop()
+        except IndexError:
+            workspace = self.workspace()
+        if self.once_log == -math.inf:
+            return workspace.work, self.base, self.once_log
         log = self.once_log + workspace.execute(dict(hard), dict(likelihoods), out)
-        self.pool.append(workspace)
+        if not self.pool or self.layout.work_size < t.LARGE:
+            self.pool.append(workspace)
         return out, log
 
     def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float]:
         """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
         workspace = self.workspace()
+        if self.once_log == -math.inf:
+            return workspace.work, self.base, self.once_log
         log = self.once_log + workspace.execute(dict(hard), dict(likelihoods), self.once_out.copy())
         return workspace.work, self.base, log
 

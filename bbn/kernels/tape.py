@@ -50,6 +50,8 @@ LIKELIHOOD: Final = 2
 MASKED: Final = 3
 
 RESCALE_EVERY: Final = 8
+LARGE: Final = 1_000_000
+"""Of programs with more cells than this, at most one idle workspace is kept."""
 
 
 class Layout(NamedTuple):

@@ -1,0 +1,232 @@
+"""Plans: a model's factors as flat arrays, and what a question about them compiles to.
+
+A plan is made for a question's shape (which variables are observed, which are asked for), not for the states observed:
+barren factors are dropped, observed variables sliced out, what is left is triangulated and laid out. Every plan is
+priced before anything large is allocated.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bbn import kernels
+from bbn.budget import require_memory
+from bbn.evidence import Model
+from bbn.graphs import ORDERS, Elimination, cliques_of_order, find_rule
+from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, SLICED, Layout
+from bbn.kernels.types import Floats, Ints
+
+PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
+"""The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
+SMALL = 100_000.0
+"""Cells up to which the first rule of the portfolio is good enough."""
+INSTEAD = (
+    "observe more variables, ask for fewer targets, or choose a sampling method such as "
+    'method="likelihood-weighting"'
+)
+
+
+class FlatModel(NamedTuple):
+    """A model's factors as arrays; variables are numbered in the model's order.
+
+    Factor f has the variables ``scope[scope_ptr[f]:scope_ptr[f + 1]]`` and the table that starts at
+    ``tables[table_ptr[f]]``, in C order. ``heads[f]`` is the variable it is the conditional table of, or -1.
+    """
+
+    names: tuple[str, ...]
+    number: dict[str, int]
+    cards: Ints
+    scope_ptr: Ints
+    scope: Ints
+    table_ptr: Ints
+    tables: Floats
+    heads: Ints
+
+
+def flatten(model: Model) -> FlatModel:
+    """The arrays of a model."""
+    variables = model.variables
+    number = {v.name: i for i, v in enumerate(variables)}
+    factors = model.factors()
+    scopes = [[number[v.name] for v in factor.variables] for factor in factors]
+    directed = hasattr(model, "parents")
+    return FlatModel(
+        tuple(number),
+        number,
+        np.array([v.card for v in variables], np.int64),
+        _offsets([len(scope) for scope in scopes]),
+        np.array([v for scope in scopes for v in scope], np.int64),
+        _offsets([factor.values.size for factor in factors]),
+        np.concatenate([factor.values.ravel() for factor in factors]),
+        np.array([scope[-1] if directed else -1 for scope in scopes], np.int64),
+    )
+
+
+def _offsets(sizes: list[int]) -> Ints:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+class Question(NamedTuple):
+    """The shape of a question."""
+
+    sliced: frozenset[int] = frozenset()
+    """Variables whose observed code will pick a slice of each table."""
+    likelihood: frozenset[int] = frozenset()
+    """Variables that each run brings a likelihood for."""
+    masked: bool = False
+    """Whether each run may bring a likelihood or a code for any variable that is not sliced."""
+    targets: tuple[int, ...] = ()
+    """The variables whose joint is read; all in one clique then."""
+    everything: bool = False
+    """Whether the marginal of each variable is read instead."""
+    wanted: bool = False
+    """Whether no variable is barren, though none is read (as for a maximum over all)."""
+    maximise: bool = False
+    """Whether the run takes maxima, not sums."""
+
+
+class Plan:
+    """A compiled question: the layout of its junction forest, and the program that runs it."""
+
+    def __init__(self, model: FlatModel, question: Question, elimination: Elimination, factors: Ints, role: Ints) -> None:
+        self.question = question
+        self.layout: Layout = kernels.lay_out(
+            model.cards,
+            model.scope_ptr,
+            model.scope,
+            model.table_ptr,
+            factors,
+            role,
+            elimination,
+            np.array(question.targets, np.int64),
+            question.everything,
+        )
+        self.program = kernels.Program(model.cards, model.tables, self.layout, question.maximise)
+        self.bytes = 8 * self.layout.work_size * (2 if self.layout.run.size else 1)
+
+
+class Price(NamedTuple):
+    """What a plan would cost."""
+
+    elimination: Elimination
+    factors: Ints
+    role: Ints
+    cells: float
+    """The cells of all cliques."""
+    bytes: int
+    """The memory of its potentials."""
+
+
+def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
+    """Prune, triangulate, and foresee the cost."""
+    role = np.full(len(model.cards), MASKED if question.masked else FREE, np.int64)
+    role[list(question.likelihood)] = LIKELIHOOD
+    role[list(question.sliced)] = SLICED
+    wanted = np.full(len(model.cards), question.everything or question.wanted, np.int64)
+    wanted[list(question.targets)] = 1
+    factors, ptr, scope = kernels.reduce_scopes(model.scope_ptr, model.scope, model.heads, role, wanted)
+    if len(question.targets) > 1:
+        ptr = np.append(ptr, ptr[-1] + len(question.targets))
+        scope = np.append(scope, question.targets)
+    elimination, cells = triangulate(model.cards, ptr, scope, order)
+    changing = question.sliced or question.likelihood or question.masked
+    return Price(elimination, factors, role, cells, int(8 * cells) * (2 if changing else 1))
+
+
+def triangulate(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto") -> tuple[Elimination, float]:
+    """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio."""
+    rules = PORTFOLIO if order == "auto" else (order,)
+    elimination = find_rule(rules[0])(cards, ptr, scope)
+    cells = float(kernels.cells(cards, *elimination).sum())
+    if cells > SMALL:
+        for name in rules[1:]:
+            other = ORDERS[name](cards, ptr, scope)
+            others = float(kernels.cells(cards, *other).sum())
+            if others < cells:
+                elimination, cells = other, others
+    return elimination, cells
+
+
+def compile_plan(
+    model: FlatModel, question: Question, order: str = "auto", memory_limit: int | str | None = None
+) -> Plan:
+    """The plan of a question; BudgetError if it would need more memory than allowed."""
+    cost = price(model, question, order)
+    require(model, cost, memory_limit)
+    return Plan(model, question, cost.elimination, cost.factors, cost.role)
+
+
+def require(model: FlatModel, cost: Price, memory_limit: int | str | None) -> None:
+    """Raise BudgetError, naming the largest clique, if the potentials would not fit."""
+    if cost.bytes > 2**20:
+        names, cells, cliques = largest_clique(model, cost)
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        what = (
+            f"the junction tree ({cost.cells:.3g} cells in {cliques} cliques, "
+            f"the largest of {cells:.3g} cells over {len(names)} variables: {shown})"
+        )
+        require_memory(cost.bytes, what, INSTEAD, memory_limit)
+    elif memory_limit is not None:
+        require_memory(cost.bytes, "the junction tree", INSTEAD, memory_limit)
+
+
+def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int]:
+    """The names and cells of the largest clique, and how many cliques there are."""
+    cells = kernels.cells(model.cards, *cost.elimination)
+    if not cells.size:
+        return [], 0.0, 0
+    k = int(cells.argmax())
+    order, ptr, near = cost.elimination
+    members = [int(order[k]), *near[ptr[k] : ptr[k + 1]].tolist()]
+    return [model.names[v] for v in sorted(members)], float(cells[k]), int((cells > 0).sum())
+
+
+def clique_names(model: FlatModel, cost: Price) -> list[tuple[str, ...]]:
+    """The cliques by name."""
+    return [tuple(model.names[v] for v in sorted(c)) for c in cliques_of_order(cost.elimination)]
+
+
+class PlanCache:
+    """Plans by key, the least recently used dropped past a number of plans or of bytes; safe between threads."""
+
+    def __init__(self, plans: int = 512, size: int = 2**30) -> None:
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._most, self._size, self._used = plans, size, 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Plan | None:
+        """The plan of this key, if it is here."""
+        plan = self._plans.get(key)
+        if plan is not None:
+            try:
+                self._plans.move_to_end(key)
+            except KeyError:  # another thread dropped it just now
+                pass
+        return plan
+
+    def put(self, key: Hashable, plan: Plan) -> None:
+        """Keep a plan, dropping the oldest ones where there is no room; the newest always stays."""
+        with self._lock:
+            known = self._plans.pop(key, None)
+            self._used += plan.bytes - (known.bytes if known else 0)
+            self._plans[key] = plan
+            while len(self._plans) > 1 and (len(self._plans) > self._most or self._used > self._size):
+                self._used -= self._plans.popitem(last=False)[1].bytes
+
+
+def numbers(model: FlatModel, names: Iterable[str]) -> list[int]:
+    """The numbers of some variables."""
+    number = model.number
+    return [number[name] for name in names]
+
+
+def cells_of(model: FlatModel, variables: Sequence[int]) -> int:
+    """The cells of the joint of some variables."""
+    return int(np.prod(model.cards[list(variables)], dtype=object)) if variables else 1

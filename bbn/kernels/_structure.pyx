@@ -1,0 +1,136 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Family scores: the compiled twin of `structure_py`."""
+
+import numpy as np
+
+from libc.math cimport lgamma, log
+from libc.stdint cimport int64_t
+
+cdef enum:
+    SMALL = 1024
+    SHORT = 16
+
+cdef double LOG_FACTORIAL[SMALL]
+cdef double N_LOG_N[SMALL]
+
+
+cdef void fill_tables() noexcept:
+    cdef int64_t n
+    LOG_FACTORIAL[0] = N_LOG_N[0] = 0.0
+    for n in range(1, SMALL):
+        LOG_FACTORIAL[n] = lgamma(n + 1.0)
+        N_LOG_N[n] = n * log(<double> n)
+
+
+fill_tables()
+
+ctypedef fused number:
+    int64_t
+    double
+
+
+cdef inline double n_log_n(number n) noexcept nogil:
+    if number is int64_t:
+        if n < SMALL:
+            return N_LOG_N[n]
+    return n * log(<double> n)
+
+
+cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t whole) noexcept nogil:
+    """ln Γ(a + n) / Γ(a); `whole` is a where it is a small whole number, else 0."""
+    cdef double product
+    cdef int64_t i
+    if number is int64_t:
+        if whole and n + whole <= SMALL:
+            return LOG_FACTORIAL[n + whole - 1] - LOG_FACTORIAL[whole - 1]
+        if n <= SHORT and a < 1e6:
+            product = a
+            for i in range(1, n):
+                product *= a + i
+            return log(product)
+    return lgamma(a + n) - log_gamma_a
+
+
+def log_likelihoods(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards):
+    """See `structure_py.log_likelihoods`."""
+    cdef int64_t n_tables = cards.shape[0], f, i, end, r
+    cdef number n, row
+    cdef double total
+    result = np.empty(n_tables)
+    cdef double[::1] out = result
+    with nogil:
+        for f in range(n_tables):
+            r = cards[f]
+            total = 0.0
+            i = ptr[f]
+            while i < ptr[f + 1]:
+                row = 0
+                end = i + r
+                while i < end:
+                    n = cells[i]
+                    if n > 0:
+                        row += n
+                        total += n_log_n(n)
+                    i += 1
+                if row > 0:
+                    total -= n_log_n(row)
+            out[f] = total
+    return result
+
+
+def log_dirichlets(
+    const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards, const double[::1] alphas
+):
+    """See `structure_py.log_dirichlets`."""
+    cdef int64_t n_tables = cards.shape[0], f, i, end, r, whole, whole_row
+    cdef number n, row
+    cdef double total, a, b, log_gamma_a, log_gamma_b
+    result = np.empty(n_tables)
+    cdef double[::1] out = result
+    with nogil:
+        for f in range(n_tables):
+            r = cards[f]
+            a = alphas[f]
+            b = r * a
+            log_gamma_a = lgamma(a)
+            log_gamma_b = lgamma(b)
+            whole = 1 if a == 1.0 else 0
+            whole_row = r if a == 1.0 and r < SMALL else 0
+            total = 0.0
+            i = ptr[f]
+            while i < ptr[f + 1]:
+                row = 0
+                end = i + r
+                while i < end:
+                    n = cells[i]
+                    if n > 0:
+                        row += n
+                        total += log_rising(n, a, log_gamma_a, whole)
+                    i += 1
+                if row > 0:
+                    total -= log_rising(row, b, log_gamma_b, whole_row)
+            out[f] = total
+    return result
+
+
+def observed_rows(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards):
+    """See `structure_py.observed_rows`."""
+    cdef int64_t n_tables = cards.shape[0], f, i, end, r, seen
+    cdef number row
+    result = np.empty(n_tables, dtype=np.int64)
+    cdef int64_t[::1] out = result
+    with nogil:
+        for f in range(n_tables):
+            r = cards[f]
+            seen = 0
+            i = ptr[f]
+            while i < ptr[f + 1]:
+                row = 0
+                end = i + r
+                while i < end:
+                    row += cells[i]
+                    i += 1
+                if row > 0:
+                    seen += 1
+            out[f] = seen
+    return result
