@@ -139,7 +139,7 @@ class _Parser:
         except BadNumberError as error:
             self.source.fail(
                 f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
-                block.body_start + max(block.body.rfind(words[error.index]), 0),
+                block.body_start + max(block.body.rfind(error.word), 0),
             )
         return RawNode(name, self.states[name], parents, values, block.start, self._place_finder(block, parents))
 

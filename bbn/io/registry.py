@@ -66,6 +66,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "xmlbif", "bbn.io.xmlbif", (".xmlbif", ".bifxml", ".xml"), r"<BIF\b|<!DOCTYPE\s+BIF\b", "interchange format, XML"
     ),
+    Format("net", "bbn.io.net", (".net", ".hugin"), r"^\s*(?:net|(?:discrete\s+)?node|potential)\b[^;{}]*\{", "Hugin NET"),
 )
 
 

@@ -25,11 +25,11 @@ _NUMBERS = re.compile(rf"(?:{_NUMBER}\ )*+")
 
 
 class BadNumberError(ValueError):
-    """A word that is not a probability: `index` is its place among the words, `found` shows it."""
+    """A `word` that is not a probability; `found` shows it."""
 
-    def __init__(self, index: int, word: str) -> None:
-        super().__init__(index, word)
-        self.index = index
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.word = word
         self.found = repr(word if len(word) <= 40 else word[:40] + "…")
 
 
@@ -62,7 +62,7 @@ class Numbers:
 
 
 def _first(words: Sequence[str], bad: set[str]) -> BadNumberError:
-    return next(BadNumberError(index, word) for index, word in enumerate(words) if word in bad)
+    return next(BadNumberError(word) for word in words if word in bad)
 
 
 class Words:

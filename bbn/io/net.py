@@ -1,0 +1,155 @@
+"""Hugin's NET: nodes with quoted states and potentials with nested lists of numbers.
+
+`data` lists the entries with the child's states varying fastest, then the last parent, so it is the table of a
+CPT as it stands; the parentheses are only for the eye. A potential without data is uniform, as in Hugin. Other
+attributes are skipped, but for those that the writer makes: the network's own, which are its metadata, and
+`bbn = "…"`, the note that keeps names that are not identifiers. Decisions, utilities, continuous nodes, classes
+and tables given by expressions are refused.
+
+Reference: Hugin Expert, *Hugin API Reference Manual*, chapter "The NET language".
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+from bbn.errors import nearest
+from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
+from bbn.io.build import RawNode, build
+from bbn.io.labels import labels, restore
+from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
+from bbn.io.text import Source
+from bbn.network import BayesianNetwork
+
+_KEYWORDS = ("net", "node", "discrete", "potential", "continuous", "decision", "utility", "function", "class")
+_COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|%[^\n]*+', re.DOTALL)
+_ATTRIBUTE = re.compile(r"\s*+(\w++)\s*+=\s*+")
+_HEADER = re.compile(r"\(\s*+([^\s()|]++)\s*+(?:\|([^()|]*+))?\)\s*+")
+_ITEM = re.compile(rf'{QUOTED}|[^\s()"]++', re.DOTALL)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
+
+
+def read(source: Source, strict: bool = False) -> BayesianNetwork:
+    """The network that a NET file describes."""
+    states: dict[str, tuple[str, ...]] = {}
+    notes: dict[str, str] = {}
+    waiting: list[Block] = []
+    about: dict[str, str] = {}
+    text = without_comments(source, _COMMENT) if "%" in source.text else source.text
+    for block in blocks(source, text, _KEYWORDS):
+        words = [block.keyword, *block.header.split()]
+        if block.keyword == "net":
+            about = _attributes(source, block)
+        elif block.keyword == "potential":
+            waiting.append(block)
+        elif len(words) < 4 and words[-2:-1] == ["node"] and words[0] in ("node", "discrete"):
+            name = words[-1]
+            if name in states:
+                source.fail(f"node {name!r} is declared twice", block.start)
+            attributes = _attributes(source, block)
+            states[name] = tuple(map(unquoted, _ITEM.findall(attributes.get("states", ""))))
+            notes[name] = unquoted(attributes.get("bbn", ""))
+        else:
+            source.fail(
+                f"expected 'node' and a name, or 'potential', found {shortened(' '.join(words))}; "
+                "only discrete chance nodes are supported",
+                block.start,
+            )
+    numbers = Numbers()
+    nodes = [_node(source, block, states, numbers) for block in waiting]
+    defined = {node.name for node in nodes}
+    for name in states:
+        if name not in defined:
+            source.fail(f"node {name!r} has no potential", len(text))
+    metadata = {key: unquoted(value) for key, value in about.items() if value[:1] == '"' and key != "name"}
+    return build(source, restore(nodes, notes), unquoted(about.get("name", "")), metadata, strict)
+
+
+def _attributes(source: Source, block: Block) -> dict[str, str]:
+    """The attributes of a block, `key = value;`."""
+    found = {}
+    for index, statement in enumerate(block.statements()):
+        match = _ATTRIBUTE.match(statement)
+        if match:
+            found[match[1]] = statement[match.end() :].strip()
+        elif statement.strip():
+            source.fail(f"expected 'attribute = value;', found {shortened(statement)}", block.place(index))
+    return found
+
+
+def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numbers: Numbers) -> RawNode:
+    """A node from `potential ( child | parents ) { data = ((…)(…)); }`."""
+    match = _HEADER.fullmatch(block.header)
+    if match is None:
+        source.fail(
+            f"expected 'potential ( child | parents )', found {shortened('potential ' + block.header)}", block.start
+        )
+    name, parents = match[1], (match[2] or "").split()
+    for each in (name, *parents):
+        if each not in states:
+            source.fail(f"potential of {name!r}: {each!r} is not a declared node{nearest(each, states)}", block.start)
+    attributes = _attributes(source, block)
+    if "data" in attributes:
+        try:
+            values = numbers.floats(attributes["data"].replace("(", " ").replace(")", " ").split())
+        except BadNumberError as error:
+            source.fail(
+                f"potential of {name!r}: expected a number from 0 to 1, found {error.found}",
+                block.body_start + max(block.body.find(error.word), 0),
+            )
+    elif "model_data" in attributes or "model_nodes" in attributes:
+        source.fail(f"potential of {name!r}: expected 'data', found an expression", block.start)
+    else:
+        cards = [*(len(states[parent]) for parent in parents), len(states[name])]
+        require_size(source, name, cards, block.start)
+        values = [1.0 / max(cards[-1], 1)] * prod(cards)
+    return RawNode(name, states[name], parents, values, block.start)
+
+
+def write(network: BayesianNetwork) -> str:
+    """The network as NET; names that are not identifiers are replaced, states are quoted."""
+    written = labels(network, "NET", identifier, _text)
+    parts = ["net\n{\n", f"  name = {quoted(_text(network.name))};\n"]
+    parts += [
+        f"  {key} = {quoted(_text(value))};\n" for key, value in network.metadata.items() if _IDENTIFIER.fullmatch(key)
+    ]
+    parts.append("}\n")
+    for name, label in written.items():
+        note = f"  bbn = {quoted(label.note)};\n" if label.note else ""
+        parts.append(
+            f"node {label.name}\n{{\n  label = {quoted(_text(name))};\n"
+            f"  states = ({' '.join(map(quoted, label.states))});\n{note}}}\n"
+        )
+    words = Words()
+    for cpt in tables(network):
+        given = " | " + " ".join(written[parent.name].name for parent in cpt.parents) if cpt.parents else ""
+        parts.append(f"potential ({written[cpt.name].name}{given})\n{{\n  data = ")
+        parts.append(_nested(words.of(cpt.table), [parent.card for parent in cpt.parents], cpt.variable.card))
+        parts.append(";\n}\n")
+    return "".join(parts)
+
+
+def _nested(words: list[str], cards: list[int], card: int) -> str:
+    """The entries with one pair of parentheses for each axis."""
+    groups = [f"({row})" for row in map(" ".join, zip(*[iter(words)] * card, strict=True))]
+    for length in reversed(cards):
+        groups = [f"({group})" for group in map("\n    ".join, zip(*[iter(groups)] * length, strict=True))]
+    return groups[0]
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "\ufffd")
+
+
+def identifier(text: str) -> str:
+    """The text itself if it is an identifier, else the nearest one.
+
+    >>> identifier("dog-out"), identifier("1st")
+    ('dog_out', 'n1st')
+    """
+    if _IDENTIFIER.fullmatch(text):
+        return text
+    cleaned = _NOT_IDENTIFIER.sub("_", text)
+    return cleaned if _IDENTIFIER.fullmatch(cleaned) else f"n{cleaned}"
