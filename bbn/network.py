@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bbn.evidence import Evidence
     from bbn.posterior import Assignment, Posterior, Posteriors
+    from bbn.view.scene import Drawing
 
 
 class BayesianNetwork(Frozen):
@@ -407,6 +408,24 @@ class BayesianNetwork(Frozen):
         from bbn.inference import log_likelihood
 
         return log_likelihood(self, data, **options)
+
+    def plot(
+        self,
+        evidence: Evidence | None = None,
+        beliefs: bool = True,
+        information: bool = False,
+        **options: Any,
+    ) -> Drawing:
+        """The network drawn as cards with belief bars; shows itself in a notebook, `.save("x.svg")` writes it.
+
+        `information=True` draws an arc the wider, the more its ends tell of each other.
+        """
+        from bbn.view.cards import draw_network
+
+        return draw_network(self, evidence, beliefs, information, **options)
+
+    def _repr_svg_(self) -> str:
+        return self.plot(beliefs=False).svg
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write the network to a file; the format is that of the suffix unless given."""

@@ -1,0 +1,158 @@
+"""A network drawn as cards: each node a box with its states, their beliefs as bars, and arcs between the boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bbn.evidence import Evidence, check_evidence
+from bbn.network import BayesianNetwork
+from bbn.view.layout import layered
+from bbn.view.scene import Box, Curve, Drawing, Words
+
+BELIEF, OBSERVED, LIKELY = "#4878a8", "#b5541c", "#8a6d1f"
+"""The colours of bars: a belief, an observed state, a variable with virtual or soft evidence."""
+HEAD, HEAD_OBSERVED, CARD, EDGE, TRACK = "#e8eef5", "#f7e3d6", "#ffffff", "#8c96a3", "#eef1f4"
+
+ROW, TITLE, BAR, PAD = 15.0, 20.0, 56.0, 7.0
+MAX_STATES = 12
+"""A node with more states shows the most probable ones."""
+
+
+def draw_network(
+    net: BayesianNetwork,
+    evidence: Evidence | None = None,
+    beliefs: bool = True,
+    information: bool = False,
+    **options: Any,
+) -> Drawing:
+    """The network as cards in layers, parents above children.
+
+    Parameters
+    ----------
+    evidence
+        What is observed; those cards stand out, the others show their posteriors.
+    beliefs
+        False draws names and states alone, without inference.
+    information
+        Draw an arc the wider, the more its ends tell of each other (their mutual information given evidence).
+    options
+        For the inference engine.
+    """
+    findings = check_evidence(net, evidence)
+    shares = _shares(net, evidence, findings.hard, options) if beliefs else {}
+    cards = {v.name: _Card(v.name, v.states, shares.get(v.name), beliefs) for v in net.variables}
+    plan = layered({name: (card.width, card.height) for name, card in cards.items()}, net.arcs)
+    widths = _arc_widths(net, evidence, findings.hard, options) if information else {}
+    shapes: list[Box | Words | Curve] = []
+    for arc, path in plan.arcs.items():
+        (x0, y0), (x1, y1) = (plan.centres[name] for name in arc)
+        start, end = (x0, y0 + cards[arc[0]].height / 2), (x1, y1 - cards[arc[1]].height / 2)
+        title = f"{arc[0]} → {arc[1]}" + (f": {widths[arc][1]:.3g} bits" if arc in widths else "")
+        width = widths[arc][0] if arc in widths else 1.2
+        shapes.append(Curve((start, *path, end), width=width, title=title))
+    for name, card in cards.items():
+        x, y = plan.centres[name]
+        kind = (
+            "observed"
+            if name in findings.hard
+            else "likely"
+            if name in findings.likelihood or name in findings.soft
+            else ""
+        )
+        shapes += card.shapes(x - card.width / 2, y - card.height / 2, kind)
+    return Drawing(plan.width, plan.height, tuple(shapes), _description(net, evidence))
+
+
+class _Card:
+    """One node's box: its size, and its shapes at a place."""
+
+    def __init__(self, name: str, states: tuple[Any, ...], shares: list[float] | None, beliefs: bool) -> None:
+        self.name = name
+        rows = list(zip(map(str, states), shares or [0.0] * len(states), strict=True))
+        self.left_out = max(0, len(rows) - MAX_STATES)
+        if self.left_out:
+            keep = sorted(sorted(range(len(rows)), key=lambda i: -rows[i][1])[: MAX_STATES - 1])
+            self.left_out = len(rows) - len(keep)
+            rows = [rows[i] for i in keep]
+        self.rows, self.beliefs = rows, beliefs
+        self.label = max(_text_width(state) for state, _ in rows)
+        if self.left_out:
+            self.label = max(self.label, _text_width(f"… {self.left_out} more"))
+        inner = self.label + (BAR + 8 + 34 if beliefs else 0)
+        self.width = 2 * PAD + max(_text_width(name, bold=True), inner)
+        self.height = TITLE + 6 + ROW * (len(rows) + (self.left_out > 0))
+
+    def shapes(self, x: float, y: float, kind: str) -> list[Box | Words | Curve]:
+        """The card with its top left corner at (x, y); kind is "observed", "likely" or ""."""
+        colour = {"observed": OBSERVED, "likely": LIKELY}.get(kind, BELIEF)
+        head = HEAD_OBSERVED if kind else HEAD
+        out: list[Box | Words | Curve] = [
+            Box(x, y, self.width, self.height, CARD, EDGE if not kind else colour, 4),
+            Box(x + 0.8, y + 0.8, self.width - 1.6, TITLE - 1.6, head, radius=3.5),
+            Words(x + self.width / 2, y + 14, self.name, anchor="middle", bold=True),
+        ]
+        bar = self.width - 2 * PAD - self.label - 8 - 34
+        for i, (state, share) in enumerate(self.rows):
+            top = y + TITLE + 3 + ROW * i
+            out.append(Words(x + PAD, top + 11, state, size=10.5))
+            if self.beliefs:
+                left = x + PAD + self.label + 8
+                title = f"P({self.name}={state}) = {share:.6g}"
+                out.append(Box(left, top + 3, bar, 9, TRACK, title=title))
+                if share > 0:
+                    out.append(Box(left, top + 3, max(0.5, bar * share), 9, colour, title=title))
+                out.append(Words(x + self.width - PAD, top + 11, _percent(share), size=9.5, anchor="end"))
+        if self.left_out:
+            top = y + TITLE + 3 + ROW * len(self.rows)
+            out.append(Words(x + PAD, top + 11, f"… {self.left_out} more", size=10.5, italic=True))
+        return out
+
+
+def _shares(
+    net: BayesianNetwork, evidence: Evidence | None, hard: Mapping[str, int], options: Mapping[str, Any]
+) -> dict[str, list[float]]:
+    shares = {name: p.values.tolist() for name, p in net.posteriors(evidence, **options).items()}
+    for name, code in hard.items():
+        shares[name] = [float(i == code) for i in range(net.variable(name).card)]
+    return shares
+
+
+def _arc_widths(
+    net: BayesianNetwork, evidence: Evidence | None, hard: Mapping[str, int], options: Mapping[str, Any]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Arc to (line width, bits)."""
+    bits = {}
+    for parent, child in net.arcs:
+        if parent in hard or child in hard:
+            bits[parent, child] = 0.0
+        else:
+            pair = net.query([parent, child], evidence, **options)
+            parts = pair.marginal(parent).entropy(2) + pair.marginal(child).entropy(2)
+            bits[parent, child] = max(0.0, parts - pair.entropy(2))
+    most = max(bits.values(), default=0.0) or 1.0
+    return {arc: (0.6 + 5.4 * value / most, value) for arc, value in bits.items()}
+
+
+def _description(net: BayesianNetwork, evidence: Evidence | None) -> str:
+    title = f"Bayesian network {net.name}".strip()
+    given = ", ".join(f"{name} = {value}" for name, value in (evidence or {}).items())
+    arcs = "; ".join(f"{parent} to {child}" for parent, child in net.arcs[:40])
+    return f"{title}, {len(net)} nodes" + (f", given {given}" if given else "") + f". Arcs: {arcs or 'none'}."
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1:
+        return ">99.9%"
+    return f"{share:.1%}" if 0 < share < 1 else f"{share:.0%}"
+
+
+def _text_width(text: str, bold: bool = False) -> float:
+    """A generous estimate of a text's width in points, at the sizes used here."""
+    wide = sum(
+        11.0 if ord(c) > 0x2E80 else 3.4 if c in "iljtfI.,:;|'! " else 8.6 if c in "mwMW@" else 6.3
+        for c in text
+    )
+    return wide * (1.1 if bold else 1.0)

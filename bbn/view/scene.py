@@ -1,0 +1,164 @@
+"""Drawing: a picture as a list of rectangles, texts and curves, shown as SVG or drawn by matplotlib.
+
+The SVG text needs nothing but this file; `save` to PNG or PDF and `axes` use matplotlib.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.axes import Axes
+
+FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle; `title` is what a pointer that rests on it reads."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str
+    stroke: str = "none"
+    radius: float = 0.0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A line of text; anchor is "start", "middle" or "end"."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 11.0
+    colour: str = "#1b1f24"
+    anchor: str = "start"
+    bold: bool = False
+    italic: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A smooth line through points, with an arrow head at its end unless told otherwise."""
+
+    points: tuple[tuple[float, float], ...]
+    colour: str = "#57606a"
+    width: float = 1.2
+    dashed: bool = False
+    arrow: bool = True
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that shows itself in a notebook and saves itself to a file.
+
+    Attributes
+    ----------
+    width, height
+        In points.
+    shapes
+        What is drawn, from back to front.
+    description
+        The text alternative, for readers who do not see the picture.
+    """
+
+    width: float
+    height: float
+    shapes: tuple[Box | Words | Curve, ...]
+    description: str = ""
+    margin: float = field(default=12.0)
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG text."""
+        m = self.margin
+        w, h = self.width + 2 * m, self.height + 2 * m
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-m:g} {-m:g} {w:.1f} {h:.1f}" width="{w:.0f}" '
+            f'height="{h:.0f}" role="img" font-family="{FONT}">',
+            f"<title>{escape(self.description)}</title>",
+            f'<rect x="{-m:g}" y="{-m:g}" width="{w:.1f}" height="{h:.1f}" fill="#ffffff"/>',
+        ]
+        parts += [_svg(shape) for shape in self.shapes]
+        return "\n".join([*parts, "</svg>"]) + "\n"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | os.PathLike[str], dpi: float = 144.0) -> None:
+        """Write the picture to a .svg, .png or .pdf file."""
+        target = Path(path)
+        if target.suffix == ".svg":
+            target.write_text(self.svg, encoding="utf-8")
+            return
+        from matplotlib.figure import Figure
+
+        m = self.margin
+        figure = Figure(figsize=((self.width + 2 * m) / 72, (self.height + 2 * m) / 72))
+        self.axes(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
+        figure.savefig(target, dpi=dpi, facecolor="white")
+
+    def axes(self, axes: Axes | None = None) -> Axes:
+        """Draw the picture on matplotlib axes (new ones unless given), and give them back."""
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            axes = plt.figure(figsize=(self.width / 72, self.height / 72)).add_axes((0.0, 0.0, 1.0, 1.0))
+        from bbn.view.matplotlib import draw
+
+        draw(self, axes)
+        return axes
+
+
+def spline(points: tuple[tuple[float, float], ...]) -> list[tuple[tuple[float, float], ...]]:
+    """Cubic pieces through the points, each leaving and arriving vertically, as (control, control, end)."""
+    pieces = []
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        bend = (y1 - y0) * 0.5
+        pieces.append(((x0, y0 + bend), (x1, y1 - bend), (x1, y1)))
+    return pieces
+
+
+def arrow_head(points: tuple[tuple[float, float], ...], size: float = 6.0) -> tuple[tuple[float, float], ...]:
+    """The triangle at the end of a curve, which arrives vertically."""
+    (_, y0), (x1, y1) = points[-2:]
+    back = size if y1 >= y0 else -size
+    return ((x1, y1), (x1 - size * 0.45, y1 - back), (x1 + size * 0.45, y1 - back))
+
+
+def _svg(shape: Box | Words | Curve) -> str:
+    if isinstance(shape, Box):
+        title = f"<title>{escape(shape.title)}</title>" if shape.title else ""
+        return (
+            f'<rect x="{shape.x:.1f}" y="{shape.y:.1f}" width="{shape.width:.1f}" height="{shape.height:.1f}" '
+            f'rx="{shape.radius:g}" fill="{shape.fill}" stroke="{shape.stroke}">{title}</rect>'
+        )
+    if isinstance(shape, Words):
+        weight = ' font-weight="600"' if shape.bold else ""
+        slant = ' font-style="italic"' if shape.italic else ""
+        return (
+            f'<text x="{shape.x:.1f}" y="{shape.y:.1f}" font-size="{shape.size:g}" fill="{shape.colour}" '
+            f'text-anchor="{shape.anchor}"{weight}{slant}>{escape(shape.text)}</text>'
+        )
+    x, y = shape.points[0]
+    path = f"M{x:.1f} {y:.1f}" + "".join(
+        " C" + " ".join(f"{px:.1f} {py:.1f}" for px, py in piece) for piece in spline(shape.points)
+    )
+    dash = ' stroke-dasharray="5 4"' if shape.dashed else ""
+    title = f"<title>{escape(shape.title)}</title>" if shape.title else ""
+    line = f'<path d="{path}" fill="none" stroke="{shape.colour}" stroke-width="{shape.width:g}"{dash}>{title}</path>'
+    if not shape.arrow:
+        return line
+    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in arrow_head(shape.points))
+    return f'{line}<polygon points="{head}" fill="{shape.colour}"/>'
