@@ -1,0 +1,232 @@
+"""What structure learners share: reading structures and data, constraints on arcs, and the graph that comes out.
+
+Inside a search a variable is its position among the source's variables and a set of parents is a bit mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bbn.data import DataSource, as_source
+from bbn.errors import DataError, ModelError, nearest
+from bbn.network import BayesianNetwork
+from bbn.variable import Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Arc = tuple[str, str]
+Arcs = Iterable[Arc]
+Structure = Any
+"""A DiGraph, a list of (parent, child) arcs, or a network."""
+
+
+def read_structure(
+    structure: Structure, data: Any, what: str, **options: Any
+) -> tuple[dict[str, tuple[str, ...]], DataSource]:
+    """Child to parents of a structure, and complete data for its variables.
+
+    A list of arcs has every column of the data as a node. States come from the network, from the nodes' attribute
+    "states" or from the data.
+    """
+    import networkx as nx
+
+    states: dict[str, Any] = dict(options.pop("states", None) or {})
+    variables: list[Variable] | None = None
+    if isinstance(structure, BayesianNetwork):
+        graph, variables = structure.graph, list(structure.variables)
+    elif isinstance(structure, nx.DiGraph):
+        graph = structure
+        states = {n: s for n, s in graph.nodes(data="states") if s is not None} | states
+    else:
+        graph = nx.DiGraph([_arc(arc) for arc in structure])
+    check_acyclic(graph)
+    if variables is not None:
+        source = complete_source(data, what, variables=variables, **options)
+    else:
+        columns = list(graph) if isinstance(structure, nx.DiGraph) else None
+        source = complete_source(data, what, names=columns, states=states, **options)
+    names = [v.name for v in source.variables]
+    for node in graph:
+        if node not in names:
+            raise DataError(f"the data have no column {node!r}{nearest(node, names)}")
+    if isinstance(structure, BayesianNetwork):
+        return {name: structure.parents(name) for name in structure.names}, source
+    nodes = list(graph) + [name for name in names if name not in graph]
+    return {n: tuple(graph.predecessors(n)) if n in graph else () for n in nodes}, source
+
+
+def check_acyclic(graph: nx.DiGraph[Any]) -> None:
+    """ModelError if the graph is not a DAG; one with edges in both directions is a CPDAG, which needs `bbn.to_dag`."""
+    import networkx as nx
+
+    both = next(((a, b) for a, b in graph.edges if a != b and graph.has_edge(b, a)), None)
+    if both is not None:
+        raise ModelError(
+            f"the graph has both {both[0]!r} → {both[1]!r} and {both[1]!r} → {both[0]!r}: it is a CPDAG, a class of "
+            "structures; bbn.to_dag picks one of them"
+        )
+    if not nx.is_directed_acyclic_graph(graph):
+        cycle = " → ".join(repr(a) for a, _ in nx.find_cycle(graph))
+        raise ModelError(f"the structure has a cycle: {cycle}")
+
+
+def complete_source(data: Any, what: str, **options: Any) -> DataSource:
+    """`data` as a source; DataError if it has missing values, with the way out."""
+    source = as_source(data, **options)
+    if source.incomplete:
+        shown = ", ".join(map(repr, source.incomplete[:4])) + (", …" if len(source.incomplete) > 4 else "")
+        raise DataError(
+            f"{what} needs complete data, but there are missing values in {shown}; "
+            "bbn.structural_em learns a structure from such data, bbn.fit_em the tables of a known one"
+        )
+    return source
+
+
+class Constraints:
+    """What a search may do: for each child the parents it must have and those it may have, as masks.
+
+    Parameters
+    ----------
+    variables
+        The variables, whose positions the masks refer to.
+    required, forbidden
+        Arcs (parent, child) that must, or must not, be there.
+    tiers
+        Lists of names, earliest first: no arc goes from a later tier to an earlier one. Names in none are free.
+    max_parents
+        The most parents a child may have, or None.
+
+    ModelError if they contradict each other.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[Variable],
+        required: Arcs = (),
+        forbidden: Arcs = (),
+        tiers: Sequence[Iterable[str]] | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        self.names = tuple(v.name for v in variables)
+        self.position = {name: i for i, name in enumerate(self.names)}
+        if max_parents is not None and max_parents < 0:
+            raise ValueError(f"max_parents is {max_parents}; expected 0 or more")
+        n = len(self.names)
+        self.max_parents = n if max_parents is None else max_parents
+        self.required = [0] * n
+        self.allowed = [((1 << n) - 1) & ~(1 << i) for i in range(n)]
+        for a, b in self._arcs(forbidden, "forbidden"):
+            self.allowed[b] &= ~(1 << a)
+        self._tiers(tiers)
+        for a, b in self._arcs(required, "required"):
+            if not self.allowed[b] >> a & 1:
+                raise ModelError(
+                    f"the arc {self.names[a]!r} → {self.names[b]!r} is required, but also forbidden"
+                )
+            self.required[b] |= 1 << a
+        for child, mask in enumerate(self.required):
+            if mask.bit_count() > self.max_parents:
+                raise ModelError(
+                    f"{self.names[child]!r} has {mask.bit_count()} required parents, "
+                    f"more than max_parents={max_parents}"
+                )
+        cycle = find_cycle(self.required)
+        if cycle:
+            shown = " → ".join(repr(self.names[i]) for i in cycle)
+            raise ModelError(f"the required arcs form a cycle: {shown}")
+
+    def _arcs(self, arcs: Any, what: str) -> Iterator[tuple[int, int]]:
+        for arc in getattr(arcs, "edges", arcs):
+            a, b = _arc(arc)
+            if a == b:
+                raise ModelError(f"{what}: the arc {a!r} → {b!r} is a loop")
+            yield self.index(a, what), self.index(b, what)
+
+    def _tiers(self, tiers: Sequence[Iterable[str]] | None) -> None:
+        seen: dict[int, int] = {}
+        for level, tier in enumerate(tiers or ()):
+            for name in tier:
+                i = self.index(name, "tiers")
+                if i in seen:
+                    raise ModelError(f"tiers: {name!r} is named twice")
+                seen[i] = level
+        for child, level in seen.items():
+            for other, later in seen.items():
+                if later > level:
+                    self.allowed[child] &= ~(1 << other)
+
+    def index(self, name: str, what: str) -> int:
+        """The position of the variable of this name; DataError if there is none."""
+        try:
+            return self.position[name]
+        except (KeyError, TypeError):
+            raise DataError(f"{what}: the data have no column {name!r}{nearest(name, self.names)}") from None
+
+
+def find_cycle(parents: Sequence[int]) -> list[int]:
+    """The variables of a directed cycle, parents first and the first one again at the end, or nothing."""
+    state = [0] * len(parents)
+    for start in range(len(parents)):
+        path = [start]
+        while path:
+            node = path[-1]
+            if state[node] == 0:
+                state[node] = 1
+            later = next((p for p in members(parents[node]) if state[p] < 2), None)
+            if later is None:
+                state[node] = 2
+                path.pop()
+            elif state[later] == 1:
+                return [*reversed(path[path.index(later) :]), path[-1]]
+            else:
+                path.append(later)
+    return []
+
+
+def members(mask: int) -> Iterator[int]:
+    """The positions of the bits that are set, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def to_graph(
+    variables: Sequence[Variable], parents: Sequence[Iterable[int]], **attributes: Any
+) -> nx.DiGraph[str]:
+    """A DiGraph of the variables, each with its "states", and an arc from each of its parents."""
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph(**attributes)
+    for variable in variables:
+        graph.add_node(variable.name, states=variable.states)
+    for child, own in enumerate(parents):
+        graph.add_edges_from((variables[p].name, variables[child].name) for p in own)
+    return graph
+
+
+def masks_of(structure: Structure, constraints: Constraints, what: str) -> list[int]:
+    """The parents' masks of a structure over the same variables."""
+    arcs: Any = structure.arcs if isinstance(structure, BayesianNetwork) else structure
+    masks = [0] * len(constraints.names)
+    for a, b in constraints._arcs(arcs, what):
+        masks[b] |= 1 << a
+    cycle = find_cycle(masks)
+    if cycle:
+        raise ModelError(f"{what} has a cycle: " + " → ".join(repr(constraints.names[i]) for i in cycle))
+    return masks
+
+
+def _arc(arc: Any) -> Arc:
+    if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+        raise ModelError(f"expected an arc (parent, child), found {arc!r}")
+    return arc[0], arc[1]
+
+
+def require_names(names: Iterable[str], known: Mapping[str, Any], what: str) -> None:
+    """DataError for the first of `names` that is no column."""
+    for name in names:
+        if name not in known:
+            raise DataError(f"{what}: the data have no column {name!r}{nearest(name, known)}")
