@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bbn.factor_graph import FactorGraph as FactorGraph
     from bbn.inference.elimination import VariableElimination as VariableElimination
     from bbn.inference.enumeration import Enumeration as Enumeration
+    from bbn.inference.junction_tree import JunctionTree as JunctionTree
     from bbn.io.registry import load as load
     from bbn.io.registry import save as save
     from bbn.models import example as example
@@ -54,6 +55,7 @@ _HOMES = {
     "bbn.posterior": ("Posterior", "Assignment"),
     "bbn.inference.enumeration": ("Enumeration",),
     "bbn.inference.elimination": ("VariableElimination",),
+    "bbn.inference.junction_tree": ("JunctionTree",),
     "bbn.errors": (
         "BBNError",
         "ModelError",
