@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.cpt import CPT as CPT
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
@@ -56,6 +57,7 @@ _HOMES = {
     "bbn.inference.enumeration": ("Enumeration",),
     "bbn.inference.elimination": ("VariableElimination",),
     "bbn.inference.junction_tree": ("JunctionTree",),
+    "bbn.bayes.hypotheses": ("HypothesisSpace",),
     "bbn.errors": (
         "BBNError",
         "ModelError",
@@ -70,7 +72,7 @@ _HOMES = {
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-_PACKAGES = ("bayes", "data", "graphs", "inference", "io", "kernels", "learning", "view")
+_PACKAGES = ("bayes", "data", "datasets", "graphs", "inference", "io", "kernels", "learning", "view")
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604  # the names are the table's
 
