@@ -55,7 +55,7 @@ def topological_order(given: Mapping[str, Conditional], children: Mapping[str, l
             if waiting[child] == 0:
                 ready.append(child)
     if len(order) < len(given):
-        raise ModelError(f"the network has a cycle: {' → '.join(_cycle(given, set(given) - set(order)))}")
+        raise ModelError(f"the network has a cycle: {_shown(_cycle(given, set(given) - set(order)))}")
     return order
 
 
@@ -69,3 +69,9 @@ def _cycle(given: Mapping[str, Conditional], stuck: set[str]) -> list[str]:
         path.append(node)
         node = min(p.name for p in given[node].parents if p.name in stuck)
     return [node, *reversed(path[seen[node] :])]
+
+
+def _shown(cycle: list[str]) -> str:
+    if len(cycle) <= 20:
+        return " → ".join(cycle)
+    return f"{' → '.join(cycle[:10])} → … → {' → '.join(cycle[-5:])} ({len(cycle) - 1} nodes)"
