@@ -184,7 +184,7 @@ class Posteriors(Mapping[str, Posterior]):
         return len(self._slots)
 
     def __hash__(self) -> int:
-        return hash((frozenset(self._slots), self.log_evidence))
+        return hash(frozenset(self._slots))
 
     def __repr__(self) -> str:
         return f"<Posteriors of {len(self)} variables: {', '.join(list(self._slots)[:6])}{', …' * (len(self) > 6)}>"
