@@ -1,4 +1,5 @@
 """Bad input in Python: the right class of error, a message that names node, row and value, nothing half-built."""
+# ruff: noqa: E501 (one case to a line reads best)
 
 import warnings
 
@@ -15,10 +16,19 @@ from bbn.factor_graph import FactorGraph
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
-S, B, C = Variable("Storm", ["yes", "no"]), Variable("Bus", ["yes", "no"]), Variable("Campfire", ["yes", "no"])
+S, B, C = (
+    Variable("Storm", ["yes", "no"]),
+    Variable("Bus", ["yes", "no"]),
+    Variable("Campfire", ["yes", "no"]),
+)
 N = Variable("Count", [1, 2, 3])
 WIDE = [Variable(f"v{i}", ["yes", "no"]) for i in range(40)]
-ROWS = {("yes", "yes"): [0.4, 0.6], ("yes", "no"): [0.1, 0.9], ("no", "yes"): [0.8, 0.2], ("no", "no"): [0.2, 0.8]}
+ROWS = {
+    ("yes", "yes"): [0.4, 0.6],
+    ("yes", "no"): [0.1, 0.9],
+    ("no", "yes"): [0.8, 0.2],
+    ("no", "no"): [0.2, 0.8],
+}
 
 
 def network():
@@ -212,8 +222,7 @@ CASES = {
 def test_bad_input(case):
     call, kind, words = CASES[case]
     net = network()
-    with warnings.catch_warnings(), pytest.raises(kind) as caught:
-        warnings.simplefilter("error")  # the error is all the user sees
+    with warnings.catch_warnings(action="error"), pytest.raises(kind) as caught:  # and no warning beside it
         call(net)
     message = str(caught.value)
     assert [word for word in words if word not in message] == [], message
