@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bbn.errors import ModelError as ModelError
     from bbn.errors import ParseError as ParseError
     from bbn.errors import RenormalisedWarning as RenormalisedWarning
+    from bbn.errors import UnseenRowsWarning as UnseenRowsWarning
     from bbn.evidence import Not as Not
     from bbn.evidence import OneOf as OneOf
     from bbn.evidence import Soft as Soft
@@ -36,12 +37,21 @@ if TYPE_CHECKING:
     from bbn.inference.junction_tree import JunctionTree as JunctionTree
     from bbn.io.registry import load as load
     from bbn.io.registry import save as save
+    from bbn.learning.parameters import fit as fit
+    from bbn.learning.parameters import fit_update as fit_update
+    from bbn.learning.priors import BDeu as BDeu
+    from bbn.learning.priors import Dirichlet as Dirichlet
+    from bbn.learning.priors import MEstimate as MEstimate
     from bbn.models import example as example
     from bbn.models import examples as examples
     from bbn.network import BayesianNetwork as BayesianNetwork
     from bbn.posterior import Assignment as Assignment
     from bbn.posterior import Posterior as Posterior
     from bbn.variable import Variable as Variable
+    from bbn.view.diagrams import plot_compare as plot_compare
+    from bbn.view.diagrams import plot_cpt as plot_cpt
+    from bbn.view.diagrams import plot_junction_tree as plot_junction_tree
+    from bbn.view.diagrams import plot_log_likelihood as plot_log_likelihood
 
 # Each module and the public names that live in it, in reading order; the block above repeats it for type checkers.
 _HOMES = {
@@ -58,6 +68,9 @@ _HOMES = {
     "bbn.inference.elimination": ("VariableElimination",),
     "bbn.inference.junction_tree": ("JunctionTree",),
     "bbn.bayes.hypotheses": ("HypothesisSpace",),
+    "bbn.learning.parameters": ("fit", "fit_update"),
+    "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),
+    "bbn.view.diagrams": ("plot_compare", "plot_cpt", "plot_junction_tree", "plot_log_likelihood"),
     "bbn.errors": (
         "BBNError",
         "ModelError",
@@ -69,6 +82,7 @@ _HOMES = {
         "BBNWarning",
         "RenormalisedWarning",
         "LossyFormatWarning",
+        "UnseenRowsWarning",
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -76,11 +76,11 @@ class _Card:
             self.left_out = len(rows) - len(keep)
             rows = [rows[i] for i in keep]
         self.rows, self.beliefs = rows, beliefs
-        self.label = max(_text_width(state) for state, _ in rows)
+        self.label = max(text_width(state) for state, _ in rows)
         if self.left_out:
-            self.label = max(self.label, _text_width(f"… {self.left_out} more"))
+            self.label = max(self.label, text_width(f"… {self.left_out} more"))
         inner = self.label + (BAR + 8 + 34 if beliefs else 0)
-        self.width = 2 * PAD + max(_text_width(name, bold=True), inner)
+        self.width = 2 * PAD + max(text_width(name, bold=True), inner)
         self.height = TITLE + 6 + ROW * (len(rows) + (self.left_out > 0))
 
     def shapes(self, x: float, y: float, kind: str) -> list[Box | Words | Curve]:
@@ -149,7 +149,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if 0 < share < 1 else f"{share:.0%}"
 
 
-def _text_width(text: str, bold: bool = False) -> float:
+def text_width(text: str, bold: bool = False) -> float:
     """A generous estimate of a text's width in points, at the sizes used here."""
     wide = sum(
         11.0 if ord(c) > 0x2E80 else 3.4 if c in "iljtfI.,:;|'! " else 8.6 if c in "mwMW@" else 6.3

@@ -17,7 +17,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,9 @@ def _layers(names: list[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]
         shape=(len(arcs), len(names)),
     ).tocsr()
     cost = np.bincount(tails, minlength=len(names)) - np.bincount(heads, minlength=len(names))
-    answer = linprog(cost, A_ub=matrix, b_ub=-np.ones(len(arcs)), bounds=(0, len(names)), method="highs-ds")
+    answer: Any = linprog(  # type: ignore[call-overload]  # the stubs do not know of sparse matrices
+        cost, A_ub=matrix, b_ub=-np.ones(len(arcs)), bounds=(0, len(names)), method="highs-ds"
+    )
     y = np.rint(answer.x).astype(int)
     return {name: int(y[i] - y.min()) for name, i in index.items()}
 

@@ -29,7 +29,7 @@ def draw(drawing: Drawing, axes: Axes) -> None:
             if r > 0:
                 corner = (shape.x + r, shape.y + r)
                 round_ = f"round,pad={r:g},rounding_size={r:g}"
-                box = FancyBboxPatch(
+                box: Any = FancyBboxPatch(
                     corner, shape.width - 2 * r, shape.height - 2 * r, boxstyle=round_, **style
                 )
             else:

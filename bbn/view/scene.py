@@ -123,7 +123,7 @@ class Drawing:
 
 def spline(points: tuple[tuple[float, float], ...]) -> list[tuple[tuple[float, float], ...]]:
     """Cubic pieces through the points, each leaving and arriving vertically, as (control, control, end)."""
-    pieces = []
+    pieces: list[tuple[tuple[float, float], ...]] = []
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
         bend = (y1 - y0) * 0.5
         pieces.append(((x0, y0 + bend), (x1, y1 - bend), (x1, y1)))
