@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bbn.errors import AccuracyWarning as AccuracyWarning
+    from bbn.errors import ConvergenceWarning as ConvergenceWarning
+    from bbn.errors import MixingWarning as MixingWarning
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.cpt import CPT as CPT
     from bbn.errors import BBNError as BBNError
@@ -83,6 +86,9 @@ _HOMES = {
         "RenormalisedWarning",
         "LossyFormatWarning",
         "UnseenRowsWarning",
+        "AccuracyWarning",
+        "MixingWarning",
+        "ConvergenceWarning",
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

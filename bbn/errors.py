@@ -99,6 +99,22 @@ class LossyFormatWarning(BBNWarning):
     """A file format cannot hold something of the network that is written to it."""
 
 
+class UnseenRowsWarning(BBNWarning):
+    """Rows of a learned table that no data reached: they are uniform."""
+
+
+class AccuracyWarning(BBNWarning):
+    """A sampled answer that is poor, or poorer than was asked for: few effective samples, or stopped early."""
+
+
+class MixingWarning(AccuracyWarning):
+    """Chains of Gibbs sampling that disagree, or that zeros in the tables may keep apart."""
+
+
+class ConvergenceWarning(BBNWarning):
+    """An iteration that stopped before it converged."""
+
+
 def nearest(word: object, choices: Iterable[object]) -> str:
     """The clause that ends a message about an unknown `word`: the nearest choice, or all of a few.
 

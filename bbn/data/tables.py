@@ -232,7 +232,7 @@ def _text_levels(array: Any, width: type[Any]) -> Levels:
     codes, values = factorize_text(ends, np.frombuffer(data or b"", dtype=np.uint8))
     if array.null_count:
         valid = array.is_valid().to_numpy(zero_copy_only=False)
-        codes, values = _used(np.where(valid, codes, len(values)), [*values, None])
+        return Levels(*_used(np.where(valid, codes, len(values)), [*values, None]))
     return Levels(codes, values)
 
 

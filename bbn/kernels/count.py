@@ -1,8 +1,15 @@
-"""Coding and counting: the compiled kernels where they were built, else their numpy twins."""
+"""Coding and counting: the compiled kernels where they were built, else their numpy twins (always with BBN_PURE=1)."""
 
-try:
-    from bbn.kernels._count import count, factorize_objects, factorize_text, merge_rows  # type: ignore[import-not-found]
-except ImportError:
+import os
+from typing import TYPE_CHECKING
+
+__all__ = ["COMPILED", "count", "factorize_objects", "factorize_text", "merge_rows"]
+
+COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
+if COMPILED and not TYPE_CHECKING:
+    try:
+        from bbn.kernels._count import count, factorize_objects, factorize_text, merge_rows
+    except ImportError:
+        COMPILED = False
+if TYPE_CHECKING or not COMPILED:
     from bbn.kernels.count_py import count, factorize_objects, factorize_text, merge_rows
-
-__all__ = ["count", "factorize_objects", "factorize_text", "merge_rows"]

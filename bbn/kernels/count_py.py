@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def factorize_text(offsets: Ints, data: NDArray[np.uint8]) -> tuple[NDArray[np.i
     raw = data.tobytes()
     ends = offsets.tolist()
     texts = np.empty(len(ends) - 1, dtype=object)
-    texts[:] = [raw[start:end].decode("utf-8") for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    texts[:] = [raw[start:end].decode("utf-8") for start, end in pairwise(ends)]
     return factorize_objects(texts)
 
 

@@ -1,0 +1,1 @@
+"""Learning: tables from counts, from incomplete data, and structures from scores."""

@@ -1,0 +1,164 @@
+"""A structure, however given, as families: each variable with its parents, and the states that it declares.
+
+A structure is a networkx DiGraph (node attribute "states" honoured), a list of arcs (parent, child), or a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bbn.data import DataSource, as_source
+from bbn.errors import DataError, ModelError, nearest
+from bbn.network import BayesianNetwork
+from bbn.variable import State, Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+class Structure(NamedTuple):
+    """Parents by child, in order, and what is known of the states."""
+
+    parents: dict[str, tuple[str, ...]]
+    states: dict[str, Sequence[State]]
+    network: BayesianNetwork | None = None
+    """The network that the structure came from, if it came from one."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes, in order."""
+        return tuple(self.parents)
+
+    @property
+    def families(self) -> list[tuple[str, ...]]:
+        """(\\*parents, child) per node: the axes of its table."""
+        return [(*parents, child) for child, parents in self.parents.items()]
+
+
+def read_structure(structure: Any) -> Structure:
+    """The families of a DiGraph, a list of arcs or a network.
+
+    >>> read_structure([("Storm", "Campfire"), ("Bus", "Campfire")]).parents
+    {'Storm': (), 'Campfire': ('Storm', 'Bus'), 'Bus': ()}
+    """
+    if isinstance(structure, BayesianNetwork):
+        return Structure(
+            {name: structure.parents(name) for name in structure.names},
+            {v.name: v.states for v in structure.variables},
+            structure,
+        )
+    if hasattr(structure, "predecessors"):
+        return _from_graph(structure)
+    if hasattr(structure, "edges"):
+        raise ModelError("the structure is an undirected graph; expected a networkx DiGraph")
+    return _from_arcs(structure)
+
+
+def _from_graph(graph: nx.DiGraph[Any]) -> Structure:
+    if graph.is_multigraph():
+        raise ModelError("the structure is a multigraph; expected a networkx DiGraph, one arc per pair")
+    both = next(((a, b) for a, b in graph.edges if a != b and graph.has_edge(b, a)), None)
+    if both is not None:
+        raise ModelError(
+            f"the structure has arcs both ways between {both[0]!r} and {both[1]!r}, which is how a CPDAG shows an "
+            "undirected edge; bbn.to_dag picks a DAG from the class"
+        )
+    parents = {}
+    for node, attributes in graph.nodes(data=True):
+        arcs = list(graph.predecessors(node))
+        ordered = list(attributes.get("parents", arcs))
+        if sorted(map(str, ordered)) != sorted(map(str, arcs)):
+            raise ModelError(f"node {node!r}: attribute 'parents' {ordered} does not match its arcs {arcs}")
+        parents[node] = tuple(ordered)
+    states: dict[str, Any] = {n: listed for n, listed in graph.nodes(data="states") if listed is not None}
+    return _checked(parents, states)
+
+
+def _from_arcs(arcs: Any) -> Structure:
+    if isinstance(arcs, str | Mapping) or not isinstance(arcs, Iterable):
+        raise ModelError(f"a structure is a DiGraph, a list of (parent, child) or a network, found {arcs!r}")
+    parents: dict[str, list[str]] = {}
+    for arc in arcs:
+        if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+            raise ModelError(f"an arc is a pair (parent, child), found {arc!r}")
+        parent, child = arc
+        parents.setdefault(parent, [])
+        parents.setdefault(child, [])
+        if parent in parents[child]:
+            raise ModelError(f"the arc {parent!r} → {child!r} is there twice")
+        parents[child].append(parent)
+    return _checked({child: tuple(ps) for child, ps in parents.items()}, {})
+
+
+def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[State]]) -> Structure:
+    """A structure with named nodes and no cycle."""
+    if not parents:
+        raise ModelError("the structure has no nodes; a DiGraph can hold nodes without arcs")
+    for node in parents:
+        if not isinstance(node, str) or not node:
+            raise ModelError(f"a node of the structure is {node!r}; expected a variable's name, a string")
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph((p, child) for child, ps in parents.items() for p in ps)
+    try:
+        cycle = [arc[0] for arc in nx.find_cycle(graph)]
+    except nx.NetworkXNoCycle:
+        return Structure(parents, states)
+    raise ModelError(f"the structure has a cycle: {' → '.join([*cycle, cycle[0]])}")
+
+
+def observe(
+    structure: Structure,
+    data: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    hidden: Mapping[str, Sequence[State]] | None = None,
+    **options: Any,
+) -> tuple[dict[str, Variable], DataSource]:
+    """The variables of a structure by name, and the data as a source of their columns.
+
+    States come from the network, the graph, `states`, `hidden` or else from the data. `options` go to `bbn.data.code`.
+    """
+    unseen = _checked_hidden(structure, states, hidden)
+    declared: dict[str, Sequence[State]] = {**(states or {}), **structure.states, **unseen}
+    for name in states or {}:
+        if name not in structure.parents:
+            raise DataError(
+                f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+            )
+        if set(map(repr, declared[name])) != set(map(repr, (states or {})[name])):
+            raise DataError(
+                f"states= gives {name!r} the states {list((states or {})[name])}, but it has {list(declared[name])}"
+            )
+    source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
+    found = {v.name: v for v in source.variables}
+    variables = {}
+    for name in structure.names:
+        variables[name] = (
+            found[name] if name in found and name not in unseen else Variable(name, declared[name])
+        )
+    return variables, source
+
+
+def _checked_hidden(
+    structure: Structure,
+    states: Mapping[str, Sequence[State]] | None,
+    hidden: Mapping[str, Sequence[State]] | Iterable[str] | None,
+) -> dict[str, Sequence[State]]:
+    """Hidden variables with their states; a bare name is enough where the states are known."""
+    known = {**(states or {}), **structure.states}
+    if isinstance(hidden, str):
+        hidden = [hidden]
+    listed = dict(hidden) if isinstance(hidden, Mapping) else dict.fromkeys(hidden or ())
+    checked: dict[str, Sequence[State]] = {}
+    for name, own in listed.items():
+        if name not in structure.parents:
+            raise DataError(
+                f"hidden= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+            )
+        if own is None and name not in known:
+            raise DataError(f"hidden variable {name!r} needs its states: hidden={{{name!r}: [its states]}}")
+        if own is not None and name in known and Variable(name, own) != Variable(name, known[name]):
+            raise DataError(f"hidden= gives {name!r} the states {list(own)}, but it has {list(known[name])}")
+        checked[name] = known[name] if own is None else own
+    return checked

@@ -1,0 +1,203 @@
+"""Counts to network: maximum likelihood and every prior are one formula over one family's counts.
+
+    θ_jk = (N_jk + α_jk) / Σ_k (N_jk + α_jk)
+
+for row j of a table (a setting of the parents) and state k; see `priors` for α. The cost is that of counting:
+one pass over the data for all families together.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bbn.cpt import CPT
+from bbn.errors import DataError, UnseenRowsWarning
+from bbn.frozen import Array, read_only
+from bbn.learning.families import observe, read_structure
+from bbn.learning.priors import Prior, PseudoCounts, checked_prior
+from bbn.network import BayesianNetwork
+from bbn.variable import State, Variable
+
+
+def fit(
+    structure: Any,
+    data: Any,
+    prior: Prior | None = None,
+    *,
+    weights: Any = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    keep_counts: bool = False,
+    progress: bool | None = None,
+) -> BayesianNetwork:
+    """Learn the tables of a structure from complete data.
+
+    Parameters
+    ----------
+    structure
+        A networkx DiGraph (node attribute "states" honoured), a list of arcs (parent, child), or a network, which keeps
+        its order of parents and states; its tables play no part.
+    data
+        Any table, or a data source.
+    prior
+        None for maximum likelihood, or `MEstimate`, `Dirichlet` or `BDeu`.
+    weights
+        One weight per row, or the name of the column that holds them.
+    states
+        Column to its states, in the order they are to have; discovered where nothing declares them.
+    missing, unseen
+        What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
+    keep_counts
+        Keep the counts in the network's tables (`net["X"].counts`), as the Dirichlet posterior of each row.
+    progress
+        Counting is one short pass and shows no progress; taken so that all learners share their options.
+
+    Returns
+    -------
+    BayesianNetwork
+        Rows of a table that no row of data reaches are uniform, with one warning that counts them, unless a prior
+        says what they are.
+
+    >>> rows = {"Rain": ["yes", "no", "no", "yes"], "Wet": ["yes", "no", "yes", "yes"]}
+    >>> net = fit([("Rain", "Wet")], rows)
+    >>> net["Wet"].row("no")
+    {'no': 0.5, 'yes': 0.5}
+    """
+    shape = read_structure(structure)
+    variables, source = observe(shape, data, states, weights=weights, missing=missing, unseen=unseen)
+    prior = checked_prior(prior, shape.names)
+    holes = [name for name in source.incomplete if name in variables]
+    if holes:
+        more = f" (and {len(holes) - 1} more columns)" if len(holes) > 1 else ""
+        raise DataError(
+            f"column {holes[0]!r}{more} has missing values; bbn.fit_em learns from incomplete data, or drop those rows"
+        )
+    counts = dict(zip(shape.names, source.counts(shape.families), strict=True))
+    return network_from_counts(
+        {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names},
+        variables,
+        counts,
+        prior,
+        keep_counts=keep_counts,
+        like=shape.network,
+    )
+
+
+def fit_update(
+    net: BayesianNetwork,
+    data: Any,
+    weight: float,
+    *,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    keep_counts: bool = False,
+) -> BayesianNetwork:
+    """Add new data to what a network already says, as if that had been learned from `weight` rows.
+
+    The network's joint, times `weight`, is the prior: α_jk = weight · P(x = k, parents = j) (Heckerman, Geiger and
+    Chickering 1995, section 6). So updating with the data it was fitted to, or with none of any weight, changes
+    nothing, and the order of two updates does not matter if the second's weight counts the first's rows.
+
+    >>> from bbn.network import BayesianNetwork
+    >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
+    >>> fit_update(coin, {"Coin": ["heads"] * 10}, weight=10)["Coin"].table
+    array([0.75, 0.25])
+    """
+    if not (np.isfinite(weight) and weight >= 0):
+        raise DataError(
+            f"weight is {weight!r}; expected the number of rows that the network is worth, at least 0"
+        )
+    from bbn.learning.expected import family_marginals
+
+    alpha = {name: weight * table for name, table in family_marginals(net).items()}
+    prior = PseudoCounts(alpha)
+    return fit(net, data, prior, weights=weights, missing=missing, unseen=unseen, keep_counts=keep_counts)
+
+
+def network_from_counts(
+    parents: Mapping[str, tuple[Variable, ...]],
+    variables: Mapping[str, Variable],
+    counts: Mapping[str, Any],
+    prior: Prior | None = None,
+    *,
+    keep_counts: bool = False,
+    like: BayesianNetwork | None = None,
+) -> BayesianNetwork:
+    """The network of these counts (axes: parents, then child); `like` lends its name and metadata."""
+    cpts: list[CPT] = []
+    empty = []
+    for name, variable in variables.items():
+        family = (*parents[name], variable)
+        alpha = prior.pseudocounts(family) if prior is not None else None
+        total = counts[name] if alpha is None else counts[name] + alpha
+        table, n_empty = normalised(total)
+        if n_empty:
+            empty.append((name, n_empty, table.size // variable.card))
+        if keep_counts:
+            posterior = total if alpha is not None else np.asarray(counts[name], dtype=np.float64) + 1.0
+            cpts.append(
+                CountedCPT.from_counts(variable, parents[name], table, np.array(posterior, dtype=np.float64))
+            )
+        else:
+            cpts.append(CPT.trusted(variable, parents[name], table))
+    if empty:
+        rows, of = sum(n for _, n, _ in empty), sum(total for _, _, total in empty)
+        shown = ", ".join(f"{name} ({n} of {total})" for name, n, total in empty[:5])
+        more = f", … ({len(empty)} tables in all)" if len(empty) > 5 else ""
+        warnings.warn(
+            f"{rows} of {of} rows of the tables of {shown}{more} were never seen in the data and are uniform; "
+            "a prior such as bbn.BDeu(1) says what they should be",
+            UnseenRowsWarning,
+            stacklevel=3,
+        )
+    return BayesianNetwork(cpts, like.name if like else "", like.metadata if like else None)
+
+
+def normalised(counts: Any) -> tuple[Array, int]:
+    """Each row of counts divided by its sum; rows without counts uniform, and how many they are."""
+    sums = np.asarray(counts.sum(axis=-1, keepdims=True), dtype=np.float64)
+    if sums.all():
+        return counts / sums, 0
+    empty = sums == 0
+    table = np.where(empty, 1.0 / counts.shape[-1], counts / np.where(empty, 1.0, sums))
+    return table, int(empty.sum())
+
+
+class CountedCPT(CPT):
+    """A CPT that remembers what it was learned from.
+
+    Attributes
+    ----------
+    counts
+        Array like the table: the parameters of each row's Dirichlet posterior, counts plus pseudo-counts (plus one
+        each where no prior was given, the posterior under a uniform prior).
+    """
+
+    __slots__ = ("counts",)
+
+    counts: Array
+
+    @classmethod
+    def from_counts(
+        cls, variable: Variable, parents: tuple[Variable, ...], table: Array, counts: Array
+    ) -> CountedCPT:
+        """A counted CPT from parts known to be right."""
+        cpt = cls.__new__(cls)
+        cpt._set(
+            variable=variable, parents=parents, table=read_only(table), _hash=None, counts=read_only(counts)
+        )
+        return cpt
+
+    def draw(self, generator: np.random.Generator) -> CPT:
+        """A table drawn from the posterior."""
+        gammas = np.maximum(generator.standard_gamma(self.counts), np.finfo(float).tiny)
+        return CPT.trusted(self.variable, self.parents, gammas / gammas.sum(axis=-1, keepdims=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CountedCPT.from_counts, (self.variable, self.parents, self.table, self.counts)
