@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from bbn.analysis.explain import Explanation
     from bbn.evidence import Evidence
     from bbn.posterior import Assignment, Posterior, Posteriors
     from bbn.view.scene import Drawing
@@ -409,6 +410,20 @@ class BayesianNetwork(Frozen):
 
         return log_likelihood(self, data, **options)
 
+    def explain(self, target: str, evidence: Evidence, method: str = "auto", **options: Any) -> Explanation:
+        """Which findings moved the posterior of `target`, and by how much, in bits."""
+        from bbn.analysis.explain import explain
+
+        return explain(self, target, evidence, method, **options)
+
+    def information(
+        self, target: str, evidence: Evidence | None = None, method: str = "auto", **options: Any
+    ) -> dict[str, float]:
+        """Bits that each unobserved variable would tell about `target`, the most telling first: what to ask next."""
+        from bbn.analysis.information import information
+
+        return information(self, target, evidence, method, **options)
+
     def plot(
         self,
         evidence: Evidence | None = None,
@@ -426,6 +441,26 @@ class BayesianNetwork(Frozen):
 
     def _repr_svg_(self) -> str:
         return self.plot(beliefs=False).svg
+
+    def sample(
+        self,
+        n: int,
+        evidence: Evidence | None = None,
+        seed: Any = None,
+        missing: float | Mapping[str, float] = 0.0,
+        **options: Any,
+    ) -> Any:
+        """A DataFrame of n rows drawn from the network given evidence; `missing` hides values at random.
+
+        Further options are those of `bbn.inference.sampling.sample`: `as_codes`, `chunks`, `n_jobs`, ….
+
+        >>> import bbn
+        >>> bbn.example("campfire").sample(3, seed=7).shape
+        (3, 6)
+        """
+        from bbn.inference.sampling import sample
+
+        return sample(self, n, evidence, seed, missing, **options)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write the network to a file; the format is that of the suffix unless given."""

@@ -1,0 +1,1 @@
+"""What moved an answer, what would move it, and what to ask next."""
