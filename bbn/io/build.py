@@ -52,17 +52,22 @@ class Problems:
         self.found.append(kind(message, self.source.path, line, column))
 
     def fail(self, message: str, where: Where = None) -> NoReturn:
-        """Note a problem after which there is no going on."""
+        """Note a problem after which there is no going on, and raise it."""
         self.add(message, where)
-        self.raise_first()
-        raise AssertionError("unreachable")
+        self._raise(self.found[-1])
 
     def raise_first(self) -> None:
         """Raise the problem that comes first in the file, if there is any."""
         if self.found:
-            ordered = sorted(self.found, key=lambda error: (error.line or 0, error.column or 0))
-            ordered[0].problems = tuple(ordered)
-            raise ordered[0]
+            self._raise(min(self.found, key=_place))
+
+    def _raise(self, error: ParseError) -> NoReturn:
+        error.problems = tuple(sorted(self.found, key=_place))
+        raise error
+
+
+def _place(error: ParseError) -> tuple[int, int]:
+    return error.line or 0, error.column or 0
 
 
 def build(
@@ -79,7 +84,7 @@ def build(
     reader has already found.
     """
     problems = problems or Problems(source)
-    if not nodes:
+    if not nodes and not problems.found:
         problems.add("the network is empty; it needs at least one node")
     variables = _variables(nodes, problems)
     families = _families(nodes, variables, problems)

@@ -126,9 +126,11 @@ class _Reader:
             )
             return _Draft(name, [], [], None, where)
         fields: dict[str, Node] = {}
+        misspelt = False
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field not in _FIELDS:
+                misspelt = True
                 self.problems.add(
                     f"node {name!r}: unknown key {key}{nearest(field, _FIELDS)}", self.where(key)
                 )
@@ -137,7 +139,7 @@ class _Reader:
             else:
                 fields[field] = value
         for field in ("states", "table"):
-            if field not in fields:
+            if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
         states = self._states(name, fields["states"]) if "states" in fields else []
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
@@ -259,6 +261,7 @@ class _Reader:
             return []
         codes = _codes(tuple(states), type(states[0]).__name__)
         entries: dict[int, Node] = {}
+        n_found = len(self.problems.found)
         for key, value in node.pairs:
             code = codes.get(key.text) if isinstance(key, Scalar) else None
             if code is None:
@@ -270,9 +273,10 @@ class _Reader:
                 self._twice(f"node {name!r}{row}: the state {states[code]!r}", key, self.where(entries[code]))
             else:
                 entries[code] = value
-        missing = [state for code, state in enumerate(states) if code not in entries]
-        if missing:
-            self.problems.add(f"node {name!r}{row}: no entry for {_listed(missing)}", self.where(node))
+        if len(entries) < len(states):
+            if len(self.problems.found) == n_found:
+                missing = [state for code, state in enumerate(states) if code not in entries]
+                self.problems.add(f"node {name!r}{row}: no entry for {_listed(missing)}", self.where(node))
             return []
         return self._numbers(name, row, [entries[code] for code in range(len(states))])
 

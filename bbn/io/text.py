@@ -27,10 +27,20 @@ _CHUNK = 2**20
 class OversizedFileError(ParseError, BudgetError):
     """A file that holds, unpacks to or describes more than memory allows."""
 
-    needed: int | None = None
-    limit: int | None = None
-
-    __str__ = ParseError.__str__
+    def __init__(
+        self,
+        message: str,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        needed: int | None = None,
+        limit: int | None = None,
+    ) -> None:
+        Exception.__init__(self, message, path, line, column, needed, limit)
+        self.message = message
+        self.problems = ()
+        self.path, self.line, self.column = path, line, column
+        self.needed, self.limit = needed, limit
 
 
 class Source:
@@ -101,16 +111,6 @@ class Source:
         line = bisect_right(starts, offset)
         raise self.error(message, line, offset - starts[line - 1] + 1)
 
-    def too_large(
-        self, what: str, needed: int | None, limit: int, line: int | None = None, column: int | None = None
-    ) -> OversizedFileError:
-        """The error for content that would need more bytes than `limit`."""
-        error = OversizedFileError(
-            f"{what}: more than the limit of {show_bytes(limit)}", self.path, line, column
-        )
-        error.needed, error.limit = needed, limit
-        return error
-
     def _unpack(self, data: bytes) -> bytes:
         limit = _byte_limit()
         pieces: list[bytes] = []
@@ -124,7 +124,8 @@ class Source:
                     pieces.append(piece)
                     size += len(piece)
                     if size > limit:
-                        raise self.too_large("gzip data that unpacks to too much", None, limit)
+                        message = f"gzip data that unpacks to more than the limit of {show_bytes(limit)}"
+                        raise OversizedFileError(message, self.path, limit=limit)
                 while piece := unpacker.decompress(b"", _CHUNK):
                     pieces.append(piece)
                     size += len(piece)
@@ -152,11 +153,8 @@ def _read_within_limit(file: IO[bytes], path: str) -> bytes:
     size = os.fstat(file.fileno()).st_size
     data = file.read(limit + 1) if size <= limit else b""
     if size > limit or len(data) > limit:
-        error = OversizedFileError(
-            f"a file of {show_bytes(size)}: more than the limit of {show_bytes(limit)}", path
-        )
-        error.needed, error.limit = size, limit
-        raise error
+        message = f"a file of {show_bytes(size)}: more than the limit of {show_bytes(limit)}"
+        raise OversizedFileError(message, path, needed=size, limit=limit)
     return data
 
 

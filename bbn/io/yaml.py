@@ -62,7 +62,7 @@ def write(network: BayesianNetwork) -> str:
         table: [0.5, 0.5]
     """
     lines = [f"name: {_text(network.name)}"] if network.name else []
-    lines += [f"{_key(key)}: {_text(value)}" for key, value in network.metadata.items()]
+    lines += [f"{_key(key, '')}: {_text(value)}" for key, value in network.metadata.items()]
     lines.append("nodes:")
     for cpt in tables(network):
         lines += _node_lines(cpt)
@@ -89,6 +89,7 @@ class YamlDocument:
 
     def each_key(self) -> Iterator[Node]:
         """The keys of the mapping that comes next."""
+        self._check_tag(self._event)
         self._next()
         self._depth += 1
         while type(self._event) is not MappingEndEvent:
@@ -201,10 +202,11 @@ class YamlDocument:
     def _fail_yaml(self, error: yaml.YAMLError) -> NoReturn:
         if isinstance(error, yaml.MarkedYAMLError):
             mark = error.problem_mark or error.context_mark
-            place = (mark.line + 1, mark.column + 1) if mark is not None else None
             message = " ".join(part for part in (error.context, error.problem) if part)
-            if "\\t" in message:
-                message += "; YAML is indented with spaces, never with tabs"
+            lines = self.problems.source.text.splitlines()
+            if mark is not None and mark.line < len(lines) and lines[mark.line][mark.column :][:1] == "\t":
+                message += ", a tab; YAML is indented with spaces"
+            place = (mark.line + 1, mark.column + 1) if mark is not None else None
             self.problems.fail(f"not YAML: {message}", place)
         position = getattr(error, "position", 0)
         self.problems.fail(f"not YAML: {getattr(error, 'reason', error)}", position)
@@ -227,7 +229,7 @@ def _is_quoted(event: Any) -> bool:
 
 
 def _node_lines(cpt: CPT) -> Iterator[str]:
-    yield f"  {_key(cpt.name)}:"
+    yield f"  {_key(cpt.name, '  ')}:"
     yield f"    states: [{', '.join(map(_state, cpt.variable.states))}]"
     if not cpt.parents:
         yield f"    table: {_numbers(cpt.table.tolist())}"
@@ -263,10 +265,10 @@ def _state(state: State) -> str:
     return _text(state) if isinstance(state, str) else state_text(state)
 
 
-def _key(text: str) -> str:
+def _key(text: str, indent: str) -> str:
     """Text as a key; one too long for the usual form is written after a question mark."""
     shown = _text(text)
-    return shown if len(shown) <= _LONGEST_KEY else f"? {shown}\n  "
+    return shown if len(shown) <= _LONGEST_KEY else f"? {shown}\n{indent}"
 
 
 def _text(text: str) -> str:
