@@ -92,7 +92,9 @@ class _Parser:
         states = _items(match["states"], count)
         if len(states) != count:
             found = ", ".join(map(repr, states[:8]))
-            self.source.fail(f"variable {name!r}: expected {count} states, found {len(states)}: {found}", block.start)
+            self.source.fail(
+                f"variable {name!r}: expected {count} states, found {len(states)}: {found}", block.start
+            )
         self.states[name] = states
         if "property" in block.body:
             self.notes[name] = _properties(block.body).get("bbn", "")
@@ -141,7 +143,9 @@ class _Parser:
                 f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
                 block.body_start + max(block.body.rfind(error.word), 0),
             )
-        return RawNode(name, self.states[name], parents, values, block.start, self._place_finder(block, parents))
+        return RawNode(
+            name, self.states[name], parents, values, block.start, self._place_finder(block, parents)
+        )
 
     def _keys(self, given: tuple[tuple[str, ...], ...]) -> dict[str, int]:
         """Row numbers by key, written as most programs do, without the last parenthesis."""

@@ -21,7 +21,8 @@ SPACE = " \t\r\n\f\v"
 
 # keyword, header, {, body with at most one more level of braces, }
 _BLOCK = re.compile(
-    rf'[\s;]*+([A-Za-z]++)(?![^\s("{{])\s*+({PLAIN})\{{((?:[^{{}}"]++|{QUOTED}|\{{{INNER}\}})*+)\}}', re.DOTALL
+    rf'[\s;]*+([A-Za-z]++)(?![^\s("{{])\s*+({PLAIN})\{{((?:[^{{}}"]++|{QUOTED}|\{{{INNER}\}})*+)\}}',
+    re.DOTALL,
 )
 _TOKEN = re.compile(rf'[^;{{}}"]++|{QUOTED}|.', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z]*")

@@ -84,12 +84,15 @@ def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numb
     match = _HEADER.fullmatch(block.header)
     if match is None:
         source.fail(
-            f"expected 'potential ( child | parents )', found {shortened('potential ' + block.header)}", block.start
+            f"expected 'potential ( child | parents )', found {shortened('potential ' + block.header)}",
+            block.start,
         )
     name, parents = match[1], (match[2] or "").split()
     for each in (name, *parents):
         if each not in states:
-            source.fail(f"potential of {name!r}: {each!r} is not a declared node{nearest(each, states)}", block.start)
+            source.fail(
+                f"potential of {name!r}: {each!r} is not a declared node{nearest(each, states)}", block.start
+            )
     attributes = _attributes(source, block)
     if "data" in attributes:
         try:
@@ -113,7 +116,9 @@ def write(network: BayesianNetwork) -> str:
     written = labels(network, "NET", identifier, _text)
     parts = ["net\n{\n", f"  name = {quoted(_text(network.name))};\n"]
     parts += [
-        f"  {key} = {quoted(_text(value))};\n" for key, value in network.metadata.items() if _IDENTIFIER.fullmatch(key)
+        f"  {key} = {quoted(_text(value))};\n"
+        for key, value in network.metadata.items()
+        if _IDENTIFIER.fullmatch(key)
     ]
     parts.append("}\n")
     for name, label in written.items():

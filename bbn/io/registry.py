@@ -62,11 +62,25 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"^nodes[ \t]*:", "bbn's own, in YAML"),
     Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON"),
-    Format("bif", "bbn.io.bif", (".bif",), r"^\s*(?:network|variable|probability)\b[^;{}]*\{", "interchange format 0.15"),
     Format(
-        "xmlbif", "bbn.io.xmlbif", (".xmlbif", ".bifxml", ".xml"), r"<BIF\b|<!DOCTYPE\s+BIF\b", "interchange format, XML"
+        "bif",
+        "bbn.io.bif",
+        (".bif",),
+        r"^\s*(?:network|variable|probability)\b[^;{}]*\{",
+        "interchange format",
     ),
-    Format("net", "bbn.io.net", (".net", ".hugin"), r"^\s*(?:net|(?:discrete\s+)?node|potential)\b[^;{}]*\{", "Hugin NET"),
+    Format(
+        "xmlbif",
+        "bbn.io.xmlbif",
+        (".xmlbif", ".bifxml", ".xml"),
+        r"<BIF\b|<!DOCTYPE\s+BIF\b",
+        "the same, in XML",
+    ),
+    Format(
+        "net", "bbn.io.net", (".net", ".hugin"), r"^\s*(?:net|discrete|node|potential)\b[^;{}]*\{", "Hugin"
+    ),
+    Format("xdsl", "bbn.io.xdsl", (".xdsl",), r"<smile\b", "GeNIe and SMILE"),
+    Format("uai", "bbn.io.uai", (".uai",), r"\A\s*(?:BAYES|MARKOV)\b", "UAI competitions"),
 )
 
 

@@ -110,10 +110,10 @@ def _properties(element: Element) -> dict[str, str]:
 
 def write(network: BayesianNetwork) -> str:
     """The network as XMLBIF."""
-    written = labels(network, "XMLBIF", _legal)
-    parts = [_HEADER, f'<BIF VERSION="0.3">\n<NETWORK>\n<NAME>{_escaped(_legal(network.name))}</NAME>\n']
+    written = labels(network, "XMLBIF", legal_text)
+    parts = [_HEADER, f'<BIF VERSION="0.3">\n<NETWORK>\n<NAME>{_escaped(legal_text(network.name))}</NAME>\n']
     parts += [
-        f"<PROPERTY>{_escaped(_legal(f'{key} = {value}'))}</PROPERTY>\n"
+        f"<PROPERTY>{_escaped(legal_text(f'{key} = {value}'))}</PROPERTY>\n"
         for key, value in network.metadata.items()
     ]
     for label in written.values():
@@ -132,7 +132,7 @@ def write(network: BayesianNetwork) -> str:
     return "".join(parts)
 
 
-def _legal(text: str) -> str:
+def legal_text(text: str) -> str:
     """The text without what XML cannot hold and without spaces at its ends, which readers drop."""
     return _ILLEGAL.sub("\ufffd", text).strip() or "_"
 

@@ -1,0 +1,196 @@
+"""XDSL, the format of GeNIe and SMILE: tables, deterministic nodes and noisy-MAX.
+
+A table lists its entries with the child's states varying fastest, then the last parent, so it is the table of a
+CPT as it stands. Deterministic nodes and noisy-MAX nodes are expanded into tables. In SMILE's noisy-MAX the first
+state of the child is the strongest effect: each parent, and the leak, gives an effect on its own, and the child
+takes the strongest, so that P(child ≥ k) = ∏ P(effect ≥ k) over the parents and the leak (Díez 1993; Díez and
+Druzdzel 2006, equation 9, whose order of states is the reverse). The parameters of a parent come in the order of its
+`strengths`. Decisions, utilities, equations and dynamic networks are refused.
+
+Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
+
+Reference: BayesFusion, *GeNIe Modeler User Manual*, "XDSL file format"; *SMILE Programmer's Manual*, "Noisy-MAX".
+"""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from bbn.errors import nearest
+from bbn.io.build import RawNode, build
+from bbn.io.labels import labels, restore
+from bbn.io.net import identifier
+from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
+from bbn.io.text import Source
+from bbn.io.xml import Element, parse
+from bbn.io.xmlbif import legal_text
+from bbn.network import BayesianNetwork
+
+
+def read(source: Source, strict: bool = False) -> BayesianNetwork:
+    """The network that an XDSL file describes."""
+    root = parse(source)
+    listed = root.first("nodes") if root.tag == "smile" else None
+    if listed is None:
+        raise source.error(f"expected <smile> with <nodes> inside, found <{root.tag}>", *root.where)
+    if root.first("dynamic") is not None:
+        raise source.error("dynamic networks are not supported", *root.where)
+    reader = _Reader(source, listed)
+    metadata = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
+    return build(source, restore(reader.nodes, reader.notes), root.attributes.get("id", ""), metadata, strict)
+
+
+class _Reader:
+    """The nodes of a file, each expanded into a table."""
+
+    def __init__(self, source: Source, listed: Element) -> None:
+        self.source = source
+        self.numbers = Numbers()
+        self.states: dict[str, tuple[str, ...]] = {}
+        self.notes: dict[str, str] = {}
+        for element in listed.children:
+            name = element.attributes.get("id", "")
+            self.states[name] = tuple(state.attributes.get("id", "") for state in element.all("state"))
+            self.notes[name] = next(
+                (p.text for p in element.all("property") if p.attributes.get("id") == "bbn"), ""
+            )
+        self.nodes = [self._node(element) for element in listed.children]
+
+    def _node(self, element: Element) -> RawNode:
+        name = element.attributes.get("id", "")
+        listed = element.first("parents")
+        parents = listed.text.split() if listed else []
+        for parent in parents:
+            if parent not in self.states:
+                raise self.source.error(
+                    f"node {name!r} has the unknown parent {parent!r}{nearest(parent, self.states)}",
+                    *element.where,
+                )
+        if element.tag == "cpt":
+            values = self._floats(name, element, "probabilities")
+        elif element.tag == "deterministic":
+            values = self._deterministic(name, element)
+        elif element.tag == "noisymax":
+            values = self._noisy_max(name, parents, element)
+        else:
+            raise self.source.error(
+                f"expected <cpt>, <deterministic> or <noisymax>, found <{element.tag}>", *element.where
+            )
+        return RawNode(name, self.states[name], parents, values, element.where)
+
+    def _child(self, name: str, element: Element, tag: str) -> Element:
+        child = element.first(tag)
+        if child is None:
+            raise self.source.error(f"node {name!r}: expected <{tag}>, found none", *element.where)
+        return child
+
+    def _floats(self, name: str, element: Element, tag: str) -> list[float]:
+        child = self._child(name, element, tag)
+        try:
+            return self.numbers.floats(child.text.split())
+        except BadNumberError as error:
+            raise self.source.error(
+                f"node {name!r}: expected a number from 0 to 1, found {error.found}", *child.where
+            ) from None
+
+    def _deterministic(self, name: str, element: Element) -> list[float]:
+        """One state per setting of the parents, as a table."""
+        states = self.states[name]
+        results = self._child(name, element, "resultingstates")
+        values: list[float] = []
+        for result in results.text.split():
+            if result not in states:
+                raise self.source.error(
+                    f"node {name!r} has no state {result!r}{nearest(result, states)}", *results.where
+                )
+            row = [0.0] * len(states)
+            row[states.index(result)] = 1.0
+            values += row
+        return values
+
+    def _noisy_max(self, name: str, parents: list[str], element: Element) -> list[float]:
+        """The table of a noisy-MAX node: the product, over parents and leak, of P(effect ≥ k)."""
+        cards = [len(self.states[parent]) for parent in parents]
+        card = len(self.states[name])
+        require_size(self.source, name, [*cards, card], element.where)
+        parameters = np.array(self._floats(name, element, "parameters"))
+        if parameters.size != card * (sum(cards) + 1):
+            raise self.source.error(
+                f"node {name!r}: expected {card * (sum(cards) + 1)} parameters, "
+                f"{card} for each parent's state and for the leak, found {parameters.size}",
+                *element.where,
+            )
+        # at_least[r, k] = P(effect of row r ≥ k)
+        at_least = np.cumsum(parameters.reshape(-1, card)[:, ::-1], axis=1)[:, ::-1]
+        order = self._strengths(name, cards, element)
+        product = np.broadcast_to(at_least[-1], [*cards, card])
+        start = 0
+        for axis, count in enumerate(cards):
+            effect = np.empty((count, card))
+            effect[order[start : start + count]] = at_least[start : start + count]
+            product = product * effect.reshape(
+                [count if a == axis else 1 for a in range(len(cards))] + [card]
+            )
+            start += count
+        table = product.copy()
+        table[..., :-1] -= product[..., 1:]
+        return table.ravel().tolist()
+
+    def _strengths(self, name: str, cards: list[int], element: Element) -> list[int]:
+        """For each parent its states from strongest to weakest, all in one list."""
+        child = element.first("strengths")
+        natural = [state for count in cards for state in range(count)]
+        if child is None:
+            return natural
+        words = child.text.split()
+        order = [int(word) for word in words if word.isdecimal() and len(word) < 10]
+        start = 0
+        for count in cards:
+            if sorted(order[start : start + count]) != list(range(count)):
+                break
+            start += count
+        if start != len(natural) or len(words) != len(natural):
+            raise self.source.error(
+                f"node {name!r}: expected the strengths of {len(cards)} parents, each an order of its states, "
+                f"found {child.text.strip()[:40]!r}",
+                *child.where,
+            )
+        return order
+
+
+def write(network: BayesianNetwork) -> str:
+    """The network as XDSL; names and states that are not identifiers are replaced."""
+    written = labels(network, "XDSL", identifier)
+    title = identifier(network.name or "network")
+    parts = [f'<?xml version="1.0" encoding="UTF-8"?>\n<smile version="1.0" id="{title}">\n']
+    parts += [
+        f"  <property id={quoteattr(identifier(key))}>{_escaped(value)}</property>\n"
+        for key, value in network.metadata.items()
+    ]
+    parts.append("  <nodes>\n")
+    words = Words()
+    for cpt in tables(network):
+        label = written[cpt.name]
+        parts.append(f'    <cpt id="{label.name}">\n')
+        parts += [f'      <state id="{state}" />\n' for state in label.states]
+        if cpt.parents:
+            parents = " ".join(written[parent.name].name for parent in cpt.parents)
+            parts.append(f"      <parents>{parents}</parents>\n")
+        parts.append(f"      <probabilities>{' '.join(words.of(cpt.table))}</probabilities>\n")
+        if label.note:
+            parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')
+        parts.append("    </cpt>\n")
+    parts.append('  </nodes>\n  <extensions>\n    <genie version="1.0" app="bbn" name=')
+    parts.append(f"{quoteattr(legal_text(network.name or title))}>\n")
+    parts += [
+        f'      <node id="{label.name}">\n        <name>{_escaped(name)}</name>\n      </node>\n'
+        for name, label in written.items()
+    ]
+    parts.append("    </genie>\n  </extensions>\n</smile>\n")
+    return "".join(parts)
+
+
+def _escaped(text: str) -> str:
+    return escape(legal_text(text), {"\r": "&#13;"})
