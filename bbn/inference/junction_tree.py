@@ -9,13 +9,15 @@ the targets. The cost is that of the cliques' cells, which `stats` foretells.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbn.evidence import Findings, Model
 from bbn.frozen import Array
+from bbn.inference.batch import RowAnswers, answer_rows, pad
 from bbn.inference.elimination import VariableElimination
 from bbn.inference.engine import Engine
 from bbn.inference.plan import (
@@ -90,6 +92,39 @@ class JunctionTree(Engine):
         width = int(np.diff(cost.elimination[1]).max(initial=0))
         return Stats(width, cliques, int(cost.cells), tuple(names), int(cells), cost.bytes)
 
+    def rows(
+        self,
+        codes: Mapping[str, NDArray[Any]],
+        n_rows: int,
+        targets: Sequence[str] = (),
+        everything: bool = False,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> RowAnswers:
+        """The answers to many rows of evidence at once.
+
+        Parameters
+        ----------
+        codes
+            Variable name to a column of codes; the code equal to the variable's card means missing.
+        n_rows
+            The number of rows.
+        targets
+            The variables whose joint is asked for, none of them a column.
+        everything
+            Ask for the marginal of each variable instead.
+        n_jobs
+            Threads; None is OMP_NUM_THREADS, or else the number of cores.
+        """
+        settings = self._with(options)
+
+        def planner(model: FlatModel, question: Question, padded: frozenset[int]) -> Plan:
+            key = ("rows", question, padded)
+            return self._plans.get(key) or self._compile(key, question, settings, pad(model, padded))
+
+        numbers = [self.flat.number[name] for name in targets]
+        return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs)
+
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
@@ -153,8 +188,10 @@ class JunctionTree(Engine):
         other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
         return other._best_of(targets, findings, other.options)
 
-    def _compile(self, key: Any, question: Question, options: Mapping[str, Any]) -> Plan:
-        plan = compile_plan(self.flat, question, options["order"], options["memory_limit"])
+    def _compile(
+        self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
+    ) -> Plan:
+        plan = compile_plan(model or self.flat, question, options["order"], options["memory_limit"])
         if options["order"] == self.options["order"]:
             self._plans.put(key, plan)
         return plan

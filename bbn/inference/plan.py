@@ -95,8 +95,11 @@ class Question(NamedTuple):
 class Plan:
     """A compiled question: the layout of its junction forest, and the program that runs it."""
 
-    def __init__(self, model: FlatModel, question: Question, elimination: Elimination, factors: Ints, role: Ints) -> None:
+    def __init__(
+        self, model: FlatModel, question: Question, elimination: Elimination, factors: Ints, role: Ints
+    ) -> None:
         self.question = question
+        self.tables = model.tables
         self.layout: Layout = kernels.lay_out(
             model.cards,
             model.scope_ptr,

@@ -396,7 +396,8 @@ cdef class Program:
     cdef readonly object base
     cdef readonly double once_log
     cdef readonly bint maximise
-    cdef object cards, tables, once_out, once_tape, run_tape, pool
+    cdef readonly object once_out
+    cdef object cards, tables, once_tape, run_tape, pool
     cdef int64_t n, out_size, run_length, work_size
     cdef Words run_words
     cdef double* once_values

@@ -97,7 +97,9 @@ def lay_out(
     everything : bool
         Read the marginal of each variable instead.
     """
-    return _Writer(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, everything).layout()
+    return _Writer(
+        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, everything
+    ).layout()
 
 
 class _Writer:
@@ -183,7 +185,8 @@ class _Writer:
     def place(self) -> None:
         """Offsets of the cliques and of the separators to their parents."""
         self.rows = [
-            math.prod(self.cards[v] for v in axes[:k]) for axes, k in zip(self.axes, self.separator, strict=True)
+            math.prod(self.cards[v] for v in axes[:k])
+            for axes, k in zip(self.axes, self.separator, strict=True)
         ]
         self.clique: list[int] = []
         self.message: list[int] = []
@@ -275,7 +278,13 @@ class _Writer:
             _emit(run, t.LIKELY, [v, self.clique[c], *self.split(self.axes[c], v)])
         self.send(c, run)
 
-    def multiply(self, c: int, tape: list[int], left: int, sources: Iterable[tuple[int, int, list[int], list[int], list[int]]]) -> None:
+    def multiply(
+        self,
+        c: int,
+        tape: list[int],
+        left: int,
+        sources: Iterable[tuple[int, int, list[int], list[int], list[int]]],
+    ) -> None:
         for k, (buffer, offset, moves, dims, strides) in enumerate(sources, start=1):
             head = [self.clique[c], left, buffer, offset, len(moves) // 2, len(dims)]
             _emit(tape, t.MUL, [*head, *moves, *dims, *strides])

@@ -45,7 +45,9 @@ def eliminate(
     if kept is not None:
         for v in np.flatnonzero(kept).tolist():
             present &= ~(1 << v)
-    cost = [_cost(rule, v, adjacent, weights) if present >> v & 1 else (0.0, 0.0) for v in range(len(weights))]
+    cost = [
+        _cost(rule, v, adjacent, weights) if present >> v & 1 else (0.0, 0.0) for v in range(len(weights))
+    ]
     heap = [(*cost[v], v) for v in _bits(present)]
     heapq.heapify(heap)
     order: list[int] = []

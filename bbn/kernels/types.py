@@ -9,3 +9,4 @@ import numpy.typing as npt
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Int32s: TypeAlias = npt.NDArray[np.int32]

@@ -1,0 +1,256 @@
+"""Many rows of evidence at once.
+
+Equal rows are answered once. A column without gaps is sliced out, as in a single query. A column with gaps whose
+variable is in one factor alone (a leaf of the part that matters) is sliced too: its table gets one more slice, the sum
+of the others, for the gaps to pick. For the other columns with gaps, rows are grouped by which of them are there,
+each group with its own plan; or, where groups would be small, the columns become likelihoods on one plan. Blocks of
+rows then run through the plan together, on several threads if wanted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn import kernels
+from bbn.inference.plan import FlatModel, Plan, Question
+from bbn.kernels.count import merge_rows
+from bbn.kernels.tape import FREE, SLICED
+from bbn.kernels.types import Floats, Int32s, Ints
+
+GROUP = 32
+"""Rows per group of gaps, on average, from which a plan for each group pays."""
+BLOCK_CELLS = 100_000
+"""Plans with more cells run row by row: a block of rows would leave the processor's caches."""
+AT_LEAST = 256
+"""Rows that are worth a thread of their own."""
+
+
+class Rows(NamedTuple):
+    """Coded rows: the variables observed, and their codes, the code ``card`` where a value is missing."""
+
+    columns: Ints
+    codes: Int32s
+
+
+class RowAnswers(NamedTuple):
+    """The answers to many rows."""
+
+    values: Floats
+    """(rows, cells): the normalised joint of the targets, or all marginals; NaN where a row is impossible."""
+    log_evidence: Floats
+    """(rows,): ln P(row's evidence), -inf where it is impossible."""
+    out: Ints
+    """Per variable the start of its marginal among the cells, or -1."""
+
+
+Planner = Callable[[FlatModel, Question, frozenset[int]], Plan]
+"""Gives the plan of a question about a model in which these variables' tables have one more slice."""
+
+
+def answer_rows(
+    model: FlatModel,
+    planner: Planner,
+    codes: Mapping[str, NDArray[Any]],
+    n_rows: int,
+    targets: Sequence[int] = (),
+    everything: bool = False,
+    n_jobs: int | None = None,
+) -> RowAnswers:
+    """The joint of the targets (or all marginals) for each row, and the log of its evidence.
+
+    Parameters
+    ----------
+    model
+        The factors.
+    planner
+        Compiles, or finds, plans.
+    codes
+        Variable name to a column of codes; the code equal to the variable's card means missing.
+    n_rows
+        The number of rows.
+    targets, everything
+        What to read; neither asks for the evidence alone. Targets are not among the columns.
+    n_jobs
+        Threads; None is OMP_NUM_THREADS, or else the number of cores.
+    """
+    rows, index = distinct_rows(model, codes, n_rows)
+    wanted = np.zeros(len(model.cards), np.int64)
+    wanted[list(targets)] = 1
+    wanted[:] |= everything
+    lonely, crowded = columns_with_gaps(model, rows, wanted)
+    values: Floats | None = None
+    logs = np.empty(len(rows.codes))
+    out = np.empty(0, np.int64)
+    for chosen, group, likelihood in groups(model, rows, crowded):
+        sliced = frozenset(group.columns.tolist()) - likelihood
+        padded = frozenset(lonely) & sliced
+        question = Question(sliced, likelihood, targets=tuple(targets), everything=everything)
+        plan = planner(model, question, padded)
+        answers = run_plan(model, plan, group, n_jobs)
+        if everything:
+            answers = answers._replace(values=spread(model, plan, group, answers.values))
+            out = _starts(model.cards)
+        if values is None:
+            values = np.empty((len(logs), answers.values.shape[1]))
+        values[chosen], logs[chosen] = answers.values, answers.log_evidence
+    if values is None:
+        values = np.empty((0, 0))
+    return RowAnswers(values[index], logs[index], out)
+
+
+def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[Rows, Ints]:
+    """The rows without repeats, columns in the model's order, and for each given row its place among them."""
+    order = sorted(codes, key=model.number.__getitem__)
+    columns = np.array([model.number[name] for name in order], np.int64)
+    if not order:
+        return Rows(columns, np.empty((min(n_rows, 1), 0), np.int32)), np.zeros(n_rows, np.int64)
+    first, index = merge_rows([np.asarray(codes[name]) for name in order])
+    table = np.empty((len(first), len(order)), np.int32)
+    for k, name in enumerate(order):
+        table[:, k] = codes[name][first]
+    return Rows(columns, table), index
+
+
+def columns_with_gaps(model: FlatModel, rows: Rows, wanted: Ints) -> tuple[list[int], list[int]]:
+    """The variables with gaps: those in one relevant factor alone, and the others."""
+    gaps = (rows.codes == model.cards[rows.columns]).any(axis=0)
+    if not gaps.any():
+        return [], []
+    role = np.full(len(model.cards), FREE, np.int64)
+    role[rows.columns] = SLICED
+    factors = kernels.reduce_scopes(model.scope_ptr, model.scope, model.heads, role, wanted)[0]
+    uses = np.zeros(len(model.cards), np.int64)
+    for f in factors.tolist():
+        uses[model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]]] += 1
+    incomplete = rows.columns[gaps]
+    alone = (uses[incomplete] == 1) & (wanted[incomplete] == 0)
+    return incomplete[alone].tolist(), incomplete[~alone].tolist()
+
+
+def groups(model: FlatModel, rows: Rows, crowded: list[int]) -> list[tuple[Any, Rows, frozenset[int]]]:
+    """Parts of the rows, each with its columns, and which of those are likelihoods."""
+    everyone = slice(None)
+    if not crowded:
+        return [(everyone, rows, frozenset())] if len(rows.codes) else []
+    places = np.flatnonzero(np.isin(rows.columns, crowded))
+    there = rows.codes[:, places] != model.cards[rows.columns[places]]
+    first, index = merge_rows([column.astype(np.uint8) for column in there.T])
+    if len(rows.codes) < GROUP * len(first):
+        return [(everyone, rows, frozenset(crowded))]
+    parts: list[tuple[Any, Rows, frozenset[int]]] = []
+    order = np.argsort(index, kind="stable")
+    ends = np.cumsum(np.bincount(index, minlength=len(first))).tolist()
+    for pattern, (start, stop) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        chosen = order[start:stop]
+        kept = np.ones(len(rows.columns), bool)
+        kept[places] = there[first[pattern]]
+        part = Rows(rows.columns[kept], np.ascontiguousarray(rows.codes[np.ix_(chosen, kept)]))
+        parts.append((chosen, part, frozenset()))
+    return parts
+
+
+def pad(model: FlatModel, padded: frozenset[int]) -> FlatModel:
+    """The model in which each of these variables, alone in its factor, has one more slice there: the sum."""
+    if not padded:
+        return model
+    cards = model.cards.copy()
+    cards[list(padded)] += 1
+    tables = []
+    for f, start in enumerate(model.table_ptr[:-1].tolist()):
+        scope = model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]]
+        table = model.tables[start : model.table_ptr[f + 1]]
+        for axis, v in enumerate(scope.tolist()):
+            if v in padded:
+                shape = [*cards[scope[:axis]], *model.cards[scope[axis:]]]
+                whole = table.reshape(shape)
+                table = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
+        tables.append(table.reshape(-1))
+    ptr = np.zeros(len(tables) + 1, np.int64)
+    np.cumsum([table.size for table in tables], out=ptr[1:])
+    return model._replace(cards=cards, tables=np.concatenate(tables), table_ptr=ptr)
+
+
+def run_plan(model: FlatModel, plan: Plan, rows: Rows, n_jobs: int | None = None) -> RowAnswers:
+    """The answers of one plan to rows whose columns it knows."""
+    n = len(rows.codes)
+    out, logs = np.empty((n, plan.layout.out_size)), np.empty(n)
+    threads = min(jobs(n_jobs), -(-n // AT_LEAST))
+    bounds = np.linspace(0, n, max(threads, 1) + 1).astype(int).tolist()
+
+    def work(start: int, stop: int) -> None:
+        _run(model, plan, Rows(rows.columns, rows.codes[start:stop]), out[start:stop], logs[start:stop])
+
+    if threads <= 1:
+        work(0, n)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(work, a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]:
+                done.result()
+    return RowAnswers(out, logs, plan.layout.out)
+
+
+def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) -> None:
+    program = plan.program
+    if program.once_log == -np.inf:
+        out[:], logs[:] = np.nan, -np.inf
+    elif plan.layout.work_size <= BLOCK_CELLS:
+        kernels.run_rows(
+            plan.tables,
+            plan.layout,
+            program.base,
+            program.once_out,
+            program.once_log,
+            rows.columns,
+            rows.codes,
+            out,
+            logs,
+        )
+    else:
+        likelihood = plan.question.likelihood
+        cards = model.cards.tolist()
+        columns = rows.columns.tolist()
+        for i, row in enumerate(rows.codes.tolist()):
+            hard = [
+                (v, code)
+                for v, code in zip(columns, row, strict=True)
+                if code < cards[v] or v not in likelihood
+            ]
+            values, logs[i] = program.run(hard)
+            out[i] = values if logs[i] > -np.inf else np.nan
+
+
+def spread(model: FlatModel, plan: Plan, rows: Rows, values: Floats) -> Floats:
+    """All marginals of a group in the model's own layout, observed variables certain of their state."""
+    starts = _starts(model.cards).tolist()
+    cards = model.cards.tolist()
+    whole = np.zeros((len(values), sum(cards)))
+    at = plan.layout.out.tolist()
+    for v, card in enumerate(cards):
+        if at[v] >= 0:
+            whole[:, starts[v] : starts[v] + card] = values[:, at[v] : at[v] + card]
+    for k, v in enumerate(rows.columns.tolist()):
+        if at[v] < 0:
+            whole[np.arange(len(values)), starts[v] + rows.codes[:, k]] = 1.0
+    return whole
+
+
+def _starts(cards: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(cards[:-1])]).astype(np.int64)
+
+
+def jobs(n_jobs: int | None) -> int:
+    """How many threads: as asked, else OMP_NUM_THREADS, else the number of cores.
+
+    >>> jobs(3)
+    3
+    """
+    if n_jobs is not None:
+        return max(1, n_jobs)
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, int(wanted)) if wanted.isdigit() else os.cpu_count() or 1
