@@ -1,0 +1,254 @@
+"""Every exact engine against brute force: random networks, every kind of evidence, every question.
+
+The truth is the tables multiplied into one array with numpy's einsum: no code of the library but the reading
+of its tables. A few networks are also checked against the plain-dict oracle, and the two truths with each other.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import oracle
+import pytest
+from strategies import random_network
+
+from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.evidence import Not, OneOf, Soft, Virtual
+from bbn.inference import ENGINES, engine_class
+
+EXACT = [method for method in ENGINES if method in ("junction-tree", "elimination", "enumeration")]
+KINDS = ["none", "hard", "virtual", "one-of", "not", "soft", "mixed", "arbitrary"]
+N_NETWORKS = 2000
+BATCHES = 10
+TOLERANCE = 1e-10
+
+
+class Truth:
+    """One network and one set of findings, with the joint weighted by them as one array."""
+
+    def __init__(self, net, evidence):
+        self.net, self.evidence = net, evidence
+        self.names = list(net.names)
+        axis = {name: i for i, name in enumerate(self.names)}
+        operands = []
+        for name in self.names:
+            cpt = net[name]
+            operands += [cpt.table, [axis[v.name] for v in (*cpt.parents, cpt.variable)]]
+        soft = []
+        for name, finding in evidence.items():
+            if isinstance(finding, Soft):
+                soft.append((axis[name], np.array([finding.weights[s] for s in net.states(name)])))
+            else:
+                operands += [
+                    np.array([oracle._likelihood(finding, s) for s in net.states(name)]),
+                    [axis[name]],
+                ]
+        self.weighted = np.einsum(*operands, list(range(len(self.names))))
+        self.total = float(self.weighted.sum())
+        self.possible = self.total > 0
+        if self.possible:
+            self.posterior = self.weighted / self.total
+            for _ in range(5000 if soft else 0):
+                off = 0.0
+                for i, wanted in soft:
+                    has = self.marginal([i])
+                    off = max(off, np.abs(has - wanted).max())
+                    ratio = np.divide(wanted, has, out=np.zeros_like(wanted), where=has > 0)
+                    self.posterior = self.posterior * ratio.reshape(
+                        [-1 if a == i else 1 for a in range(len(axis))]
+                    )
+                if off < 1e-13:
+                    break
+
+    def marginal(self, axes, array=None):
+        array = self.posterior if array is None else array
+        summed = array.sum(axis=tuple(i for i in range(array.ndim) if i not in axes))
+        return summed.transpose([sorted(axes).index(a) for a in axes])
+
+    def axes(self, names):
+        return [self.names.index(name) for name in names]
+
+    @property
+    def hard(self):
+        return {n for n, f in self.evidence.items() if not isinstance(f, Virtual | OneOf) and f is not None}
+
+    @property
+    def has_soft(self):
+        return any(isinstance(f, Soft) for f in self.evidence.values())
+
+
+def draw_evidence(rng, net, kind):
+    """Findings on about a third of the nodes; those of all kinds but "arbitrary" can hold together."""
+    if kind == "none":
+        return {}
+    joint = np.asarray(net.joint().values)
+    codes = np.unravel_index(rng.choice(joint.size, p=joint.ravel() / joint.sum()), joint.shape)
+    evidence = {}
+    soft = []
+    for name, code in zip(net.names, codes, strict=True):
+        if rng.random() > 0.35:
+            continue
+        states = net.states(name)
+        is_one = rng.choice(["hard", "virtual", "one-of", "not", "soft"]) if kind == "mixed" else kind
+        if is_one == "hard":
+            evidence[name] = states[code]
+        elif is_one == "arbitrary":
+            evidence[name] = states[rng.integers(len(states))]
+        elif is_one == "virtual":
+            weights = rng.random(len(states)) * rng.choice([1.0, 1e-3, 50.0])
+            evidence[name] = Virtual(dict(zip(states, weights, strict=True)))
+        elif is_one == "one-of":
+            others = [s for s in states if s != states[code] and rng.random() < 0.4]
+            evidence[name] = OneOf(states[code], *others)
+        elif is_one == "not":
+            evidence[name] = Not(*(s for s in states if s != states[code] and rng.random() < 0.6))
+        else:
+            soft.append(name)
+    # Marginals of one distribution with the support of the posterior so far: soft findings that can hold together.
+    truth = Truth(net, evidence)
+    other = truth.weighted * rng.random(joint.shape)
+    for name in soft[:3]:
+        wanted = truth.marginal(truth.axes([name]), other) / other.sum()
+        evidence[name] = Soft(dict(zip(net.states(name), wanted.tolist(), strict=True)))
+    return evidence
+
+
+@lru_cache
+def batch(number):
+    """Networks with evidence and targets, the same for every engine."""
+    rng = np.random.default_rng([20, number])
+    cases = []
+    for i in range(N_NETWORKS // BATCHES):
+        net = random_network(rng, max_cells=1500)
+        if i % 10 == 9:  # interventions: the cut network is a network like any other
+            name = net.names[rng.integers(len(net))]
+            net = net.do({name: net.states(name)[rng.integers(net.variable(name).card)]})
+        truth = Truth(net, draw_evidence(rng, net, KINDS[i % len(KINDS)]))
+        count = int(rng.integers(1, min(4, len(net)) + 1))
+        cases.append((truth, [net.names[int(j)] for j in rng.permutation(len(net))[:count]]))
+    return cases
+
+
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_engine_against_brute_force(method, number):
+    impossible = 0
+    for truth, targets in batch(number):
+        engine = engine_class(method)(truth.net)
+        if truth.possible:
+            check_answers(engine, truth, targets)
+        else:
+            impossible += 1
+            check_impossible(engine, truth, targets)
+    assert impossible > 0
+
+
+def check_answers(engine, truth, targets):
+    """query, posteriors, log_evidence, map, mpe and the three best, all to 1e-10."""
+    net, evidence = truth.net, truth.evidence
+    log_total = math.log(truth.total)
+    for asked in (targets[0], targets):
+        names = [asked] if isinstance(asked, str) else asked
+        answer = engine.query(asked, evidence)
+        assert answer.names == tuple(names)
+        np.testing.assert_allclose(answer.values, truth.marginal(truth.axes(names)), rtol=0, atol=TOLERANCE)
+        assert answer.log_evidence == pytest.approx(log_total, rel=TOLERANCE, abs=TOLERANCE)
+    answers = engine.posteriors(evidence)
+    assert set(answers) == set(net.names) - truth.hard
+    for name in answers:
+        exact = truth.marginal(truth.axes([name]))
+        np.testing.assert_allclose(answers[name].values, exact, rtol=0, atol=TOLERANCE)
+    assert answers.log_evidence == pytest.approx(log_total, rel=TOLERANCE, abs=TOLERANCE)
+    assert engine.log_evidence(evidence) == pytest.approx(log_total, rel=TOLERANCE, abs=TOLERANCE)
+    if not truth.has_soft:
+        check_explanations(engine, truth, targets)
+
+
+def check_explanations(engine, truth, targets):
+    """The best is as probable as the best there is, and its states really have that probability."""
+    net, evidence = truth.net, truth.evidence
+    table = truth.marginal(truth.axes(targets), truth.weighted)
+    best = engine.map(targets, evidence)
+    assert list(best.states) == targets
+    check_assignment(net, best, targets, table, table.max())
+    free = [n for n in truth.names if n not in truth.hard]
+    weights = truth.marginal(truth.axes(free), truth.weighted)
+    ranked = np.sort(weights[weights > 0], axis=None)[::-1]
+    single = engine.mpe(evidence)
+    assert set(single.states) == set(free)
+    check_assignment(net, single, free, weights, ranked[0])
+    three = engine.mpe(evidence, k=3)
+    assert len(three) == min(3, len(ranked))
+    assert len({tuple(sorted((n, str(s)) for n, s in a.states.items())) for a in three}) == len(three)
+    for answer, weight in zip(three, ranked, strict=False):
+        check_assignment(net, answer, free, weights, weight)
+
+
+def check_assignment(net, answer, names, table, weight):
+    index = tuple(net.variable(n).code(answer[n]) for n in names)
+    assert answer.log_probability == pytest.approx(math.log(weight), rel=TOLERANCE, abs=TOLERANCE)
+    assert table[index] == pytest.approx(weight, rel=TOLERANCE, abs=0)
+
+
+def check_impossible(engine, truth, targets):
+    """Each question raises and names findings that suffice to be impossible, none of which can be left out."""
+    evidence = truth.evidence
+    for ask in (
+        lambda: engine.query(targets, evidence),
+        lambda: engine.posteriors(evidence),
+        lambda: engine.mpe(evidence),
+        lambda: engine.map(targets, evidence),
+    ):
+        with pytest.raises(ImpossibleEvidenceError) as caught:
+            ask()
+        findings = caught.value.findings
+        assert findings.items() <= evidence.items()
+        assert not Truth(truth.net, findings).possible
+        for name in findings:
+            assert name in str(caught.value)
+            assert Truth(truth.net, {n: f for n, f in findings.items() if n != name}).possible
+    assert engine.log_evidence(evidence) == -math.inf
+
+
+def test_the_two_truths_agree():
+    """einsum over arrays and sums over dicts give the same posterior, with soft findings too."""
+    for truth, targets in batch(0)[:40]:
+        slow = oracle.posterior(truth.net, targets, truth.evidence)
+        assert (slow is None) == (not truth.possible)
+        if slow is not None:
+            fast = truth.marginal(truth.axes(targets))
+            np.testing.assert_allclose(
+                fast.ravel(), [*_in_order(truth.net, targets, slow)], rtol=0, atol=1e-12
+            )
+
+
+def _in_order(net, targets, table):
+    for states in oracle.product(*(net.states(t) for t in targets)):
+        yield table[states]
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_an_observed_target_is_certain(method):
+    truth, _ = next(c for c in batch(1) if c[0].possible and c[0].hard)
+    name = min(truth.hard)
+    other = next((n for n in truth.names if n not in truth.hard), None)
+    engine = engine_class(method)(truth.net)
+    assert engine.query(name, truth.evidence)[truth.evidence[name]] == 1
+    if other:
+        joint = engine.query([name, other], truth.evidence)
+        np.testing.assert_allclose(joint.values, truth.marginal(truth.axes([name, other])), atol=TOLERANCE)
+    assert engine.map([name], truth.evidence)[name] == truth.evidence[name]
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_unknown_options_names_and_k(method):
+    truth, targets = batch(0)[0]
+    engine = engine_class(method)(truth.net)
+    with pytest.raises(TypeError, match="memory_limti"):
+        engine.query(targets, memory_limti=3)
+    with pytest.raises(EvidenceError, match="no variable"):
+        engine.query("no such node")
+    with pytest.raises(EvidenceError, match="k must be"):
+        engine.mpe(k=0)
+    with pytest.raises(EvidenceError, match=r"no inference method 'junction-tre'.*junction-tree"):
+        truth.net.query(targets, method="junction-tre")
