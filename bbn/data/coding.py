@@ -171,7 +171,10 @@ def _code_column(
             unknown.append(i)
     if unknown and unseen == "raise":
         _refuse_unseen(variable, levels, unknown)
-    return look_up.take(levels.codes, mode="wrap")
+    codes = levels.codes
+    if len(codes) and np.array_equal(look_up[:-1], np.arange(len(look_up) - 1)) and codes.min() >= 0:
+        return codes.astype(dtype)
+    return look_up.take(codes, mode="wrap")
 
 
 def _find(variable: Variable, value: Any) -> int | None:

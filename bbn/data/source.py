@@ -13,11 +13,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.budget import require_table
+from bbn.budget import memory_limit, require_memory
+from bbn.data.counts import Tables
 from bbn.data.kinds import Columns, Kind
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array, Frozen
-from bbn.kernels.count import count, merge_rows
+from bbn.kernels.count import merge_rows
+from bbn.kernels.families import bitmaps, count_families, worth_bitmaps
 from bbn.variable import State, Variable
 
 Family = Sequence[str]
@@ -57,7 +59,7 @@ class DataSource(Protocol):
     def incomplete(self) -> tuple[str, ...]:
         """The names of the variables with a missing value in some row."""
 
-    def counts(self, families: Sequence[Family]) -> list[NDArray[Any]]:
+    def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
         """One contingency table per family, axes in the family's order; rows that miss one of it are left out."""
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
@@ -128,7 +130,7 @@ class CodedTable(Frozen):
             )
         return self._cache["incomplete"]  # type: ignore[no-any-return]
 
-    def counts(self, families: Sequence[Family]) -> list[NDArray[Any]]:
+    def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
         """One contingency table per family, axes in the family's order; rows that miss one of it are left out.
 
         Counts are int64, or float64 sums where rows have weights. A column with missing values is counted with one
@@ -137,28 +139,45 @@ class CodedTable(Frozen):
         position = {v.name: i for i, v in enumerate(self.variables)}
         incomplete = set(self.incomplete)
         radixes = np.array([v.card + (v.name in incomplete) for v in self.variables], dtype=np.int64)
-        members: list[int] = []
-        ptr = [0]
-        shapes = []
-        for family in families:
-            axes = [position[name] for name in family]
-            shape = radixes[axes].tolist()
-            require_table(shape, f"the counts of {', '.join(family)}", "use fewer parents or states")
-            members.extend(axes)
-            ptr.append(len(members))
-            shapes.append(shape)
-        tables = count(
+        members = np.array([position[name] for family in families for name in family], dtype=np.int64)
+        ptr = np.zeros(len(families) + 1, dtype=np.int64)
+        np.cumsum([len(family) for family in families], out=ptr[1:])
+        sizes = _products(radixes[members], ptr)
+        if len(sizes) and 8 * sizes.sum() > memory_limit():
+            largest = families[int(np.argmax(sizes))]
+            require_memory(
+                int(8 * sizes.max()), f"the counts of {', '.join(largest)}", "use fewer parents or states"
+            )
+            require_memory(
+                int(8 * sizes.sum()), f"the counts of {len(families)} families", "ask for fewer at a time"
+            )
+        offsets = np.zeros(len(families) + 1, dtype=np.int64)
+        np.cumsum(sizes.astype(np.int64), out=offsets[1:])
+        cells = count_families(
             [self.codes[v.name] for v in self.variables],
+            self._bitmaps(radixes, ptr, members),
             radixes,
-            np.array(ptr, dtype=np.int64),
-            np.array(members, dtype=np.int64),
-            np.array([int(np.prod(shape, dtype=np.int64)) for shape in shapes], dtype=np.int64),
+            ptr,
+            members,
+            offsets,
             self.weights,
         )
-        return [
-            self._complete(table.reshape(shape), family)
-            for table, shape, family in zip(tables, shapes, families, strict=True)
-        ]
+        tables = Tables(cells, offsets, radixes[members], ptr)
+        if not incomplete:
+            return tables
+        return [self._complete(table, family) for table, family in zip(tables, families, strict=True)]
+
+    def _bitmaps(
+        self, radixes: NDArray[np.int64], ptr: NDArray[np.int64], members: NDArray[np.int64]
+    ) -> list[Any]:
+        """The bit maps of the columns that families in long runs are made of; None for the others."""
+        known: dict[int, Any] = self._cache.setdefault("bitmaps", {})
+        if self.weights is None and len(members):
+            for c in worth_bitmaps(ptr, members, radixes).tolist():
+                column = self.codes[self.variables[c].name]
+                if c not in known and column.dtype == np.uint8:
+                    known[c] = bitmaps(column, int(radixes[c]))
+        return [known.get(c) for c in range(len(self.variables))]
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
         """The sums over blocks of the arrays that f returns for each; here one block, repeated rows merged."""
@@ -178,12 +197,14 @@ class CodedTable(Frozen):
                 )
         return self._cache["merged"]  # type: ignore[no-any-return]
 
-    def _complete(self, table: NDArray[Any], family: Family) -> NDArray[Any]:
-        cards = {v.name: v.card for v in self.variables}
-        return np.asarray(table[tuple(slice(cards[name]) for name in family)], order="C")
-
     def __repr__(self) -> str:
         return f"<CodedTable: {self.n_rows} rows, {len(self.variables)} variables>"
+
+
+def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
+    """The product of each segment ``lengths[ptr[f]:ptr[f + 1]]``, as floats, which do not wrap; 1 for an empty one."""
+    padded = np.append(lengths.astype(np.float64), 1.0)
+    return np.where(np.diff(ptr) > 0, np.multiply.reduceat(padded, ptr)[:-1], 1.0)
 
 
 def as_source(

@@ -22,8 +22,30 @@ def _is_missing(value):
         return type(value).__name__ == "NAType"
 
 
+cdef extern from "Python.h":
+    bint PyUnicode_CheckExact(PyObject* text)
+    bint PyUnicode_IS_COMPACT_ASCII(PyObject* text)
+    int64_t PyUnicode_GET_LENGTH(PyObject* text)
+    const uint8_t* PyUnicode_1BYTE_DATA(PyObject* text)
+
+
+cdef inline uint32_t slot_of(const char* text, int64_t length) noexcept nogil:
+    """A place in a cache of 256 for a text, by its length and its first and last eight bytes."""
+    cdef uint64_t word = 0, last = 0
+    if length >= 8:
+        memcpy(&word, text, 8)
+        memcpy(&last, text + length - 8, 8)
+    elif length >= 4:
+        memcpy(&word, text, 4)
+        memcpy(&last, text + length - 4, 4)
+    elif length > 0:
+        word = <uint64_t> text[0] + (<uint64_t> text[length >> 1] << 8)
+        last = <uint64_t> text[length - 1]
+    return <uint32_t> (((word ^ (last * 0xC2B2AE3D27D4EB4FULL)) * 0x9E3779B97F4A7C15ULL + <uint64_t> length) >> 56)
+
+
 def factorize_objects(values):
-    """See `count_py.factorize_objects`. Rows that hold the very object seen before cost one comparison."""
+    """See `count_py.factorize_objects`. A row that holds the very object seen before, or an equal text, is quick."""
     values = np.ascontiguousarray(values, dtype=object)
     cdef int64_t n = values.shape[0], i
     cdef PyObject** items = <PyObject**> <uintptr_t> values.ctypes.data
@@ -31,6 +53,12 @@ def factorize_objects(values):
     cdef int32_t[::1] out = codes
     cdef uintptr_t seen[CACHE]
     cdef int32_t code_of[CACHE]
+    cdef PyObject* texts[CACHE]
+    cdef int32_t text_code[CACHE]
+    cdef bint ascii
+    cdef uint32_t place = 0
+    cdef int64_t length
+    cdef const char* text
     cdef uintptr_t address
     cdef uint32_t slot
     cdef int32_t code
@@ -38,12 +66,25 @@ def factorize_objects(values):
     cdef list uniques = []
     for i in range(CACHE):
         seen[i] = 0
+        texts[i] = NULL
     for i in range(n):
         address = <uintptr_t> items[i]
         slot = ((address >> 4) ^ (address >> 12)) & (CACHE - 1)
         if seen[slot] == address:
             out[i] = code_of[slot]
             continue
+        ascii = PyUnicode_CheckExact(items[i]) and PyUnicode_IS_COMPACT_ASCII(items[i])
+        if ascii:
+            text = <const char*> PyUnicode_1BYTE_DATA(items[i])
+            length = PyUnicode_GET_LENGTH(items[i])
+            place = slot_of(text, length)
+            if (
+                texts[place] != NULL
+                and PyUnicode_GET_LENGTH(texts[place]) == length
+                and memcmp(PyUnicode_1BYTE_DATA(texts[place]), text, length) == 0
+            ):
+                out[i] = text_code[place]
+                continue
         value = <object> items[i]
         key = value if type(value) is str else (type(value), value)
         found = known.get(key)
@@ -58,6 +99,9 @@ def factorize_objects(values):
         out[i] = code
         seen[slot] = address
         code_of[slot] = code
+        if ascii:
+            texts[place] = items[i]
+            text_code[place] = code
     return codes, uniques
 
 
@@ -68,14 +112,13 @@ ctypedef fused offset_t:
 
 def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
     """See `count_py.factorize_text`. A text seen before costs one look-up by its length, first and last bytes."""
-    cdef int64_t n = offsets.shape[0] - 1, i, size = data.shape[0]
-    cdef const uint8_t* bytes_ = &data[0] if size else NULL
+    cdef int64_t n = offsets.shape[0] - 1, i
+    cdef const uint8_t* bytes_ = &data[0] if data.shape[0] else NULL
     codes = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] out = codes
     cdef int64_t lengths[CACHE]
     cdef int64_t places[CACHE]
     cdef int32_t code_of[CACHE]
-    cdef uint64_t word, last
     cdef int64_t length, start
     cdef uint32_t slot
     cdef dict known = {}
@@ -85,18 +128,7 @@ def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
     for i in range(n):
         start = offsets[i]
         length = offsets[i + 1] - start
-        word = 0
-        last = 0
-        if length > 8:
-            memcpy(&word, bytes_ + start, 8)
-            memcpy(&last, bytes_ + start + length - 8, 8)
-        elif length > 0:
-            if start + 8 <= size:
-                memcpy(&word, bytes_ + start, 8)
-                word &= ~(<uint64_t> 0) >> (8 * (8 - length))
-            else:
-                memcpy(&word, bytes_ + start, length)
-        slot = <uint32_t> (((word ^ (last * 3)) * 0x9E3779B97F4A7C15ULL + <uint64_t> length) >> 56)
+        slot = slot_of(<const char*> bytes_ + start, length)
         if lengths[slot] == length and (length == 0 or memcmp(bytes_ + start, bytes_ + places[slot], length) == 0):
             out[i] = code_of[slot]
             continue

@@ -6,6 +6,7 @@ A structure is a networkx DiGraph (node attribute "states" honoured), a list of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbn.data import DataSource, as_source
@@ -98,14 +99,11 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
     for node in parents:
         if not isinstance(node, str) or not node:
             raise ModelError(f"a node of the structure is {node!r}; expected a variable's name, a string")
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph((p, child) for child, ps in parents.items() for p in ps)
     try:
-        cycle = [arc[0] for arc in nx.find_cycle(graph)]
-    except nx.NetworkXNoCycle:
-        return Structure(parents, states)
-    raise ModelError(f"the structure has a cycle: {' → '.join([*cycle, cycle[0]])}")
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        raise ModelError(f"the structure has a cycle: {' → '.join(error.args[1])}") from None
+    return Structure(parents, states)
 
 
 def observe(
