@@ -165,7 +165,11 @@ class CodedTable(Frozen):
         tables = Tables(cells, offsets, radixes[members], ptr)
         if not incomplete:
             return tables
-        return [self._complete(table, family) for table, family in zip(tables, families, strict=True)]
+        cards = {v.name: v.card for v in self.variables}
+        return [
+            np.ascontiguousarray(table[tuple(slice(cards[name]) for name in family)])
+            for table, family in zip(tables, families, strict=True)
+        ]
 
     def _bitmaps(
         self, radixes: NDArray[np.int64], ptr: NDArray[np.int64], members: NDArray[np.int64]

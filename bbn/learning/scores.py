@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data import DataSource
+from bbn.data.counts import Tables
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
 from bbn.kernels.structure import log_dirichlets, log_likelihoods, observed_rows
@@ -194,6 +195,8 @@ def count_and_score(source: DataSource, families: Sequence[tuple[str, ...]], ter
 
 def flatten(tables: Sequence[NDArray[Any]], total: float) -> FlatCounts:
     """Contingency tables, child's axis last, end to end."""
+    if isinstance(tables, Tables):
+        return FlatCounts(tables.cells, tables.offsets, tables.last_lengths, total)
     sizes = np.array([table.size for table in tables])
     return FlatCounts(
         np.concatenate([table.reshape(-1) for table in tables]),
