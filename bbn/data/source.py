@@ -167,7 +167,7 @@ class CodedTable(Frozen):
             return tables
         cards = {v.name: v.card for v in self.variables}
         return [
-            np.ascontiguousarray(table[tuple(slice(cards[name]) for name in family)])
+            table[tuple(slice(cards[name]) for name in family)].copy()
             for table, family in zip(tables, families, strict=True)
         ]
 

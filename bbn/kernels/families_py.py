@@ -22,7 +22,7 @@ def bitmaps(codes: NDArray[np.uint8], radix: int) -> Bits:
 
 
 def worth_bitmaps(ptr: Ints, members: Ints, radixes: Ints) -> Ints:
-    """The columns whose bit maps would speed the counting of these families up: none, as `bincount` has no use for them."""
+    """The columns whose bit maps would speed these families up: none, as `bincount` has no use for them."""
     return np.empty(0, dtype=np.int64)
 
 
