@@ -43,7 +43,7 @@ def settle(
     path
         What the warning calls the file.
 
-    >>> settle([(2, [0.5, 0.5]), (2, [0.3333333, 0.6666666])], False, print)[1].sum()
+    >>> settle([(2, [0.5, 0.5]), (2, [0.3333333, 0.6666666])], False, print)[1].sum().item()
     1.0
     """
     members: dict[int, list[int]] = {}
