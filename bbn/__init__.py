@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bbn.inference.likelihood_weighting import LikelihoodWeighting as LikelihoodWeighting
+    from bbn.inference.rejection import RejectionSampling as RejectionSampling
     from bbn.errors import AccuracyWarning as AccuracyWarning
     from bbn.errors import ConvergenceWarning as ConvergenceWarning
     from bbn.errors import MixingWarning as MixingWarning
+    from bbn.errors import NoSampleError as NoSampleError
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.cpt import CPT as CPT
     from bbn.errors import BBNError as BBNError
@@ -38,8 +41,15 @@ if TYPE_CHECKING:
     from bbn.inference.elimination import VariableElimination as VariableElimination
     from bbn.inference.enumeration import Enumeration as Enumeration
     from bbn.inference.junction_tree import JunctionTree as JunctionTree
+    from bbn.io.bridges import from_pandas_joint as from_pandas_joint
+    from bbn.io.bridges import from_pgmpy as from_pgmpy
+    from bbn.io.bridges import from_pyagrum as from_pyagrum
+    from bbn.io.bridges import to_networkx as to_networkx
+    from bbn.io.bridges import to_pgmpy as to_pgmpy
+    from bbn.io.bridges import to_pyagrum as to_pyagrum
     from bbn.io.registry import load as load
     from bbn.io.registry import save as save
+    from bbn.io.uai import load_evidence as load_evidence
     from bbn.learning.parameters import fit as fit
     from bbn.learning.parameters import fit_update as fit_update
     from bbn.learning.priors import BDeu as BDeu
@@ -64,12 +74,23 @@ _HOMES = {
     "bbn.network": ("BayesianNetwork",),
     "bbn.factor_graph": ("FactorGraph",),
     "bbn.io.registry": ("load", "save"),
+    "bbn.io.uai": ("load_evidence",),
+    "bbn.io.bridges": (
+        "from_pgmpy",
+        "to_pgmpy",
+        "from_pyagrum",
+        "to_pyagrum",
+        "to_networkx",
+        "from_pandas_joint",
+    ),
     "bbn.models": ("example", "examples"),
     "bbn.evidence": ("Virtual", "Soft", "OneOf", "Not"),
     "bbn.posterior": ("Posterior", "Assignment"),
     "bbn.inference.enumeration": ("Enumeration",),
     "bbn.inference.elimination": ("VariableElimination",),
     "bbn.inference.junction_tree": ("JunctionTree",),
+    "bbn.inference.likelihood_weighting": ("LikelihoodWeighting",),
+    "bbn.inference.rejection": ("RejectionSampling",),
     "bbn.bayes.hypotheses": ("HypothesisSpace",),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),
@@ -79,6 +100,7 @@ _HOMES = {
         "ModelError",
         "EvidenceError",
         "ImpossibleEvidenceError",
+        "NoSampleError",
         "DataError",
         "ParseError",
         "BudgetError",
