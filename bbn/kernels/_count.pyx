@@ -1,16 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Coding and counting: the compiled twin of `count_py`."""
+"""Coding columns and merging rows: the compiled twin of `count_py`."""
 
 import numpy as np
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 cdef enum:
     CACHE = 256
-    BLOCK = 4096
 
 
 def _is_missing(value):
@@ -143,123 +141,6 @@ def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
         places[slot] = start
         code_of[slot] = out[i]
     return codes, uniques
-
-
-cdef void add_column(uint32_t* index, const uint8_t* narrow, const uint16_t* wide, uint32_t radix,
-                     int64_t start, int64_t length) noexcept nogil:
-    cdef int64_t i
-    if narrow != NULL:
-        for i in range(length):
-            index[i] = index[i] * radix + narrow[start + i]
-    else:
-        for i in range(length):
-            index[i] = index[i] * radix + wide[start + i]
-
-
-def count(list columns, int64_t[::1] radixes, int64_t[::1] ptr, int64_t[::1] members, int64_t[::1] sizes, weights):
-    """See `count_py.count`. Rows go by in blocks that stay in cache while every family counts them.
-
-    Small tables are counted in four copies, so that equal neighbours do not wait for each other's store.
-    """
-    cdef int64_t n_columns = len(columns), n_families = sizes.shape[0], n_rows = len(columns[0]) if n_columns else 0
-    cdef const uint8_t[::1] narrow
-    cdef const uint16_t[::1] wide
-    cdef const double[::1] w
-    cdef const uint8_t** narrows = <const uint8_t**> calloc(n_columns + 1, sizeof(void*))
-    cdef const uint16_t** wides = <const uint16_t**> calloc(n_columns + 1, sizeof(void*))
-    cdef int64_t** totals = <int64_t**> calloc(n_families + 1, sizeof(void*))
-    cdef double** sums = <double**> calloc(n_families + 1, sizeof(void*))
-    cdef uint32_t* index = <uint32_t*> malloc(BLOCK * sizeof(uint32_t))
-    cdef uint32_t* copies = NULL
-    cdef int64_t start, length, f, i, k, c, size, room = 0
-    cdef int64_t* total
-    cdef double* sum_
-    cdef uint32_t* a
-    cdef uint32_t* b
-    cdef uint32_t* d
-    cdef uint32_t* e
-    cdef int64_t[::1] view
-    cdef double[::1] weighted_view
-    cdef const double* weight = NULL
-    tables = []
-    try:
-        if narrows == NULL or wides == NULL or totals == NULL or sums == NULL or index == NULL:
-            raise MemoryError
-        for c in range(n_columns):
-            if n_rows == 0:
-                break
-            if columns[c].dtype == np.uint8:
-                narrow = columns[c]
-                narrows[c] = &narrow[0]
-            else:
-                wide = columns[c]
-                wides[c] = &wide[0]
-        for f in range(n_families):
-            if sizes[f] > 4294967295:
-                raise OverflowError("a table of more than 2**32 cells cannot be counted")
-            if weights is None:
-                view = table = np.zeros(sizes[f], dtype=np.int64)
-                totals[f] = &view[0]
-                if sizes[f] <= 1024 and sizes[f] > room:
-                    room = sizes[f]
-            else:
-                weighted_view = table = np.zeros(sizes[f])
-                sums[f] = &weighted_view[0]
-            tables.append(table)
-        if weights is not None and n_rows:
-            w = np.ascontiguousarray(weights, dtype=np.float64)
-            weight = &w[0]
-        copies = <uint32_t*> malloc(4 * (room + 1) * sizeof(uint32_t))
-        if copies == NULL:
-            raise MemoryError
-        with nogil:
-            start = 0
-            while start < n_rows:
-                length = min(<int64_t> BLOCK, n_rows - start)
-                for f in range(n_families):
-                    for i in range(length):
-                        index[i] = 0
-                    for k in range(ptr[f], ptr[f + 1]):
-                        c = members[k]
-                        add_column(index, narrows[c], wides[c], <uint32_t> radixes[c], start, length)
-                    size = sizes[f]
-                    if weight != NULL:
-                        sum_ = sums[f]
-                        for i in range(length):
-                            sum_[index[i]] += weight[start + i]
-                    elif size <= 1024:
-                        total = totals[f]
-                        a = copies
-                        b = a + size
-                        d = b + size
-                        e = d + size
-                        for i in range(4 * size):
-                            copies[i] = 0
-                        i = 0
-                        while i + 3 < length:
-                            a[index[i]] += 1
-                            b[index[i + 1]] += 1
-                            d[index[i + 2]] += 1
-                            e[index[i + 3]] += 1
-                            i += 4
-                        while i < length:
-                            a[index[i]] += 1
-                            i += 1
-                        for i in range(size):
-                            total[i] += a[i] + b[i] + d[i] + e[i]
-                    else:
-                        total = totals[f]
-                        for i in range(length):
-                            total[index[i]] += 1
-                start += length
-    finally:
-        free(narrows)
-        free(wides)
-        free(totals)
-        free(sums)
-        free(index)
-        free(copies)
-    return tables
 
 
 def merge_rows(list columns):

@@ -1,15 +1,15 @@
-"""Coding and counting: the compiled kernels where they were built, else their numpy twins (always with BBN_PURE=1)."""
+"""Coding columns and merging rows: the compiled kernels where they were built, else their numpy twins (always with BBN_PURE=1)."""
 
 import os
 from typing import TYPE_CHECKING
 
-__all__ = ["COMPILED", "count", "factorize_objects", "factorize_text", "merge_rows"]
+__all__ = ["COMPILED", "factorize_objects", "factorize_text", "merge_rows"]
 
 COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
 if COMPILED and not TYPE_CHECKING:
     try:
-        from bbn.kernels._count import count, factorize_objects, factorize_text, merge_rows
+        from bbn.kernels._count import factorize_objects, factorize_text, merge_rows
     except ImportError:
         COMPILED = False
 if TYPE_CHECKING or not COMPILED:
-    from bbn.kernels.count_py import count, factorize_objects, factorize_text, merge_rows
+    from bbn.kernels.count_py import factorize_objects, factorize_text, merge_rows

@@ -1,4 +1,4 @@
-"""Coding and counting in numpy: the twin of `_count` for where no compiler is."""
+"""Coding columns and merging rows in numpy: the twin of `_count` for where no compiler is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.kernels.types import Floats, Ints
+from bbn.kernels.types import Ints
 
 
 def factorize_objects(values: NDArray[Any]) -> tuple[NDArray[np.int32], list[Any]]:
@@ -52,40 +52,6 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
-
-
-def count(
-    columns: list[NDArray[Any]], radixes: Ints, ptr: Ints, members: Ints, sizes: Ints, weights: Floats | None
-) -> list[NDArray[Any]]:
-    """Contingency tables of several families, each flat, the family's last column running fastest.
-
-    Parameters
-    ----------
-    columns
-        Coded columns, uint8 or uint16, all of one length.
-    radixes
-        For each column, one more than the largest code it may hold.
-    ptr, members
-        Family f is the columns ``members[ptr[f]:ptr[f + 1]]``.
-    sizes
-        The product of each family's radixes.
-    weights
-        One weight per row, or None for one each.
-
-    Returns
-    -------
-    list of arrays
-        int64 counts, or float64 sums of weights.
-    """
-    n_rows = len(columns[0]) if columns else 0
-    tables = []
-    for f in range(len(sizes)):
-        index = np.zeros(n_rows, dtype=np.int64)
-        for c in members[ptr[f] : ptr[f + 1]].tolist():
-            index *= radixes[c]
-            index += columns[c]
-        tables.append(np.bincount(index, weights=weights, minlength=int(sizes[f])))
-    return tables
 
 
 def merge_rows(columns: list[NDArray[Any]]) -> tuple[Ints, Ints]:
