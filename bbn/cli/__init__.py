@@ -76,9 +76,61 @@ def make_parser() -> argparse.ArgumentParser:
     convert.add_argument("--to", dest="to_format", metavar="FORMAT", help="the format of OUT (- needs it)")
     convert.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
 
+    query = command("query", "bbn.cli.ask:query", "The posterior of targets given evidence.")
+    query.add_argument("file", metavar="FILE", help=_FILE)
+    query.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="variables; none asks for every unobserved one"
+    )
+    _add_evidence(query)
+    query.add_argument("--method", default="auto", help="auto (exact), junction-tree, elimination, gibbs, …")
+    query.add_argument("--samples", type=int, metavar="N", help="the number of samples of a sampling method")
+    query.add_argument("--seed", type=int, help="the seed of a sampling method")
+    _add_format(query, "table")
+
+    mpe = command("mpe", "bbn.cli.ask:mpe", "The most probable explanation of evidence.")
+    mpe.add_argument("file", metavar="FILE", help=_FILE)
+    mpe.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="explain by these alone, the others summed out"
+    )
+    _add_evidence(mpe)
+    mpe.add_argument("-k", type=int, default=1, help="the k best explanations")
+    _add_format(mpe, "table")
+
+    predict = command(
+        "predict", "bbn.cli.ask:predict", "The most probable state of a target for rows of data."
+    )
+    predict.add_argument("file", metavar="FILE", help=_FILE)
+    predict.add_argument("data", metavar="DATA", help="a CSV or Parquet file; columns absent are unobserved")
+    predict.add_argument("--target", required=True, metavar="NAME", help="the variable to predict")
+    predict.add_argument("--proba", action="store_true", help="the probability of each state instead")
+    predict.add_argument(
+        "--impossible",
+        choices=["raise", "nan"],
+        default="raise",
+        help="what to do with rows of probability 0",
+    )
+    _add_format(predict, "csv")
+
     examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")
     return parser
+
+
+def _add_evidence(parser: argparse.ArgumentParser) -> None:
+    def add(*names: str, metavar: str, help: str) -> None:
+        parser.add_argument(*names, nargs="+", action="extend", default=[], metavar=metavar, help=help)
+
+    add("-e", "--evidence", metavar="NAME=STATE", help="an observed state")
+    add("--virtual", metavar="NAME=STATE:L,…", help="a likelihood for each state, as in B=yes:0.8,no:0.2")
+    add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
+    add("--one-of", metavar="NAME=STATE,…", help="one of several states")
+    add("--none-of", metavar="NAME=STATE,…", help="none of these states")
+
+
+def _add_format(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--format", choices=["table", "json", "csv"], default=default, help=f"how to print ({default})"
+    )
 
 
 class _Version(argparse.Action):

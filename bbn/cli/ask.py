@@ -1,0 +1,188 @@
+"""The commands that ask a network: query, mpe, predict."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bbn.cli.files import open_network
+from bbn.errors import EvidenceError, nearest
+from bbn.evidence import Not, OneOf, Soft, Virtual
+
+if TYPE_CHECKING:
+    from bbn.network import BayesianNetwork
+    from bbn.variable import State, Variable
+
+
+def query(options: argparse.Namespace) -> int:
+    """Print the joint posterior of the targets; without targets, that of each unobserved variable."""
+    network = open_network(options.file)
+    targets, evidence = read_evidence(network, options)
+    settings = read_settings(options)
+    if targets:
+        posterior = network.query(targets, evidence, options.method, **settings)
+        head = [*posterior.names, "probability"]
+        cells = posterior.to_dict().items()
+        rows = [[*(key if isinstance(key, tuple) else (key,)), p] for key, p in cells]
+        log_evidence, shown = posterior.log_evidence, str(posterior)
+    else:
+        posteriors = network.posteriors(evidence, options.method, **settings)
+        head = ["variable", "state", "probability"]
+        rows = [[name, state, p] for name, one in posteriors.items() for state, p in one.to_dict().items()]
+        log_evidence, shown = posteriors.log_evidence, str(posteriors)
+    if options.format == "table":
+        print(shown)
+        if evidence:
+            print(f"ln P(evidence) = {log_evidence:.6g}")
+    else:
+        print_rows(options.format, head, rows, {"log_evidence": log_evidence})
+    return 0
+
+
+def mpe(options: argparse.Namespace) -> int:
+    """Print the most probable explanation of the evidence, or the k best."""
+    network = open_network(options.file)
+    targets, evidence = read_evidence(network, options)
+    best = [network.map(targets, evidence)] if targets else network.mpe(evidence, k=options.k)
+    head = ["rank", "variable", "state", "log_probability"]
+    rows = [
+        [rank, name, state, found.log_probability]
+        for rank, found in enumerate(best, start=1)
+        for name, state in found.states.items()
+    ]
+    if options.format == "table":
+        for rank, found in enumerate(best, start=1):
+            print(
+                f"{rank}. ln P = {found.log_probability:.6g}"
+                if len(best) > 1
+                else f"ln P = {found.log_probability:.6g}"
+            )
+            print_table(["variable", "state"], [[name, state] for name, state in found.states.items()])
+    else:
+        print_rows(options.format, head, rows, {})
+    return 0
+
+
+def predict(options: argparse.Namespace) -> int:
+    """Print the most probable state of the target for each row of data, or the probability of each state."""
+    network = open_network(options.file)
+    variable = network.variable(options.target)
+    data = sys.stdin if options.data == "-" else options.data
+    if options.proba:
+        columns = network.predict_proba(data, options.target, impossible=options.impossible)
+        head: list[Any] = list(variable.states)
+        rows = [list(row) for row in zip(*(columns[state] for state in head), strict=True)]
+    else:
+        head = [options.target]
+        rows = [[state] for state in network.predict(data, options.target, impossible=options.impossible)]
+    print_rows(options.format, head, rows, {})
+    return 0
+
+
+def read_evidence(network: BayesianNetwork, options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+    """The targets, and the evidence of all kinds, by name. A word without = among the evidence is a target."""
+    targets = list(options.targets)
+    evidence: dict[str, Any] = {}
+
+    def add(variable: Variable, finding: Any) -> None:
+        if variable.name in evidence:
+            raise EvidenceError(f"there are two findings for {variable.name!r}")
+        evidence[variable.name] = finding
+
+    for text in options.evidence:
+        if "=" not in text:
+            targets.append(text)
+            continue
+        variable, value = _split(network, text)
+        add(variable, find_state(variable, value))
+    for text in options.virtual:
+        variable, value = _split(network, text)
+        add(variable, Virtual(_weights(variable, value)))
+    for text in options.soft:
+        variable, value = _split(network, text)
+        add(variable, Soft(_weights(variable, value)))
+    for text in options.one_of:
+        variable, value = _split(network, text)
+        add(variable, OneOf(*(find_state(variable, part) for part in value.split(","))))
+    for text in options.none_of:
+        variable, value = _split(network, text)
+        add(variable, Not(*(find_state(variable, part) for part in value.split(","))))
+    return targets, evidence
+
+
+def read_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of a sampling engine."""
+    settings: dict[str, Any] = {} if options.seed is None else {"seed": options.seed}
+    if options.samples is not None:
+        settings["n_samples"] = options.samples
+    return settings
+
+
+def find_state(variable: Variable, text: str) -> State:
+    """The state whose text this is; `true` and `false` are those of a boolean variable."""
+    for state in variable.states:
+        if text in (str(state), str(state).lower() if isinstance(state, bool) else str(state)):
+            return state
+    raise EvidenceError(f"variable {variable.name!r} has no state {text!r}{nearest(text, variable.states)}")
+
+
+def print_rows(format: str, head: Sequence[Any], rows: Sequence[Sequence[Any]], more: dict[str, Any]) -> None:
+    """Print rows as a table, as CSV, or as one JSON object with `rows` and what else there is."""
+    if format == "json":
+        import json
+
+        keys = [str(name) for name in head]
+        found = {**more, "rows": [dict(zip(keys, row, strict=True)) for row in rows]}
+        print(json.dumps(found, ensure_ascii=False, default=_plain, indent=2))
+    elif format == "csv":
+        import csv
+
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+    else:
+        print_table(head, rows)
+
+
+def print_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows under their heads."""
+    from bbn.text import grid
+
+    print(grid([str(name) for name in head], [[_cell(value) for value in row] for row in rows]))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """numpy's numbers as Python's, for JSON."""
+    return value.item()
+
+
+def _split(network: BayesianNetwork, text: str) -> tuple[Variable, str]:
+    """NAME=VALUE; names may hold = themselves, so the longest that is a variable's counts."""
+    parts = text.split("=")
+    for n in range(len(parts) - 1, 0, -1):
+        name = "=".join(parts[:n])
+        if name in network:
+            return network.variable(name), "=".join(parts[n:])
+    if len(parts) < 2:
+        raise EvidenceError(f"expected NAME=VALUE, found {text!r}")
+    return network.variable(parts[0]), ""
+
+
+def _weights(variable: Variable, text: str) -> dict[State, float]:
+    """`yes:0.8,no:0.2` as a number for each state."""
+    weights: dict[State, float] = {}
+    for part in text.split(","):
+        state, colon, number = part.rpartition(":")
+        try:
+            weights[find_state(variable, state)] = float(number)
+        except ValueError as error:
+            if isinstance(error, EvidenceError) and colon:
+                raise
+            raise EvidenceError(f"{variable.name}: expected STATE:NUMBER, found {part!r}") from None
+    return weights
