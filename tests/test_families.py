@@ -63,7 +63,7 @@ def test_compiled_kernels_equal_their_twins():
         bits = [kernels.bitmaps(columns[c], int(radixes[c])) if c in narrow else None for c in range(5)]
         for c in narrow:
             np.testing.assert_array_equal(bits[c], twin.bitmaps(columns[c], int(radixes[c])))
-        lists = [[0, 1], [2, 1], [4, 1], [3, 1], [0, 2, 1], [3, 2, 1], [4, 2, 1], [], [3], [0, 1, 2, 3, 4]]
+        lists = [[0, 1], [2, 1], [4, 1], [3, 1], [0, 2, 1], [3, 2, 1], [4, 2, 1], [], [3], [0, 1, 2, 3, 4], [0], []]
         ptr = np.cumsum([0] + [len(members) for members in lists])
         members = np.array([c for family in lists for c in family])
         offsets = np.cumsum([0] + [int(np.prod(radixes[family])) if family else 1 for family in lists])

@@ -366,8 +366,8 @@ def count_families(
                     for i in range(n_rest):
                         all_bits = all_bits and column[rest[i]].bits != NULL
                     g = f
-                    while (all_bits and g < n_families and column[members[ptr[g]]].bits != NULL
-                           and same_rest(&members[0], &ptr[0], f, g)):
+                    while (all_bits and g < n_families and same_rest(&members[0], &ptr[0], f, g)
+                           and column[members[ptr[g]]].bits != NULL):
                         g += 1
                     if g - f >= MIN_RUN:
                         count_bits(column, &members[0], &ptr[0], &offsets[0], f, g - f, base_size, n_rows, &cells[0],
@@ -377,9 +377,9 @@ def count_families(
                 k = 1
                 if weight == NULL:
                     out[0] = &cells[offsets[f]]
-                    while f + k < n_families and k < MAX_BUNDLE:
+                    while f + k < n_families and k < MAX_BUNDLE and same_rest(&members[0], &ptr[0], f, f + k):
                         c = members[ptr[f + k]]
-                        if size * radixes[c] > room or not same_rest(&members[0], &ptr[0], f, f + k):
+                        if size * radixes[c] > room:
                             break
                         firsts[k] = c
                         out[k] = &cells[offsets[f + k]]
