@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bbn.inference.importance import ImportanceSampling as ImportanceSampling
     from bbn.inference.likelihood_weighting import LikelihoodWeighting as LikelihoodWeighting
     from bbn.inference.rejection import RejectionSampling as RejectionSampling
     from bbn.errors import AccuracyWarning as AccuracyWarning
@@ -91,6 +92,7 @@ _HOMES = {
     "bbn.inference.junction_tree": ("JunctionTree",),
     "bbn.inference.likelihood_weighting": ("LikelihoodWeighting",),
     "bbn.inference.rejection": ("RejectionSampling",),
+    "bbn.inference.importance": ("ImportanceSampling",),
     "bbn.bayes.hypotheses": ("HypothesisSpace",),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),

@@ -38,6 +38,10 @@ class ImpossibleEvidenceError(EvidenceError):
         return str(self.args[0])
 
 
+class NoSampleError(EvidenceError):
+    """Evidence so rare that no sample agreed with it."""
+
+
 class DataError(BBNError, ValueError):
     """A table of data that does not fit the variables it is meant for."""
 

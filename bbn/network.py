@@ -394,19 +394,19 @@ class BayesianNetwork(Frozen):
 
     def predict(self, data: Any, target: str, **options: Any) -> Any:
         """The most probable state of `target` for each row of data; columns absent are unobserved."""
-        from bbn.inference import predict
+        from bbn.inference.predict import predict
 
         return predict(self, data, target, **options)
 
     def predict_proba(self, data: Any, target: str, **options: Any) -> Any:
         """The posterior of `target` for each row of data, one column per state."""
-        from bbn.inference import predict_proba
+        from bbn.inference.predict import predict_proba
 
         return predict_proba(self, data, target, **options)
 
     def log_likelihood(self, data: Any, **options: Any) -> Any:
         """ln P(row) for each row of data, missing values summed out."""
-        from bbn.inference import log_likelihood
+        from bbn.inference.predict import log_likelihood
 
         return log_likelihood(self, data, **options)
 

@@ -11,6 +11,7 @@ import numpy as np
 from bbn.errors import EvidenceError, nearest
 from bbn.factor import cells_frame, labelled
 from bbn.frozen import Array, Frozen, read_only
+from bbn.report import SamplingReport
 from bbn.text import bar, grid
 from bbn.variable import State, Variable
 
@@ -29,6 +30,8 @@ class Posterior(Frozen):
         The probabilities, read-only.
     log_evidence
         ln P(evidence), of the hard and virtual part.
+    sampling
+        How far off an approximate answer may be, a SamplingReport; None for an exact one.
 
     >>> import bbn
     >>> p = bbn.example("campfire").query("Campfire", {"Storm": "yes", "BusTourGroup": "no"})
@@ -41,19 +44,27 @@ class Posterior(Frozen):
     no                0.9  ██████████████████
     """
 
-    __slots__ = ("log_evidence", "values", "variables")
+    __slots__ = ("log_evidence", "sampling", "values", "variables")
 
     variables: tuple[Variable, ...]
     values: Array
     log_evidence: float
+    sampling: SamplingReport | None
 
-    def __init__(self, variables: tuple[Variable, ...], values: Array, log_evidence: float) -> None:
+    def __init__(
+        self,
+        variables: tuple[Variable, ...],
+        values: Array,
+        log_evidence: float,
+        sampling: SamplingReport | None = None,
+    ) -> None:
         if values.flags.writeable:
             values.flags.writeable = False
         put = object.__setattr__
         put(self, "variables", variables)
         put(self, "values", values)
         put(self, "log_evidence", log_evidence)
+        put(self, "sampling", sampling)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,6 +100,47 @@ class Posterior(Frozen):
         others = tuple(i for i in range(len(self.variables)) if i != axis)
         return Posterior((self.variables[axis],), np.asarray(self.values.sum(axis=others)), self.log_evidence)
 
+    # How far off it may be: None for an exact posterior
+
+    @property
+    def std_error(self) -> Array | None:
+        """The standard error of each entry."""
+        return None if self.sampling is None else self.sampling.std_error
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array] | None:
+        """The lower and upper ends of a confidence interval around each entry."""
+        return None if self.sampling is None else self.sampling.interval(self.values, level)
+
+    @property
+    def ess(self) -> float | None:
+        """The effective sample size."""
+        return None if self.sampling is None else self.sampling.ess
+
+    @property
+    def n_samples(self) -> int | None:
+        """The number of samples drawn."""
+        return None if self.sampling is None else self.sampling.n_samples
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """The share of samples that agree with the evidence."""
+        return None if self.sampling is None else self.sampling.acceptance_rate
+
+    @property
+    def r_hat(self) -> float | None:
+        """The split R-hat over chains, of the worst entry."""
+        return None if self.sampling is None else self.sampling.r_hat
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped by hand; never so for an exact posterior."""
+        return self.sampling is not None and self.sampling.interrupted
+
+    @property
+    def converged(self) -> bool:
+        """Whether the answer is as good as it was meant to be; always so for an exact posterior."""
+        return self.sampling is None or self.sampling.converged
+
     def to_dict(self) -> dict[Any, float]:
         """State, or tuple of states for a joint, to probability."""
         return labelled(self.variables, self.values)
@@ -104,6 +156,7 @@ class Posterior(Frozen):
             self.variables == other.variables
             and self.log_evidence == other.log_evidence
             and np.array_equal(self.values, other.values)
+            and self.sampling == other.sampling
         )
 
     def __hash__(self) -> int:
@@ -117,11 +170,12 @@ class Posterior(Frozen):
         return f"<Posterior P({', '.join(self.names)}): {shown}>"
 
     def __str__(self) -> str:
+        errors = [] if self.std_error is None else [f"{error:.2g}" for error in self.std_error.ravel()]
         rows = [
-            [*map(str, key if isinstance(key, tuple) else (key,)), f"{p:.6g}", bar(p)]
-            for key, p in self.to_dict().items()
+            [*map(str, key if isinstance(key, tuple) else (key,)), f"{p:.6g}", *errors[i : i + 1], bar(p)]
+            for i, (key, p) in enumerate(self.to_dict().items())
         ]
-        return grid([*self.names, "probability", " " * 20], rows)
+        return grid([*self.names, "probability", *(["std error"] if errors else []), " " * 20], rows)
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -141,7 +195,7 @@ class Posterior(Frozen):
         return f"<table>{head}<tbody>{''.join(body)}</tbody></table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Posterior, (self.variables, self.values, self.log_evidence)
+        return Posterior, (self.variables, self.values, self.log_evidence, self.sampling)
 
 
 class Posteriors(Mapping[str, Posterior]):
@@ -155,16 +209,23 @@ class Posteriors(Mapping[str, Posterior]):
         All distributions one after the other.
     log_evidence
         ln P(evidence).
+    sampling
+        How far off approximate answers may be, the standard errors laid out as `flat` is; None for exact ones.
     """
 
-    __slots__ = ("_flat", "_slots", "log_evidence")
+    __slots__ = ("_flat", "_slots", "log_evidence", "sampling")
 
     def __init__(
-        self, slots: Mapping[str, tuple[Variable, int, int]], flat: Array, log_evidence: float
+        self,
+        slots: Mapping[str, tuple[Variable, int, int]],
+        flat: Array,
+        log_evidence: float,
+        sampling: SamplingReport | None = None,
     ) -> None:
         self._slots = slots
         self._flat = read_only(flat)
         self.log_evidence = log_evidence
+        self.sampling = sampling
 
     def __getitem__(self, name: str) -> Posterior:
         try:
@@ -172,7 +233,10 @@ class Posteriors(Mapping[str, Posterior]):
         except KeyError:
             hint = nearest(name, self._slots)
             raise EvidenceError(f"no posterior of {name!r}: it was observed or is unknown{hint}") from None
-        return Posterior((variable,), self._flat[start:stop], self.log_evidence)
+        report = self.sampling
+        if report is not None and report.std_error is not None:
+            report = report.with_error(report.std_error[start:stop])
+        return Posterior((variable,), self._flat[start:stop], self.log_evidence, report)
 
     def __contains__(self, name: object) -> bool:
         return name in self._slots
@@ -209,7 +273,7 @@ class Posteriors(Mapping[str, Posterior]):
         return pd.DataFrame(cells, columns=["variable", "state", "probability"])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Posteriors, (dict(self._slots), self._flat, self.log_evidence)
+        return Posteriors, (dict(self._slots), self._flat, self.log_evidence, self.sampling)
 
 
 class Assignment(Frozen):

@@ -24,6 +24,9 @@ ENGINES: dict[str, str] = {
     "junction-tree": "bbn.inference.junction_tree:JunctionTree",
     "elimination": "bbn.inference.elimination:VariableElimination",
     "enumeration": "bbn.inference.enumeration:Enumeration",
+    "likelihood-weighting": "bbn.inference.likelihood_weighting:LikelihoodWeighting",
+    "rejection": "bbn.inference.rejection:RejectionSampling",
+    "importance": "bbn.inference.importance:ImportanceSampling",
 }
 """Method to where its engine is; adding one is one file and one line."""
 

@@ -30,7 +30,9 @@ def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) 
                 log_weight[start : start + m] += moves.log_weights[moves.weight[i] + row * size + state]
 
 
-def gibbs(bit_generator: Any, sweep: Sweep, codes: Codes, n_sweeps: int, groups: Groups, counts: Ints) -> None:
+def gibbs(
+    bit_generator: Any, sweep: Sweep, codes: Codes, n_sweeps: int, groups: Groups, counts: Ints
+) -> None:
     """Run `n_sweeps` sweeps of every chain (a row of `codes`), and count the cells it visits.
 
     `counts` has the shape (chains, cells), or no cells where nothing is counted.
@@ -46,7 +48,9 @@ def gibbs(bit_generator: Any, sweep: Sweep, codes: Codes, n_sweeps: int, groups:
                 state = _draw(bits, row, sweep.thresholds, int(sweep.table[i]), size)
                 moved = None
             else:
-                state, moved = _draw_product(_bits(bit_generator, n_chains, np.dtype(np.int64)), sweep, codes, i)
+                state, moved = _draw_product(
+                    _bits(bit_generator, n_chains, np.dtype(np.int64)), sweep, codes, i
+                )
             for k in range(sweep.member_ptr[i], sweep.member_ptr[i + 1]):
                 new = state // sweep.divisors[k] % sweep.cards[k]
                 column = codes[sweep.members[k]]

@@ -1,0 +1,303 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Sampling, compiled: see `moves` for the arrays and `sample_np` for the same in numpy."""
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.math cimport ldexp
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+cdef extern from "numpy/random/bitgen.h":
+    ctypedef struct bitgen_t:
+        void* state
+        uint64_t (*next_uint64)(void*) noexcept nogil
+
+cdef enum:
+    CHUNK = 1024  # as in `moves`
+
+ctypedef fused code_t:
+    uint8_t
+    uint16_t
+
+ctypedef fused bits_t:
+    int32_t
+    int64_t
+
+
+cdef bitgen_t* generator(bit_generator) except NULL:
+    return <bitgen_t*> PyCapsule_GetPointer(bit_generator.capsule, "BitGenerator")
+
+
+cdef inline void fill(bitgen_t* g, bits_t* bits, int64_t n) noexcept nogil:
+    """n numbers of 31 bits, the low half of a word first, or of 53; room for one more is needed."""
+    cdef int64_t i
+    cdef uint64_t word
+    if bits_t is int32_t:
+        for i in range(0, n, 2):
+            word = g.next_uint64(g.state)
+            bits[i] = <int32_t> (<uint32_t> word >> 1)
+            bits[i + 1] = <int32_t> (word >> 33)
+    else:
+        for i in range(n):
+            bits[i] = <int64_t> (g.next_uint64(g.state) >> 11)
+
+
+cdef inline void locate(uint32_t* row, const code_t* codes, int64_t ld, const int64_t* columns,
+                        const int64_t* strides, int64_t n_columns, int64_t n) noexcept nogil:
+    """The sum of codes times strides, of at least one column."""
+    cdef int64_t i, k
+    cdef const code_t* a = codes + columns[0] * ld
+    cdef const code_t* b
+    cdef const code_t* c
+    cdef uint32_t s = <uint32_t> strides[0], t, w
+    if n_columns == 1:
+        for i in range(n):
+            row[i] = a[i] * s
+        return
+    b = codes + columns[1] * ld
+    t = <uint32_t> strides[1]
+    if n_columns == 2:
+        for i in range(n):
+            row[i] = a[i] * s + b[i] * t
+        return
+    c = codes + columns[2] * ld
+    w = <uint32_t> strides[2]
+    for i in range(n):
+        row[i] = a[i] * s + b[i] * t + c[i] * w
+    for k in range(3, n_columns):
+        a = codes + columns[k] * ld
+        s = <uint32_t> strides[k]
+        for i in range(n):
+            row[i] += a[i] * s
+
+
+cdef inline uint32_t bisect(bits_t u, const bits_t* t, uint32_t n) noexcept nogil:
+    """The number of the n ascending thresholds that u exceeds."""
+    cdef uint32_t low = 0, half
+    while n > 0:
+        half = n >> 1
+        if u > t[low + half]:
+            low += half + 1
+            n -= half + 1
+        else:
+            n = half
+    return low
+
+
+cdef inline void draw(const bits_t* u, const uint32_t* row, bint rooted, const bits_t* t, uint32_t size,
+                      uint32_t* state, int64_t n) noexcept nogil:
+    """The number of thresholds of its row that each u exceeds; `rooted` means that there is one row only."""
+    cdef int64_t i
+    cdef uint32_t j, width = size - 1
+    cdef const bits_t* r
+    cdef bits_t t0 = t[0], t1, t2
+    if rooted:
+        if width == 1:
+            for i in range(n):
+                state[i] = u[i] > t0
+        elif width == 2:
+            t1 = t[1]
+            for i in range(n):
+                state[i] = <uint32_t> (u[i] > t0) + <uint32_t> (u[i] > t1)
+        else:
+            for i in range(n):
+                state[i] = bisect(u[i], t, width)
+    elif width == 1:
+        for i in range(n):
+            state[i] = u[i] > t[row[i]]
+    elif width == 2:
+        for i in range(n):
+            r = t + 2 * <uint64_t> row[i]
+            state[i] = <uint32_t> (u[i] > r[0]) + <uint32_t> (u[i] > r[1])
+    elif width == 3:
+        for i in range(n):
+            r = t + 3 * <uint64_t> row[i]
+            state[i] = <uint32_t> (u[i] > r[0]) + <uint32_t> (u[i] > r[1]) + <uint32_t> (u[i] > r[2])
+    elif width <= 8:
+        for i in range(n):
+            r = t + <uint64_t> width * row[i]
+            state[i] = 0
+            for j in range(width):
+                state[i] += u[i] > r[j]
+    else:
+        for i in range(n):
+            state[i] = bisect(u[i], t + <uint64_t> width * row[i], width)
+
+
+def forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight):
+    """See `sample_np.forward`."""
+    if moves.thresholds.dtype.itemsize == 4:
+        _forward[code_t, int32_t](bit_generator, moves, codes, log_weight, moves.thresholds)
+    else:
+        _forward[code_t, int64_t](bit_generator, moves, codes, log_weight, moves.thresholds)
+
+
+cdef _forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight, const bits_t[::1] thresholds):
+    cdef bitgen_t* g = generator(bit_generator)
+    cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
+    cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
+    cdef const double[::1] log_weights = moves.log_weights
+    cdef int64_t n_moves = member.shape[0], n_rows = codes.shape[1], ld = codes.shape[1], start = 0, n, i, k, n_parents
+    cdef bits_t bits[CHUNK + 2]
+    cdef uint32_t row[CHUNK]
+    cdef uint32_t state[CHUNK]
+    cdef const double* w
+    cdef double* total
+    cdef code_t* block
+    cdef code_t* column
+    cdef uint32_t s
+    if n_rows == 0 or n_moves == 0:
+        return
+    with nogil:
+        while start < n_rows:
+            n = min(<int64_t> CHUNK, n_rows - start)
+            block = &codes[0, 0] + start
+            for i in range(n_moves):
+                n_parents = ptr[i + 1] - ptr[i]
+                if n_parents:
+                    locate(row, block, ld, &parents[ptr[i]], &strides[ptr[i]], n_parents, n)
+                if size[i] > 1:
+                    fill(g, bits, n)
+                    draw(bits, row, n_parents == 0, &thresholds[table[i]], <uint32_t> size[i], state, n)
+                if member[i] >= 0:
+                    column = block + member[i] * ld
+                    if size[i] > 1:
+                        for k in range(n):
+                            column[k] = <code_t> state[k]
+                    else:
+                        for k in range(n):
+                            column[k] = 0
+                if weight[i] >= 0:
+                    w = &log_weights[weight[i]]
+                    total = &log_weight[start]
+                    s = <uint32_t> size[i]
+                    if n_parents == 0:
+                        for k in range(n):
+                            row[k] = 0
+                    if s == 1:
+                        for k in range(n):
+                            total[k] += w[row[k]]
+                    else:
+                        for k in range(n):
+                            total[k] += w[<uint64_t> row[k] * s + state[k]]
+            start += n
+
+
+def accumulate(code_t[:, ::1] codes, groups, const double[::1] weights, double[:, ::1] sums):
+    """See `sample_np.accumulate`. Rows outside, groups inside: neighbouring additions meet different cells."""
+    cdef const int64_t[::1] ptr = groups.ptr, members = groups.members, strides = groups.strides
+    cdef const int64_t[::1] offset = groups.offset
+    cdef int64_t n_groups = offset.shape[0], n_rows = weights.shape[0], i, g, k, cell
+    cdef double w, square
+    cdef bint single = True
+    cdef double* s = &sums[0, 0]
+    for g in range(n_groups):
+        single = single and ptr[g + 1] - ptr[g] == 1
+    with nogil:
+        for i in range(n_rows):
+            w = weights[i]
+            square = w * w
+            if w == 0:
+                continue
+            if single:
+                for g in range(n_groups):
+                    cell = 2 * (offset[g] + codes[members[g], i])
+                    s[cell] += w
+                    s[cell + 1] += square
+            else:
+                for g in range(n_groups):
+                    cell = offset[g]
+                    for k in range(ptr[g], ptr[g + 1]):
+                        cell += codes[members[k], i] * strides[k]
+                    s[2 * cell] += w
+                    s[2 * cell + 1] += square
+
+
+def gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts):
+    """See `sample_np.gibbs`."""
+    if sweep.thresholds.dtype.itemsize == 4:
+        _gibbs[code_t, int32_t](bit_generator, sweep, codes, n_sweeps, groups, counts, sweep.thresholds)
+    else:
+        _gibbs[code_t, int64_t](bit_generator, sweep, codes, n_sweeps, groups, counts, sweep.thresholds)
+
+
+cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts,
+            const bits_t[::1] thresholds):
+    cdef bitgen_t* g = generator(bit_generator)
+    cdef const int64_t[::1] member_ptr = sweep.member_ptr, members = sweep.members
+    cdef const int64_t[::1] divisors = sweep.divisors, cards = sweep.cards, size = sweep.size, table = sweep.table
+    cdef const int64_t[::1] ptr = sweep.parent_ptr, parents = sweep.parents, strides = sweep.strides
+    cdef const int64_t[::1] factor_ptr = sweep.factor_ptr, offset = sweep.offset, shift = sweep.shift
+    cdef const int64_t[::1] scope_ptr = sweep.scope_ptr, scope = sweep.scope, scope_strides = sweep.scope_strides
+    cdef const int64_t[::1] shifts = sweep.shifts
+    cdef const double[::1] values = sweep.values
+    cdef const int64_t[::1] group_ptr = groups.ptr, grouped = groups.members, group_strides = groups.strides
+    cdef const int64_t[::1] group_offset = groups.offset
+    cdef int64_t n_moves = size.shape[0], n_chains = codes.shape[1], n_groups = group_offset.shape[0]
+    cdef int64_t i, k, c, j, f, base, cell, repeat, room = 1
+    cdef int64_t wide[2]
+    cdef double* weights = NULL
+    cdef double level, running
+    cdef bits_t bits[CHUNK + 2]
+    cdef uint32_t row[CHUNK]
+    cdef uint32_t state[CHUNK]
+    cdef code_t* block
+    cdef code_t* column
+    cdef bint counting = counts.shape[1] > 0
+    if n_chains > CHUNK:
+        raise ValueError(f"at most {CHUNK} chains run together")
+    if n_chains == 0 or n_moves == 0:
+        return
+    for i in range(n_moves):
+        room = max(room, size[i])
+    weights = <double*> malloc(room * sizeof(double))
+    if weights == NULL:
+        raise MemoryError
+    block = &codes[0, 0]
+    with nogil:
+        for repeat in range(n_sweeps):
+            for i in range(n_moves):
+                if table[i] >= 0:
+                    k = ptr[i + 1] - ptr[i]
+                    if k:
+                        locate(row, block, n_chains, &parents[ptr[i]], &strides[ptr[i]], k, n_chains)
+                    fill(g, bits, n_chains)
+                    draw(bits, row, k == 0, &thresholds[table[i]], <uint32_t> size[i], state, n_chains)
+                    if member_ptr[i + 1] - member_ptr[i] == 1:
+                        column = block + members[member_ptr[i]] * n_chains
+                        for c in range(n_chains):
+                            column[c] = <code_t> state[c]
+                    else:
+                        for k in range(member_ptr[i], member_ptr[i + 1]):
+                            column = block + members[k] * n_chains
+                            for c in range(n_chains):
+                                column[c] = <code_t> (state[c] // divisors[k] % cards[k])
+                    continue
+                for c in range(n_chains):
+                    fill(g, wide, 1)
+                    for j in range(size[i]):
+                        weights[j] = 1.0
+                    for f in range(factor_ptr[i], factor_ptr[i + 1]):
+                        base = offset[f]
+                        for k in range(scope_ptr[f], scope_ptr[f + 1]):
+                            base += codes[scope[k], c] * scope_strides[k]
+                        for j in range(size[i]):
+                            weights[j] *= values[base + shifts[shift[f] + j]]
+                    for j in range(1, size[i]):
+                        weights[j] += weights[j - 1]
+                    running = weights[size[i] - 1]
+                    if running <= 0:
+                        continue
+                    level = ldexp(<double> wide[0], -53) * running
+                    j = 0
+                    while j < size[i] - 1 and weights[j] <= level:
+                        j += 1
+                    for k in range(member_ptr[i], member_ptr[i + 1]):
+                        codes[members[k], c] = <code_t> (j // divisors[k] % cards[k])
+            if counting:
+                for c in range(n_chains):
+                    for f in range(n_groups):
+                        cell = group_offset[f]
+                        for k in range(group_ptr[f], group_ptr[f + 1]):
+                            cell += codes[grouped[k], c] * group_strides[k]
+                        counts[c, cell] += 1
+    free(weights)

@@ -1,0 +1,42 @@
+"""Progress of long work: a bar where someone is looking, nothing elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress_bar(
+    progress: bool | None, total: float | None, what: str, unit: str = "it"
+) -> Iterator[Callable[[float], object]]:
+    """A function to call with the amount of work done since the last call.
+
+    Parameters
+    ----------
+    progress
+        True: a bar; False: none; None: a bar on a terminal or in a notebook, once the work has taken a second.
+    total
+        The amount of all the work, or None if that is not known.
+
+    >>> with progress_bar(False, 10, "counting") as advance:
+    ...     advance(10)
+    """
+    if progress is False or (progress is None and not _someone_looks()):
+        yield lambda amount: None
+        return
+    from tqdm.auto import tqdm
+
+    delay = 0.0 if progress else 1.0
+    with tqdm(total=total, desc=what, unit=unit, unit_scale=True, delay=delay, leave=bool(progress)) as bar:
+        yield bar.update
+
+
+def _someone_looks() -> bool:
+    import sys
+
+    if "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        if shell is not None and hasattr(shell, "kernel"):
+            return True
+    return sys.stderr is not None and sys.stderr.isatty()
