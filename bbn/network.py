@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bbn.analysis.explain import Explanation
     from bbn.evidence import Evidence
     from bbn.posterior import Assignment, Posterior, Posteriors
+    from bbn.view.explore import Explorer
     from bbn.view.scene import Drawing
 
 
@@ -438,6 +439,12 @@ class BayesianNetwork(Frozen):
         from bbn.view.cards import draw_network
 
         return draw_network(self, evidence, beliefs, information, **options)
+
+    def explore(self, **options: Any) -> Explorer:
+        """The interactive page of the network, served on this machine; a notebook shows it in the cell."""
+        from bbn.view.explore import explore
+
+        return explore(self, **options)
 
     def _repr_svg_(self) -> str:
         return self.plot(beliefs=False).svg

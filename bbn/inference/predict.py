@@ -1,0 +1,116 @@
+"""Predictions over tables of data: coded once, answered in batches by the junction tree, given back in kind.
+
+A column that is absent, and a missing value, is unobserved; the target's own column is ignored, and so are columns
+that are no variables of the network. A row that the network says cannot happen is an error that names it, or with
+impossible="nan" an answer of NaN (`predict`: a missing value).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.data import CodedTable, code
+from bbn.errors import ImpossibleEvidenceError
+from bbn.frozen import Array
+from bbn.inference import engine
+from bbn.inference.junction_tree import JunctionTree
+
+if TYPE_CHECKING:
+    from bbn.network import BayesianNetwork
+
+Impossible = Literal["raise", "nan"]
+
+
+def predict_proba(
+    net: BayesianNetwork,
+    data: Any,
+    target: str,
+    impossible: Impossible = "raise",
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Any:
+    """P(target | row) for each row: a table with one column per state, of the kind that came in.
+
+    >>> import bbn
+    >>> net = bbn.example("burglary")
+    >>> table = {"JohnCalls": ["yes", None], "MaryCalls": ["yes", "no"]}
+    >>> {state: p.round(4).tolist() for state, p in predict_proba(net, table, "Burglary").items()}
+    {'yes': [0.2842, 0.0001], 'no': [0.7158, 0.9999]}
+    """
+    table, values = _posteriors(net, data, target, impossible, n_jobs, options)
+    return table.kind.frame(dict(zip(net.states(target), values.T, strict=True)))
+
+
+def predict(
+    net: BayesianNetwork,
+    data: Any,
+    target: str,
+    impossible: Impossible = "raise",
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Any:
+    """The most probable state of the target for each row, the first of equals; a column of the kind that came in."""
+    table, values = _posteriors(net, data, target, impossible, n_jobs, options)
+    states = np.array(net.states(target))
+    gone: NDArray[np.bool_] = np.isnan(values[:, 0])
+    best = states[np.where(gone[:, None], 0.0, values).argmax(axis=1)]
+    if gone.any():
+        best = best.astype(object)
+        best[gone] = None
+    return table.kind.column(best, target)
+
+
+def log_likelihood(net: BayesianNetwork, data: Any, n_jobs: int | None = None, **options: Any) -> Any:
+    """ln P(row) for each row, missing values summed out; −inf for a row that cannot happen."""
+    table = _coded(net, data, ())
+    answers = _engine(net).rows(table.codes, table.n_rows, n_jobs=n_jobs, **options)
+    return table.kind.column(answers.log_evidence, "log_likelihood")
+
+
+def _posteriors(
+    net: BayesianNetwork,
+    data: Any,
+    target: str,
+    impossible: Impossible,
+    n_jobs: int | None,
+    options: dict[str, Any],
+) -> tuple[CodedTable, Array]:
+    """The coded table, and the posterior of the target by row."""
+    if impossible not in ("raise", "nan"):
+        raise ValueError(f'impossible must be "raise" or "nan", found {impossible!r}')
+    net.variable(target)
+    table = _coded(net, data, (target,))
+    answers = _engine(net).rows(table.codes, table.n_rows, [target], n_jobs=n_jobs, **options)
+    if impossible == "raise" and (answers.log_evidence == -np.inf).any():
+        raise _impossible_row(net, table, int(np.argmax(answers.log_evidence == -np.inf)))
+    return table, answers.values.reshape(table.n_rows, net.variable(target).card)
+
+
+def _impossible_row(net: BayesianNetwork, table: CodedTable, row: int) -> ImpossibleEvidenceError:
+    """The error for a row that cannot happen, with the findings that conflict."""
+    findings = {}
+    for name, codes in table.codes.items():
+        variable = net.variable(name)
+        if codes[row] < variable.card:
+            findings[name] = variable.states[codes[row]]
+    try:
+        net.posteriors(findings)
+    except ImpossibleEvidenceError as error:
+        return ImpossibleEvidenceError(
+            f'row {row}: {error}; impossible="nan" answers such rows with NaN', error.findings
+        )
+    return ImpossibleEvidenceError(f"row {row}: impossible evidence", findings)
+
+
+def _coded(net: BayesianNetwork, data: Any, ignored: tuple[str, ...]) -> CodedTable:
+    wanted = [v for v in net.variables if v.name not in ignored]
+    return code(data, wanted, absent="allow", extra="ignore")
+
+
+def _engine(net: BayesianNetwork) -> JunctionTree:
+    made = engine(net, "junction-tree")
+    assert isinstance(made, JunctionTree)
+    return made

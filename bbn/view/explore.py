@@ -1,0 +1,321 @@
+"""The interactive page: a small server that lays a network out and answers a page's questions about it.
+
+It listens on the loopback address unless told otherwise, answers only pages it served itself (Host and Origin are
+checked, requests must be JSON), validates what it is sent, and works within the memory budget of inference.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from bbn.analysis.explain import explain
+from bbn.analysis.information import information
+from bbn.errors import BBNError, EvidenceError
+from bbn.evidence import Virtual
+from bbn.network import BayesianNetwork
+from bbn.view.cards import BAR, PAD, ROW, TITLE, text_width
+from bbn.view.layout import layered
+from bbn.view.scene import arrow_head, spline
+
+LARGEST_REQUEST = 1 << 20
+FILES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/explore.js": ("explore.js", "text/javascript; charset=utf-8"),
+    "/explore.css": ("explore.css", "text/css; charset=utf-8"),
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
+)
+
+
+class Explorer:
+    """A server of one network's page, running in the background until closed.
+
+    Parameters
+    ----------
+    net
+        The network.
+    host, port
+        Where to listen; port 0 takes a free one.
+    options
+        For the inference engine, such as memory_limit.
+    """
+
+    def __init__(self, net: BayesianNetwork, host: str = "127.0.0.1", port: int = 0, **options: Any) -> None:
+        self.net, self.options = net, options
+        self.layout = _layout(net)
+        handler = type("Handler", (_Handler,), {"explorer": self})
+        self.server = ThreadingHTTPServer((host, port), handler)
+        self.server.daemon_threads = True
+        self.host, self.port = host, self.server.server_address[1]
+        self._thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{shown}:{self.port}/"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a request may name as its host."""
+        names = {self.host, "localhost", "127.0.0.1", "[::1]"}
+        return frozenset(f"{name}:{self.port}" for name in names)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self.server.shutdown()
+        self.server.server_close()
+
+    def wait(self) -> None:
+        """Serve until interrupted."""
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            self.close()
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.url}" width="100%" height="620" title="bbn explore"></iframe>'
+
+    def answer(self, path: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one question; BBNError or ValueError for one that cannot be answered."""
+        return ANSWERS[path](self, request)
+
+    def beliefs(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The posterior of every unobserved variable."""
+        answers = self.net.posteriors(_evidence(self.net, request), **self.options)
+        return {
+            "beliefs": {name: p.values.tolist() for name, p in answers.items()},
+            "log_evidence": answers.log_evidence,
+        }
+
+    def mpe(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The most probable explanation."""
+        best = self.net.mpe(_evidence(self.net, request), **self.options)
+        return {
+            "states": {n: str(s) for n, s in best.states.items()},
+            "log_probability": best.log_probability,
+        }
+
+    def explain(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Which findings moved the target."""
+        target = _target(self.net, request)
+        given = {name: value for name, value in _evidence(self.net, request).items() if name != target}
+        steps = [
+            {"finding": _finding_text(step.finding, step.value), "alone": min(step.alone, 1e9)}
+            for step in explain(self.net, target, given, **self.options)
+        ]
+        return {"steps": sorted(steps, key=lambda step: -float(step["alone"]))}
+
+    def information(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What would tell most about the target."""
+        target = _target(self.net, request)
+        given = {name: value for name, value in _evidence(self.net, request).items() if name != target}
+        return {"bits": list(information(self.net, target, given, **self.options).items())}
+
+    def sensitivity(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The table entries that the target's probability depends on most."""
+        target = _target(self.net, request)
+        state = self.net.states(target)[_index(request.get("state"), self.net.variable(target).card, target)]
+        given = _evidence(self.net, request)
+        largest = self.net.sensitivity(target, given, state=state).largest(20)
+        return {"entries": [{"name": entry.name, "derivative": entry.derivative} for entry in largest]}
+
+
+ANSWERS: dict[str, Callable[[Explorer, Mapping[str, Any]], dict[str, Any]]] = {
+    "/beliefs": Explorer.beliefs,
+    "/mpe": Explorer.mpe,
+    "/explain": Explorer.explain,
+    "/information": Explorer.information,
+    "/sensitivity": Explorer.sensitivity,
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    explorer: Explorer
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """The page and its parts."""
+        if not self._is_ours():
+            return
+        path = urlsplit(self.path).path
+        if path == "/model":
+            self._send(HTTPStatus.OK, json.dumps(self.explorer.layout).encode(), "application/json")
+        elif path in FILES:
+            name, kind = FILES[path]
+            self._send(HTTPStatus.OK, files("bbn.view").joinpath("page", name).read_bytes(), kind)
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, f"there is no {path}")
+
+    def do_POST(self) -> None:
+        """A question."""
+        if not self._is_ours():
+            return
+        path = urlsplit(self.path).path
+        if path not in ANSWERS:
+            self._refuse(HTTPStatus.NOT_FOUND, f"there is no {path}")
+            return
+        if self.headers.get_content_type() != "application/json":
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "requests must be application/json")
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit() or int(length) > LARGEST_REQUEST:
+            self._refuse(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"a request says its length, at most {LARGEST_REQUEST}",
+            )
+            return
+        try:
+            request = json.loads(self.rfile.read(int(length)))
+            if not isinstance(request, dict):
+                raise ValueError("a request must be a JSON object")
+            told = self.explorer.answer(path, request)
+        except (BBNError, ValueError, RecursionError) as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+            return
+        self._send(HTTPStatus.OK, json.dumps(told).encode(), "application/json")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing on the terminal."""
+
+    def _is_ours(self) -> bool:
+        """Whether the request came from a page of this server; refuses it if not."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        hosts = self.explorer.hosts
+        if host in hosts and (origin is None or origin.removeprefix("http://") in hosts):
+            return True
+        self._refuse(HTTPStatus.FORBIDDEN, "this server answers only its own page")
+        return False
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        self.close_connection = True
+        self._send(status, json.dumps({"error": message}).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def explore(
+    net: BayesianNetwork, host: str = "127.0.0.1", port: int = 0, browser: bool = False, **options: Any
+) -> Explorer:
+    """Serve the interactive page of a network; in a notebook the result shows it."""
+    explorer = Explorer(net, host, port, **options)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(explorer.url)
+    return explorer
+
+
+def _layout(net: BayesianNetwork) -> dict[str, Any]:
+    """Everything the page needs to draw the network."""
+    labels = {v.name: max(text_width(str(s)) for s in v.states) for v in net.variables}
+    sizes = {
+        v.name: (
+            2 * PAD + max(text_width(v.name, bold=True), labels[v.name] + BAR + 8 + 34),
+            TITLE + 6 + ROW * v.card,
+        )
+        for v in net.variables
+    }
+    plan = layered(sizes, net.arcs)
+    arcs = []
+    for (parent, child), path in plan.arcs.items():
+        (x0, y0), (x1, y1) = plan.centres[parent], plan.centres[child]
+        points = ((x0, y0 + sizes[parent][1] / 2), *path, (x1, y1 - sizes[child][1] / 2))
+        curve = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
+            " C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in piece) for piece in spline(points)
+        )
+        head = " ".join(f"{x:.1f},{y:.1f}" for x, y in arrow_head(points))
+        arcs.append({"parent": parent, "child": child, "path": curve, "head": head})
+    nodes = [
+        {
+            "name": v.name,
+            "states": [str(s) for s in v.states],
+            "label": labels[v.name],
+            "x": plan.centres[v.name][0] - sizes[v.name][0] / 2,
+            "y": plan.centres[v.name][1] - sizes[v.name][1] / 2,
+            "width": sizes[v.name][0],
+            "height": sizes[v.name][1],
+        }
+        for v in net.variables
+    ]
+    return {
+        "name": net.name,
+        "nodes": nodes,
+        "arcs": arcs,
+        "width": plan.width,
+        "height": plan.height,
+        "title": TITLE,
+        "row": ROW,
+    }
+
+
+def _evidence(net: BayesianNetwork, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The evidence of a request: name to {"state": index} or {"virtual": [weights]}."""
+    given = request.get("evidence", {})
+    if not isinstance(given, dict):
+        raise EvidenceError("evidence must be an object")
+    evidence: dict[str, Any] = {}
+    for name, finding in given.items():
+        variable = net.variable(name)
+        if isinstance(finding, dict) and set(finding) == {"state"}:
+            evidence[name] = variable.states[_index(finding["state"], variable.card, name)]
+        elif isinstance(finding, dict) and set(finding) == {"virtual"}:
+            weights = finding["virtual"]
+            if (
+                not isinstance(weights, list)
+                or len(weights) != variable.card
+                or not all(map(_is_number, weights))
+            ):
+                raise EvidenceError(f"virtual evidence on {name!r} must be {variable.card} numbers")
+            evidence[name] = Virtual(dict(zip(variable.states, weights, strict=True)))
+        else:
+            raise EvidenceError(f"the finding on {name!r} must be {{state: index}} or {{virtual: [weights]}}")
+    return evidence
+
+
+def _target(net: BayesianNetwork, request: Mapping[str, Any]) -> str:
+    target = request.get("target")
+    if not isinstance(target, str):
+        raise EvidenceError("target must be a node's name")
+    return net.variable(target).name
+
+
+def _index(value: Any, card: int, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < card:
+        raise EvidenceError(f"the state of {name!r} must be an index from 0 to {card - 1}")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _finding_text(name: str, value: Any) -> str:
+    if isinstance(value, Virtual):
+        return f"{name} ~ " + ", ".join(f"{state}: {weight:.3g}" for state, weight in value.weights.items())
+    return f"{name} = {value}"
