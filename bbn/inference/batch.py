@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,15 +191,16 @@ def run_plan(model: FlatModel, plan: Plan, rows: Rows, n_jobs: int | None = None
         work(0, n)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work, a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]:
+            for done in [pool.submit(work, a, b) for a, b in pairwise(bounds)]:
                 done.result()
+    out[logs == -np.inf] = np.nan
     return RowAnswers(out, logs, plan.layout.out)
 
 
 def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) -> None:
     program = plan.program
     if program.once_log == -np.inf:
-        out[:], logs[:] = np.nan, -np.inf
+        logs[:] = -np.inf
     elif plan.layout.work_size <= BLOCK_CELLS:
         kernels.run_rows(
             plan.tables,
@@ -221,8 +223,7 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
                 for v, code in zip(columns, row, strict=True)
                 if code < cards[v] or v not in likelihood
             ]
-            values, logs[i] = program.run(hard)
-            out[i] = values if logs[i] > -np.inf else np.nan
+            out[i], logs[i] = program.run(hard)
 
 
 def spread(model: FlatModel, plan: Plan, rows: Rows, values: Floats) -> Floats:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from bbn import kernels
-from bbn.budget import require_memory
+from bbn.budget import memory_limit, require_memory
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, cliques_of_order, find_rule
 from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, SLICED, Layout
@@ -158,26 +159,24 @@ def triangulate(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto") -> tup
 
 
 def compile_plan(
-    model: FlatModel, question: Question, order: str = "auto", memory_limit: int | str | None = None
+    model: FlatModel, question: Question, order: str = "auto", limit: int | str | None = None
 ) -> Plan:
     """The plan of a question; BudgetError if it would need more memory than allowed."""
     cost = price(model, question, order)
-    require(model, cost, memory_limit)
+    require(model, cost, limit)
     return Plan(model, question, cost.elimination, cost.factors, cost.role)
 
 
-def require(model: FlatModel, cost: Price, memory_limit: int | str | None) -> None:
+def require(model: FlatModel, cost: Price, limit: int | str | None) -> None:
     """Raise BudgetError, naming the largest clique, if the potentials would not fit."""
-    if cost.bytes > 2**20:
+    if cost.bytes > memory_limit(limit):
         names, cells, cliques = largest_clique(model, cost)
         shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
         what = (
             f"the junction tree ({cost.cells:.3g} cells in {cliques} cliques, "
             f"the largest of {cells:.3g} cells over {len(names)} variables: {shown})"
         )
-        require_memory(cost.bytes, what, INSTEAD, memory_limit)
-    elif memory_limit is not None:
-        require_memory(cost.bytes, "the junction tree", INSTEAD, memory_limit)
+        require_memory(cost.bytes, what, INSTEAD, limit)
 
 
 def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int]:
@@ -208,10 +207,8 @@ class PlanCache:
         """The plan of this key, if it is here."""
         plan = self._plans.get(key)
         if plan is not None:
-            try:
+            with suppress(KeyError):  # another thread may have dropped it just now
                 self._plans.move_to_end(key)
-            except KeyError:  # another thread dropped it just now
-                pass
         return plan
 
     def put(self, key: Hashable, plan: Plan) -> None:

@@ -117,7 +117,7 @@ class _Block:
         message, clique, rows, columns = f
         cells = self.work[clique : clique + rows * columns].reshape(rows, columns, self.n)
         target = self.work[message : message + rows]
-        np.add.reduce(cells, 1, None, target)
+        np.add.reduce(cells, 1, out=target)
         total = target.sum(0)
         target *= _inverse(total)
         self.logs += np.log(total)

@@ -17,6 +17,9 @@ from bbn.kernels import tape as t
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Ints
 
+Source = tuple[int, int, list[int], list[int], list[int]]
+"""Buffer, offset, moves, dims, strides of a factor or message."""
+
 
 def reduce_scopes(
     scope_ptr: Ints, scope: Ints, heads: Ints, role: Ints, wanted: Ints
@@ -260,7 +263,7 @@ class _Writer:
         still = [self.table_source(f) for f in self.factors[c] if not self.moves(f)]
         moving = [self.table_source(f) for f in self.factors[c] if self.moves(f)]
         for child in self.children[c]:
-            source = (t.WORK, self.message[child], [], *self.separator_strides(c, child))
+            source: Source = (t.WORK, self.message[child], [], *self.separator_strides(c, child))
             (moving if self.dynamic[child] else still).append(source)
         self.multiply(c, once, t.NOTHING, still)
         if not self.dynamic[c]:
@@ -283,7 +286,7 @@ class _Writer:
         c: int,
         tape: list[int],
         left: int,
-        sources: Iterable[tuple[int, int, list[int], list[int], list[int]]],
+        sources: Iterable[Source],
     ) -> None:
         for k, (buffer, offset, moves, dims, strides) in enumerate(sources, start=1):
             head = [self.clique[c], left, buffer, offset, len(moves) // 2, len(dims)]
@@ -363,7 +366,7 @@ class _Writer:
             strides.append(strides[-1] * self.cards[v])
         return strides[::-1] if self.scopes[f] else []
 
-    def table_source(self, f: int) -> tuple[int, int, list[int], list[int], list[int]]:
+    def table_source(self, f: int) -> Source:
         c = self.home[
             min((v for v in self.scopes[f] if self.role[v] != t.SLICED), key=self.position.__getitem__)
         ]

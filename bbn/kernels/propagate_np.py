@@ -46,7 +46,7 @@ class Program:
         self.once_log = _Workspace(self, self.base, layout.once).execute({}, {}, self.once_out)
 
     def run(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, float]:
-        """The normalised marginals that the layout reads, and the log of the total; -inf: the evidence is impossible."""
+        """The normalised marginals that the layout reads, and the log of the total; -inf: impossible evidence."""
         out = self.once_out.copy()
         if self.once_log == -math.inf or not self.layout.run.size:
             return out, self.once_log
@@ -54,8 +54,6 @@ class Program:
             workspace = self.pool.pop()
         except IndexError:
             workspace = self.workspace()
-        if self.once_log == -math.inf:
-            return workspace.work, self.base, self.once_log
         log = self.once_log + workspace.execute(dict(hard), dict(likelihoods), out)
         if not self.pool or self.layout.work_size < t.LARGE:
             self.pool.append(workspace)
@@ -70,6 +68,7 @@ class Program:
         return workspace.work, self.base, log
 
     def workspace(self) -> _Workspace:
+        """Memory for one run."""
         return _Workspace(self, np.empty(self.layout.work_size), self.layout.run)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,7 +52,8 @@ def eliminate(
     heap = [(*cost[v], v) for v in _bits(present)]
     heapq.heapify(heap)
     order: list[int] = []
-    ptr, neighbours = [0], []
+    ptr: list[int] = [0]
+    neighbours: list[int] = []
     while heap:
         first, second, v = heapq.heappop(heap)
         if not present >> v & 1 or (first, second) != cost[v]:
@@ -77,7 +79,7 @@ def interaction_bits(n: int, scope_ptr: list[int], scope: list[int]) -> tuple[li
     """The interaction graph of some scopes: a bitset of neighbours per variable, and the bitset of variables seen."""
     adjacent = [0] * n
     present = 0
-    for start, stop in zip(scope_ptr[:-1], scope_ptr[1:], strict=True):
+    for start, stop in pairwise(scope_ptr):
         members = 0
         for v in scope[start:stop]:
             members |= 1 << v

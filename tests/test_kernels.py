@@ -1,0 +1,239 @@
+"""The kernels of exact inference, compiled and plain, against the joint written out by numpy.
+
+Each question is put to both twins: their elimination orders and tapes must be equal word for word, their answers
+equal to those of the joint to 1e-11 and to each other to 1e-12.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbn.kernels import batch_np, layout_py, propagate_np, tape, triangulate_py
+
+
+def compiled(name: str) -> Any:
+    try:
+        return importlib.import_module(f"bbn.kernels.{name}")
+    except ImportError:
+        return None
+
+
+ELIMINATE = [m for m in (triangulate_py, compiled("_triangulate")) if m]
+LAYOUT = [m for m in (layout_py, compiled("_layout")) if m]
+PROPAGATE = [m for m in (propagate_np, compiled("_propagate")) if m]
+BATCH = [m for m in (batch_np, compiled("_batch")) if m]
+
+
+class Model:
+    """Random factors: cards 1 to 5, zeros, parts that are not connected, sometimes undirected."""
+
+    def __init__(self, seed: int, most: int = 8) -> None:
+        rng = self.rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, most + 1))
+        self.n = n
+        self.cards = rng.choice([1, 2, 2, 3, 3, 4, 5], n).astype(np.int64)
+        self.scopes = []
+        self.arrays = []
+        for v in range(n):
+            parents = rng.permutation(v)[: rng.integers(0, 4)].tolist()
+            scope = [*parents, v]
+            table = rng.random([self.cards[u] for u in scope]) ** 2
+            table[rng.random(table.shape) < 0.15] = 0.0
+            total = table.sum(-1, keepdims=True)
+            self.scopes.append(scope)
+            self.arrays.append(np.where(total > 0, table / np.where(total > 0, total, 1), 1 / self.cards[v]))
+        self.heads = np.full(n, -1, np.int64) if rng.random() < 0.2 else np.arange(n, dtype=np.int64)
+        self.scope_ptr = np.cumsum([0, *map(len, self.scopes)]).astype(np.int64)
+        self.scope = np.array([v for scope in self.scopes for v in scope], np.int64)
+        self.table_ptr = np.cumsum([0, *(a.size for a in self.arrays)]).astype(np.int64)
+        self.tables = np.concatenate([a.ravel() for a in self.arrays])
+
+    def joint(self) -> np.ndarray:
+        whole = np.ones(self.cards)
+        for scope, array in zip(self.scopes, self.arrays, strict=True):
+            shape = [self.cards[v] if v in scope else 1 for v in range(self.n)]
+            whole = whole * np.transpose(array, np.argsort(scope)).reshape(shape)
+        return whole
+
+    def vector(self, v: int, values: np.ndarray) -> np.ndarray:
+        return values.reshape([-1 if u == v else 1 for u in range(self.n)])
+
+    def lay_out(self, role: np.ndarray, targets: list[int], everything: bool, rule: int = 0) -> tape.Layout:
+        """The layout by both twins, which must agree word for word."""
+        wanted = np.full(self.n, everything, np.int64)
+        wanted[targets] = 1
+        made = []
+        for eliminate, layout in zip(ELIMINATE, LAYOUT, strict=True):
+            factors, ptr, scope = layout.reduce_scopes(self.scope_ptr, self.scope, self.heads, role, wanted)
+            ptr = np.append(ptr, len(scope) + len(targets))
+            scope = np.append(scope, np.array(targets, np.int64))
+            elimination = eliminate.eliminate(self.cards, ptr, scope, rule)
+            asked = np.array(targets, np.int64)
+            made.append(
+                layout.lay_out(
+                    self.cards,
+                    self.scope_ptr,
+                    self.scope,
+                    self.table_ptr,
+                    factors,
+                    role,
+                    elimination,
+                    asked,
+                    everything,
+                )
+            )
+        for other in made[1:]:
+            for field, one, two in zip(tape.Layout._fields, made[0], other, strict=True):
+                assert np.array_equal(one, two), field
+        return made[0]
+
+
+def random_role(model: Model) -> tuple[np.ndarray, dict[int, int], dict[int, np.ndarray]]:
+    role = np.zeros(model.n, np.int64)
+    hard: dict[int, int] = {}
+    likelihoods: dict[int, np.ndarray] = {}
+    for v, u in enumerate(model.rng.random(model.n)):
+        if u < 0.3:
+            hard[v], role[v] = int(model.rng.integers(model.cards[v])), tape.SLICED
+        elif u < 0.45:
+            likelihoods[v], role[v] = model.rng.random(model.cards[v]), tape.LIKELIHOOD
+    if model.rng.random() < 0.3:
+        role[:] = tape.MASKED
+    return role, hard, likelihoods
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_marginals_and_logs_are_those_of_the_joint(seed):
+    model = Model(seed)
+    role, hard, likelihoods = random_role(model)
+    weights = model.joint()
+    for v, code in hard.items():
+        weights = weights * model.vector(v, np.eye(model.cards[v])[code])
+    for v, values in likelihoods.items():
+        weights = weights * model.vector(v, values)
+    total = weights.sum()
+    free = [v for v in range(model.n) if v not in hard]
+    targets = [int(v) for v in model.rng.permutation(free)[: model.rng.integers(0, 4)]]
+    for asked in (None, targets):
+        layout = model.lay_out(role, asked or [], asked is None, int(model.rng.integers(4)))
+        for module in PROPAGATE:
+            program = module.Program(model.cards, model.tables, layout)
+            for _ in range(2):  # the second run reuses the first one's memory
+                out, log = program.run(hard.items(), likelihoods.items())
+                if total == 0:
+                    assert log == -math.inf
+                    continue
+                assert log == pytest.approx(math.log(total), abs=1e-11)
+                if asked is None:
+                    for v in free:
+                        others = tuple(u for u in range(model.n) if u != v)
+                        at = layout.out[v]
+                        exact = weights.sum(others) / total
+                        assert np.abs(out[at : at + model.cards[v]] - exact).max() < 1e-11
+                elif targets:
+                    kept = weights.sum(tuple(u for u in range(model.n) if u not in targets)) / total
+                    exact = np.transpose(kept, np.argsort(np.argsort(targets)))
+                    assert np.abs(out - exact.ravel()).max() < 1e-11
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_maxima_are_those_of_the_joint(seed):
+    model = Model(seed)
+    model.heads[:] = -1
+    role, hard, _ = random_role(model)
+    role[role == tape.LIKELIHOOD] = tape.FREE
+    weights = model.joint()
+    for v, code in hard.items():
+        weights = weights * model.vector(v, np.eye(model.cards[v])[code])
+    layout = model.lay_out(role, [], False)
+    for module in PROPAGATE:
+        log = module.Program(model.cards, model.tables, layout, True).collect(hard.items())[2]
+        assert log == pytest.approx(math.log(weights.max()) if weights.max() > 0 else -math.inf, abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_rows_are_answered_as_one_by_one(seed):
+    model = Model(seed)
+    role = np.zeros(model.n, np.int64)
+    for v, u in enumerate(model.rng.random(model.n)):
+        role[v] = tape.SLICED if u < 0.3 else tape.LIKELIHOOD if u < 0.5 else tape.FREE
+    columns = np.flatnonzero(role)
+    rows = int(model.rng.choice([1, 5, 33, 70]))
+    room = model.cards[columns] + (role[columns] == tape.LIKELIHOOD)
+    codes = (model.rng.random((rows, len(columns))) * room).astype(np.int32)
+    free = np.flatnonzero(role != tape.SLICED)
+    everything = bool(model.rng.random() < 0.6)
+    targets = [] if everything else [int(v) for v in model.rng.permutation(free)[: model.rng.integers(0, 3)]]
+    layout = model.lay_out(role, targets, everything)
+    answers = []
+    for propagate, batch in zip(PROPAGATE, BATCH, strict=True):
+        program = propagate.Program(model.cards, model.tables, layout)
+        out, logs = np.empty((rows, layout.out_size)), np.empty(rows)
+        batch.run_rows(
+            model.tables,
+            layout,
+            program.base,
+            program.once_out,
+            program.once_log,
+            columns,
+            codes,
+            out,
+            logs,
+        )
+        for i in range(rows):
+            observed = dict(zip(columns.tolist(), codes[i].tolist(), strict=True))
+            hard = [(v, code) for v, code in observed.items() if code < model.cards[v]]
+            one, log = program.run(hard)
+            assert logs[i] == pytest.approx(log, abs=1e-11)
+            if log > -math.inf:
+                assert np.abs(out[i] - one).max(initial=0) < 1e-12
+        answers.append(np.where(np.isfinite(logs)[:, None], out, 0.0))
+    for other in answers[1:]:
+        assert np.abs(answers[0] - other).max(initial=0) < 1e-12
+
+
+@pytest.mark.parametrize("rule", range(4))
+def test_elimination_orders_agree_on_larger_graphs(rule):
+    rng = np.random.default_rng(rule)
+    for n in (1, 5, 63, 64, 65, 200):
+        scopes = [rng.permutation(n)[: rng.integers(1, 4)] for _ in range(2 * n)]
+        ptr = np.cumsum([0, *map(len, scopes)]).astype(np.int64)
+        scope = np.concatenate(scopes).astype(np.int64)
+        cards = rng.integers(1, 6, n).astype(np.int64)
+        kept = (rng.random(n) < 0.1).astype(np.int64)
+        for hold in (None, kept):
+            results = [m.eliminate(cards, ptr, scope, rule, hold) for m in ELIMINATE]
+            for other in results[1:]:
+                for one, two in zip(results[0], other, strict=True):
+                    assert np.array_equal(one, two)
+            if hold is None:
+                cells = [m.cells(cards, *results[0]) for m in (triangulate_py, *LAYOUT[1:])]
+                assert all(np.array_equal(cells[0], other) for other in cells)
+
+
+def test_ten_thousand_factors_on_one_variable_do_not_underflow():
+    n = 10_000
+    cards = np.full(n + 1, 2, np.int64)
+    scope = np.array([[0, v] for v in range(1, n + 1)]).ravel()
+    scope_ptr = np.arange(0, 2 * n + 1, 2, dtype=np.int64)
+    tables = np.tile([0.01, 0.99, 0.0101, 0.9899], n)
+    table_ptr = np.arange(0, 4 * n + 1, 4, dtype=np.int64)
+    role = np.zeros(n + 1, np.int64)
+    role[1:] = tape.SLICED
+    heads = np.full(n, -1, np.int64)
+    for eliminate, layout, propagate in zip(ELIMINATE, LAYOUT, PROPAGATE, strict=True):
+        factors, ptr, reduced = layout.reduce_scopes(scope_ptr, scope, heads, role, np.zeros(n + 1, np.int64))
+        elimination = eliminate.eliminate(cards, ptr, reduced, 0)
+        plan = layout.lay_out(
+            cards, scope_ptr, scope, table_ptr, factors, role, elimination, np.array([0]), False
+        )
+        out, log = propagate.Program(cards, tables, plan).run([(v, 0) for v in range(1, n + 1)])
+        one, two = n * math.log(0.01), n * math.log(0.0101)
+        exact = two + math.log1p(math.exp(one - two))
+        assert log == pytest.approx(exact, rel=1e-12)
+        assert out[0] == pytest.approx(math.exp(one - exact), rel=1e-9)
