@@ -7,14 +7,16 @@ is worked out only for an error.
 Understood: names and states bare or in double quotes (with `\\"` and `\\\\` inside); bare ones may hold spaces
 where commas separate them; commas are optional between quoted names and between numbers; `table` (the child's
 states vary slowest), `default` and one entry per row of the table, in any order; comments; blocks in any order.
-`property` statements are skipped, but for two kinds that the writer makes: the network's own, which are its
-metadata, and `bbn = …`, the note that keeps states that are not strings.
+Of the `property` statements only the network's own are kept, as its metadata, and `bbn = …` of a variable, the
+note of states that are not strings. Metadata is written as comments at the head, `// key = value`, since some
+readers stumble over words in properties, and read from there too.
 
 References: Cozman, *The Interchange Format for Bayesian Networks*, 1998; Hulten and Domingos, VFML, 2003.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain, islice, product
@@ -36,8 +38,11 @@ _DECLARATION = re.compile(
 )
 _PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({PLAIN})", re.DOTALL)
 _COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
+_HEAD = re.compile(r"(?:\s*+//[^\n]*+\n)++")
+_ABOUT = re.compile(r"// (\w+) = ([^\n]*)")
 _ITEM = re.compile(rf'({QUOTED})|[^",|]++', re.DOTALL)
 _WORD = re.compile(rf'({QUOTED})|[^",|\s]++', re.DOTALL)
+_KEY = re.compile(r"\W")
 _BARE = re.compile(r"(?!.*/[/*])[\w.+<>=/-]+")
 
 
@@ -60,9 +65,11 @@ class _Parser:
         name, metadata = "", {}
         waiting: list[Block] = []
         text = self.source.text
-        if "//" in text or "/*" in text:
-            text = without_comments(self.source, _COMMENT)
-        for block in blocks(self.source, text, ("network", "variable", "probability")):
+        head = _HEAD.match(text)
+        start = head.end() if head else 0
+        if text.find("//", start) >= 0 or "/*" in text:
+            text, start = without_comments(self.source, _COMMENT), 0
+        for block in blocks(self.source, text, ("network", "variable", "probability"), start):
             if block.keyword == "probability":
                 waiting.append(block)
             elif block.keyword == "variable":
@@ -74,6 +81,8 @@ class _Parser:
         for variable in self.states:
             if variable not in defined:
                 self.source.fail(f"variable {variable!r} has no probability block", len(text))
+        if head:
+            metadata |= {key: _whole(value) for key, value in _ABOUT.findall(head[0])}
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
     def _declare(self, block: Block) -> None:
@@ -246,8 +255,21 @@ def _properties(body: str) -> dict[str, str]:
     for text in _PROPERTIES.findall(body):
         key, equals, value = unquoted(text).partition("=")
         if key.strip() and equals:
-            found[key.strip()] = value.strip()
+            found[key.strip()] = unquoted(value)
     return found
+
+
+def _whole(value: str) -> str:
+    """A value of metadata from its line: text, or a JSON string where it has more lines than one."""
+    try:
+        return str(json.loads(value)) if value.startswith('"') else value
+    except ValueError:
+        return value
+
+
+def _on_one_line(value: str) -> str:
+    plain = value.isprintable() and value == value.strip() and not value.startswith('"')
+    return value if plain else json.dumps(value)
 
 
 def _items(text: str, count: int) -> tuple[str, ...]:
@@ -272,11 +294,10 @@ def write(network: BayesianNetwork) -> str:
     written = labels(network, "BIF", lambda text: text.replace("\0", "\ufffd"))
     names = {name: _shown(label.name) for name, label in written.items()}
     states = {name: [_shown(state) for state in label.states] for name, label in written.items()}
-    parts = [f"network {_shown(network.name or 'unknown')} {{\n"]
-    parts += [f"  property {quoted(f'{key} = {value}')};\n" for key, value in network.metadata.items()]
-    parts.append("}\n")
+    parts = [f"// {_KEY.sub('_', key)} = {_on_one_line(value)}\n" for key, value in network.metadata.items()]
+    parts.append(f"network {_shown(network.name or 'unknown')} {{\n}}\n")
     for name, label in written.items():
-        note = f"  property {quoted(f'bbn = {label.note}')};\n" if label.note else ""
+        note = f"  property bbn = {quoted(label.note)};\n" if label.note else ""
         listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(states[name])} }};\n"
         parts.append(f"variable {names[name]} {{\n{listed}{note}}}\n")
     words = Words()

@@ -51,9 +51,9 @@ class Block(NamedTuple):
         return self.body_start + sum(map(len, statements[:index])) + index + len(found) - len(found.lstrip())
 
 
-def blocks(source: Source, text: str, keywords: tuple[str, ...]) -> Iterator[Block]:
-    """The blocks of the text; ParseError where something else stands."""
-    end = 0
+def blocks(source: Source, text: str, keywords: tuple[str, ...], start: int = 0) -> Iterator[Block]:
+    """The blocks of the text, from `start` on; ParseError where something else stands."""
+    end = start
     while match := _BLOCK.match(text, end):
         keyword, header, body = match.groups()
         if keyword not in keywords:

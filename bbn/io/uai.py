@@ -2,7 +2,8 @@
 
 `BAYES` gives a network (the last variable of each scope is the child), `MARKOV` a factor graph. Variables are
 named by their numbers, "0", "1", …, and their states are the integers from 0. In a table the last variable of the
-scope varies fastest. Names and states are lost on writing, with a warning, unless they are of that kind.
+scope varies fastest; pgmpy writes networks with the first varying fastest, and a file that makes sense only that
+way is read that way. Names and states are lost on writing, with a warning, unless they are of that kind.
 
 Reference: the UAI 2008 to 2022 inference competitions, "model file format" and "evidence file format".
 """
@@ -24,6 +25,7 @@ from bbn.factor import Factor
 from bbn.factor_graph import FactorGraph
 from bbn.io.blocks import shortened
 from bbn.io.build import RawNode, build
+from bbn.io.rows import TOLERATED
 from bbn.io.tables import BadNumberError, Numbers, Words, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
@@ -58,6 +60,14 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
     words.end()
     if kind == "MARKOV":
         return _factor_graph(source, cards, scopes, values)
+    shapes = [[cards[i] for i in scope] for scope in scopes]
+    if not all(map(_is_conditional, values, shapes)):
+        reversed_values = [
+            np.array(table).reshape(shape[::-1]).T.ravel().tolist()
+            for table, shape in zip(values, shapes, strict=True)
+        ]
+        if all(map(_is_conditional, reversed_values, shapes)):
+            values = reversed_values
     nodes = []
     children: set[int] = set()
     for scope, table, place in zip(scopes, values, places, strict=True):
@@ -73,6 +83,12 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
     if missing:
         raise source.error(f"variable {min(missing)} is the child, the last of the scope, of no table")
     return build(source, nodes, "", None, strict)
+
+
+def _is_conditional(values: list[float], shape: list[int]) -> bool:
+    """Whether the rows along the last axis are distributions, as nearly as a reader asks."""
+    sums = np.array(values).reshape(-1, shape[-1]).sum(axis=1)
+    return bool((abs(sums - 1.0) <= TOLERATED).all())
 
 
 def _place_of_table(words: _Words, place: int, _row: int) -> int:

@@ -1,10 +1,11 @@
 """XDSL, the format of GeNIe and SMILE: tables, deterministic nodes and noisy-MAX.
 
 A table lists its entries with the child's states varying fastest, then the last parent, so it is the table of a
-CPT as it stands. Deterministic nodes and noisy-MAX nodes are expanded into tables. In SMILE's noisy-MAX the first
-state of the child is the strongest effect: each parent, and the leak, gives an effect on its own, and the child
-takes the strongest, so that P(child ≥ k) = ∏ P(effect ≥ k) over the parents and the leak (Díez 1993; Díez and
-Druzdzel 2006, equation 9, whose order of states is the reverse). The parameters of a parent come in the order of its
+CPT as it stands; in the files of aGrUM the first parent varies faster than the second, and they are read so.
+Deterministic nodes and noisy-MAX nodes are expanded into tables. In SMILE's noisy-MAX the first state of the
+child is the strongest effect: each parent, and the leak, gives an effect on its own, and the child takes the
+strongest, so that P(child ≥ k) = ∏ P(effect ≥ k) over the parents and the leak (Díez 1993; Díez and Druzdzel
+2006, section 4, whose order of states is the reverse). The parameters of a parent come in the order of its
 `strengths`. Decisions, utilities, equations and dynamic networks are refused.
 
 Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
@@ -14,6 +15,7 @@ Reference: BayesFusion, *GeNIe Modeler User Manual*, "XDSL file format"; *SMILE 
 
 from __future__ import annotations
 
+from math import prod
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -37,7 +39,10 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
         raise source.error(f"expected <smile> with <nodes> inside, found <{root.tag}>", *root.where)
     if root.first("dynamic") is not None:
         raise source.error("dynamic networks are not supported", *root.where)
-    reader = _Reader(source, listed)
+    extensions = root.first("extensions")
+    genie = extensions.first("genie") if extensions else None
+    reversed_axes = genie is not None and genie.attributes.get("app", "").startswith("aGrUM")
+    reader = _Reader(source, listed, reversed_axes)
     metadata = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
     return build(source, restore(reader.nodes, reader.notes), root.attributes.get("id", ""), metadata, strict)
 
@@ -45,8 +50,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
 class _Reader:
     """The nodes of a file, each expanded into a table."""
 
-    def __init__(self, source: Source, listed: Element) -> None:
+    def __init__(self, source: Source, listed: Element, reversed_axes: bool) -> None:
         self.source = source
+        self.reversed_axes = reversed_axes
         self.numbers = Numbers()
         self.states: dict[str, tuple[str, ...]] = {}
         self.notes: dict[str, str] = {}
@@ -70,6 +76,8 @@ class _Reader:
                 )
         if element.tag == "cpt":
             values = self._floats(name, element, "probabilities")
+            if self.reversed_axes and len(parents) > 1:
+                values = self._reversed(name, parents, values)
         elif element.tag == "deterministic":
             values = self._deterministic(name, element)
         elif element.tag == "noisymax":
@@ -94,6 +102,14 @@ class _Reader:
             raise self.source.error(
                 f"node {name!r}: expected a number from 0 to 1, found {error.found}", *child.where
             ) from None
+
+    def _reversed(self, name: str, parents: list[str], values: list[float]) -> list[float]:
+        """The entries of a table in which the first parent varies faster than the second, in the usual order."""
+        cards = [len(self.states[parent]) for parent in reversed(parents)]
+        if len(values) != prod(cards) * len(self.states[name]):
+            return values  # the wrong number of entries is reported later
+        axes = [*range(len(parents) - 1, -1, -1), len(parents)]
+        return np.array(values).reshape([*cards, len(self.states[name])]).transpose(axes).ravel().tolist()
 
     def _deterministic(self, name: str, element: Element) -> list[float]:
         """One state per setting of the parents, as a table."""
