@@ -21,7 +21,7 @@ from bbn.frozen import Array
 from bbn.graphs import elimination_order
 from bbn.inference.engine import Engine
 from bbn.inference.relevance import ancestral_factors
-from bbn.inference.restriction import observed
+from bbn.inference.restriction import observed, product_of
 
 Step = tuple[str, Factor]
 """A variable that was maximised away, and the product it was maximised in."""
@@ -52,11 +52,12 @@ class VariableElimination(Engine):
         factors = observed(self.model, findings, relevant)
         hidden = _names(factors) - set(targets)
         factors, log_scale = self._eliminate(factors, hidden, set(targets), Factor.sum_out, options)
-        product = _product([*factors, _ones(self.model, targets)], options).permute(targets)
-        total = float(product.values.sum())
+        product, log_product = _product([*factors, _ones(self.model, targets)], options)
+        values = product.permute(targets).values
+        total = float(values.sum())
         if total == 0:
-            return product.values, -math.inf
-        return np.asarray(product.values / total), math.log(total) + log_scale
+            return values, -math.inf
+        return np.asarray(values / total), math.log(total) + log_product + log_scale
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         free = tuple(v.name for v in self.model.variables if v.name not in findings.hard)
@@ -72,10 +73,11 @@ class VariableElimination(Engine):
         steps: list[Step] = []
         factors = [*factors, *(_ones(self.model, (name,)) for name in targets)]
         factors, log_maximised = self._eliminate(factors, set(targets), set(), Factor.max_out, options, steps)
-        highest = float(_product(factors, options).values)
+        product, log_product = _product(factors, options)
+        highest = float(product.values)
         if highest == 0:
             return {}, -math.inf
-        return _traceback(steps), math.log(highest) + log_summed + log_maximised
+        return _traceback(steps), math.log(highest) + log_product + log_summed + log_maximised
 
     def _eliminate(
         self,
@@ -94,16 +96,16 @@ class VariableElimination(Engine):
                 continue
             holding = [f for f in factors if name in f.names]
             factors = [f for f in factors if name not in f.names]
-            product = _product(holding, options)
+            product, log_product = _product(holding, options)
             if steps is not None:
                 steps.append((name, product))
             message, log_max = _scaled(out(product, name))
             factors.append(message)
-            log_scale += log_max
+            log_scale += log_product + log_max
         return factors, log_scale
 
 
-def _product(factors: list[Factor], options: Mapping[str, Any]) -> Factor:
+def _product(factors: list[Factor], options: Mapping[str, Any]) -> tuple[Factor, float]:
     cards = {v.name: v.card for factor in factors for v in factor.variables}
     require_table(
         list(cards.values()),
@@ -111,10 +113,7 @@ def _product(factors: list[Factor], options: Mapping[str, Any]) -> Factor:
         "observe more variables, ask for fewer targets, or try another order= or a sampling method",
         options["memory_limit"],
     )
-    product = Factor.trusted((), np.array(1.0))
-    for factor in factors:
-        product = product * factor
-    return product
+    return product_of(factors, Factor.trusted((), np.array(1.0)))
 
 
 def _scaled(factor: Factor) -> tuple[Factor, float]:

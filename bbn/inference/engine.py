@@ -193,12 +193,18 @@ class Engine:
                     )
                 off = max(off, float(np.abs(current - wanted).max()))
                 ratio = np.divide(wanted, current, out=np.zeros_like(wanted), where=current > 0)
-                fitted.likelihood[name] = fitted.likelihood.get(name, 1.0) * ratio
+                with np.errstate(over="ignore"):
+                    fitted.likelihood[name] = fitted.likelihood.get(name, 1.0) * ratio
+                if not np.isfinite(fitted.likelihood[name]).all():  # weights run off where nothing can fit
+                    raise self._unfitted(findings, evidence, off)
             if off <= SOFT_TOLERANCE:
                 return fitted
-        raise ImpossibleEvidenceError(
+        raise self._unfitted(findings, evidence, off)
+
+    def _unfitted(self, findings: Findings, evidence: Evidence | None, off: float) -> ImpossibleEvidenceError:
+        return ImpossibleEvidenceError(
             f"the soft findings on {', '.join(findings.soft)} cannot hold together: "
-            f"after {SOFT_SWEEPS} sweeps of fitting, a marginal is still off by {off:.2g}",
+            f"at the end of the fitting a marginal is still off by {off:.2g}",
             {name: (evidence or {})[name] for name in findings.soft},
         )
 

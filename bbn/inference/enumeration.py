@@ -17,7 +17,7 @@ from bbn.evidence import Findings
 from bbn.factor import Factor
 from bbn.frozen import Array
 from bbn.inference.engine import Engine
-from bbn.inference.restriction import observed
+from bbn.inference.restriction import observed, product_of
 
 
 class Enumeration(Engine):
@@ -33,22 +33,22 @@ class Enumeration(Engine):
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
-        everything = self._everything(findings, options)
+        everything, log_scale = self._everything(findings, options)
         kept = everything.sum_out([name for name in everything.names if name not in targets]).permute(targets)
         total = float(kept.values.sum())
         if total == 0:
             return kept.values, -math.inf
-        return np.asarray(kept.values / total), math.log(total)
+        return np.asarray(kept.values / total), math.log(total) + log_scale
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
-        everything = self._everything(findings, options)
+        everything, log_scale = self._everything(findings, options)
         index = np.unravel_index(int(everything.values.argmax()), everything.values.shape)
         highest = float(everything.values[index])
         codes = dict(zip(everything.names, map(int, index), strict=True))
-        return codes, math.log(highest) if highest > 0 else -math.inf
+        return codes, math.log(highest) + log_scale if highest > 0 else -math.inf
 
-    def _everything(self, findings: Findings, options: Mapping[str, Any]) -> Factor:
-        """The product of all factors and likelihoods, over all variables that are not hard-observed."""
+    def _everything(self, findings: Findings, options: Mapping[str, Any]) -> tuple[Factor, float]:
+        """The product of all factors and likelihoods, over all variables not hard-observed, and the ln of its scale."""
         free = tuple(v for v in self.model.variables if v.name not in findings.hard)
         require_table(
             [v.card for v in free],
@@ -56,7 +56,6 @@ class Enumeration(Engine):
             'method="junction-tree" may need far less',
             options["memory_limit"],
         )
-        product = Factor.trusted(free, np.ones([v.card for v in free]))
-        for factor in observed(self.model, findings):
-            product = product * factor
-        return product
+        return product_of(
+            observed(self.model, findings), Factor.trusted(free, np.ones([v.card for v in free]))
+        )

@@ -1,13 +1,17 @@
-"""The factors of a model with evidence in them: hard findings sliced out, likelihoods beside them."""
+"""The factors of a model with evidence in them, hard findings sliced out, likelihoods beside them; their product."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from bbn.evidence import Findings, Model
 from bbn.factor import Factor
+
+TINY = 1e-100
+"""A product whose largest entry is below this is scaled up, long before entries underflow."""
 
 
 def observed(model: Model, findings: Findings, factors: Iterable[Factor] | None = None) -> list[Factor]:
@@ -25,3 +29,15 @@ def observed(model: Model, findings: Findings, factors: Iterable[Factor] | None 
         for name, weights in findings.likelihood.items()
     ]
     return sliced + likelihoods
+
+
+def product_of(factors: Iterable[Factor], start: Factor) -> tuple[Factor, float]:
+    """The product of `start` and the factors, scaled so as not to underflow, and the ln of the scale."""
+    product, log_scale = start, 0.0
+    for factor in factors:
+        product = product * factor
+        highest = float(product.values.max())
+        if 0 < highest < TINY:
+            product = Factor.trusted(product.variables, product.values / highest)
+            log_scale += math.log(highest)
+    return product, log_scale
