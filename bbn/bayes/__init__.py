@@ -7,7 +7,22 @@ scikit-learn is imported only when one of them is used.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from bbn.bayes.concepts import Conjunction, conjunctions, find_s
 from bbn.bayes.hypotheses import HypothesisSpace
 
-__all__ = ["Conjunction", "HypothesisSpace", "conjunctions", "find_s"]
+if TYPE_CHECKING:
+    from bbn.bayes.naive_bayes import NaiveBayes
+
+__all__ = ["Conjunction", "HypothesisSpace", "NaiveBayes", "conjunctions", "find_s"]
+
+_CLASSIFIERS = {"NaiveBayes": "bbn.bayes.naive_bayes"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _CLASSIFIERS:
+        return getattr(import_module(_CLASSIFIERS[name]), name)
+    raise AttributeError(f"module 'bbn.bayes' has no attribute {name!r}")
