@@ -1,4 +1,4 @@
-"""Coding columns and merging rows: the compiled kernels where they were built, else their numpy twins (always with BBN_PURE=1)."""
+"""Coding columns and merging rows: the compiled kernels where they were built, else (or with BBN_PURE=1) the twins."""
 
 import os
 from typing import TYPE_CHECKING
