@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.errors import BaseError, CCompilerError
 
 KERNELS = sorted(Path("bbn/kernels").glob("*.pyx"))
 
@@ -33,6 +35,16 @@ def extensions():
     return cythonize(modules, language_level=3)
 
 
+class BuildIfPossible(build_ext):
+    """Go on without a kernel that cannot be compiled; `optional` alone does not cover a compiler that is not there."""
+
+    def build_extension(self, extension):
+        try:
+            super().build_extension(extension)
+        except (BaseError, CCompilerError, OSError) as error:
+            self.warn(f"{extension.name} is not compiled ({error}); the numpy twin serves instead")
+
+
 class BuildWithModels(build_py):
     """Put a copy of ``models/`` into the package as ``bbn/_models``; an editable install reads ``models/`` itself."""
 
@@ -47,4 +59,4 @@ class BuildWithModels(build_py):
                 shutil.copy2(path, target / path.name)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_py": BuildWithModels})
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildIfPossible, "build_py": BuildWithModels})
