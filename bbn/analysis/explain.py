@@ -65,15 +65,15 @@ class Explanation(Frozen):
         return f"<Explanation of {', '.join(self.posterior.names)} by {len(self.steps)} findings>"
 
     def __str__(self) -> str:
-        top = self.posterior.mode()
+        change = np.abs(self.posterior.values - self.prior.values)
+        top = self.posterior.variables[0].states[int(change.argmax())]
         most = max([*(min(s.alone, 1e6) for s in self.steps), 1e-12])
         rows = [["(prior)", "", "", f"{self.prior[top]:.6g}", ""]]
         for s in self.steps:
             bits = f"{s.alone:.4g}", f"{s.in_sequence:.4g}"
             rows.append([f"{s.finding} = {s.value}", *bits, f"{s.after[top]:.6g}", bar(s.alone / most)])
-        name = ", ".join(self.posterior.names)
-        shown = ", ".join(map(str, top)) if isinstance(top, tuple) else top
-        return grid(["finding", "bits lost without it", "bits when it came", f"P({name}={shown})", ""], rows)
+        head = f"P({self.posterior.names[0]}={top})"
+        return grid(["finding", "bits lost without it", "bits when it came", head, ""], rows)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per finding."""

@@ -151,8 +151,13 @@ def _percent(share: float) -> str:
 
 def text_width(text: str, bold: bool = False) -> float:
     """A generous estimate of a text's width in points, at the sizes used here."""
-    wide = sum(
-        11.0 if ord(c) > 0x2E80 else 3.4 if c in "iljtfI.,:;|'! " else 8.6 if c in "mwMW@" else 6.3
-        for c in text
-    )
+    wide = sum(map(_letter_width, text))
     return wide * (1.1 if bold else 1.0)
+
+
+def _letter_width(letter: str) -> float:
+    if letter in "iljtfI.,:;|'! ":
+        return 3.6
+    if letter in "mwMW@%":
+        return 9.2
+    return 11.5 if ord(letter) > 0x2E80 else 7.6 if letter.isupper() else 6.3

@@ -59,7 +59,7 @@ class Curve:
     title: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drawing:
     """A picture that shows itself in a notebook and saves itself to a file.
 
@@ -78,6 +78,9 @@ class Drawing:
     shapes: tuple[Box | Words | Curve, ...]
     description: str = ""
     margin: float = field(default=12.0)
+
+    def __repr__(self) -> str:
+        return f"<Drawing, {self.width:.0f} by {self.height:.0f}: {self.description[:60]}>"
 
     @property
     def svg(self) -> str:
