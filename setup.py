@@ -8,9 +8,7 @@ import shutil
 from pathlib import Path
 
 from setuptools import Extension, setup
-from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
-from setuptools.errors import BaseError, CCompilerError
 
 KERNELS = sorted(Path("bbn/kernels").glob("*.pyx"))
 
@@ -28,21 +26,13 @@ def extensions():
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             extra_compile_args=["-O3"],
-            optional=True,
         )
         for path in KERNELS
     ]
-    return cythonize(modules, language_level=3)
-
-
-class BuildIfPossible(build_ext):
-    """Go on without a kernel that cannot be compiled; `optional` alone does not cover a compiler that is not there."""
-
-    def build_extension(self, extension):
-        try:
-            super().build_extension(extension)
-        except (BaseError, CCompilerError, OSError) as error:
-            self.warn(f"{extension.name} is not compiled ({error}); the numpy twin serves instead")
+    modules = cythonize(modules, language_level=3)
+    for module in modules:  # cythonize makes new ones, and forgets `optional`
+        module.optional = True
+    return modules
 
 
 class BuildWithModels(build_py):
@@ -59,4 +49,4 @@ class BuildWithModels(build_py):
                 shutil.copy2(path, target / path.name)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildIfPossible, "build_py": BuildWithModels})
+setup(ext_modules=extensions(), cmdclass={"build_py": BuildWithModels})
