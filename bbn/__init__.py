@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bbn.inference.importance import ImportanceSampling as ImportanceSampling
-    from bbn.inference.likelihood_weighting import LikelihoodWeighting as LikelihoodWeighting
-    from bbn.inference.rejection import RejectionSampling as RejectionSampling
-    from bbn.errors import AccuracyWarning as AccuracyWarning
-    from bbn.errors import ConvergenceWarning as ConvergenceWarning
-    from bbn.errors import MixingWarning as MixingWarning
-    from bbn.errors import NoSampleError as NoSampleError
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.cpt import CPT as CPT
+    from bbn.errors import AccuracyWarning as AccuracyWarning
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
     from bbn.errors import BudgetError as BudgetError
+    from bbn.errors import ConvergenceWarning as ConvergenceWarning
     from bbn.errors import DataError as DataError
     from bbn.errors import EvidenceError as EvidenceError
     from bbn.errors import ImpossibleEvidenceError as ImpossibleEvidenceError
     from bbn.errors import LossyFormatWarning as LossyFormatWarning
+    from bbn.errors import MixingWarning as MixingWarning
     from bbn.errors import ModelError as ModelError
+    from bbn.errors import NoSampleError as NoSampleError
     from bbn.errors import ParseError as ParseError
     from bbn.errors import RenormalisedWarning as RenormalisedWarning
     from bbn.errors import UnseenRowsWarning as UnseenRowsWarning
@@ -41,7 +38,11 @@ if TYPE_CHECKING:
     from bbn.factor_graph import FactorGraph as FactorGraph
     from bbn.inference.elimination import VariableElimination as VariableElimination
     from bbn.inference.enumeration import Enumeration as Enumeration
+    from bbn.inference.gibbs import GibbsSampling as GibbsSampling
+    from bbn.inference.importance import ImportanceSampling as ImportanceSampling
     from bbn.inference.junction_tree import JunctionTree as JunctionTree
+    from bbn.inference.likelihood_weighting import LikelihoodWeighting as LikelihoodWeighting
+    from bbn.inference.rejection import RejectionSampling as RejectionSampling
     from bbn.io.bridges import from_pandas_joint as from_pandas_joint
     from bbn.io.bridges import from_pgmpy as from_pgmpy
     from bbn.io.bridges import from_pyagrum as from_pyagrum
@@ -51,11 +52,14 @@ if TYPE_CHECKING:
     from bbn.io.registry import load as load
     from bbn.io.registry import save as save
     from bbn.io.uai import load_evidence as load_evidence
+    from bbn.learning.k2 import k2 as k2
     from bbn.learning.parameters import fit as fit
     from bbn.learning.parameters import fit_update as fit_update
     from bbn.learning.priors import BDeu as BDeu
     from bbn.learning.priors import Dirichlet as Dirichlet
     from bbn.learning.priors import MEstimate as MEstimate
+    from bbn.learning.scores import family_scores as family_scores
+    from bbn.learning.scores import score as score
     from bbn.models import example as example
     from bbn.models import examples as examples
     from bbn.network import BayesianNetwork as BayesianNetwork
@@ -93,10 +97,13 @@ _HOMES = {
     "bbn.inference.likelihood_weighting": ("LikelihoodWeighting",),
     "bbn.inference.rejection": ("RejectionSampling",),
     "bbn.inference.importance": ("ImportanceSampling",),
+    "bbn.inference.gibbs": ("GibbsSampling",),
     "bbn.bayes.hypotheses": ("HypothesisSpace",),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),
     "bbn.view.diagrams": ("plot_compare", "plot_cpt", "plot_junction_tree", "plot_log_likelihood"),
+    "bbn.learning.scores": ("score", "family_scores"),
+    "bbn.learning.k2": ("k2",),
     "bbn.errors": (
         "BBNError",
         "ModelError",

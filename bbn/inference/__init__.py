@@ -27,6 +27,7 @@ ENGINES: dict[str, str] = {
     "likelihood-weighting": "bbn.inference.likelihood_weighting:LikelihoodWeighting",
     "rejection": "bbn.inference.rejection:RejectionSampling",
     "importance": "bbn.inference.importance:ImportanceSampling",
+    "gibbs": "bbn.inference.gibbs:GibbsSampling",
 }
 """Method to where its engine is; adding one is one file and one line."""
 

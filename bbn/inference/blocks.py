@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeVar
 
@@ -58,6 +59,17 @@ def n_workers(n_jobs: int | None) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise TypeError(f"n_jobs must be a whole number, or None for all cores, found {n_jobs!r}")
     return int(n_jobs) if n_jobs > 0 else n_workers(None)
+
+
+@contextmanager
+def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A `map` that spreads its calls over threads and gives results in order; for use again and again."""
+    workers = min(n_workers(n_jobs), n_tasks)
+    if workers <= 1:
+        yield map
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield pool.map
 
 
 def in_order(

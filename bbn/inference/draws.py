@@ -57,7 +57,7 @@ def table_draws(
 def compile_draws(draws: Sequence[Draw]) -> Moves:
     """The draws as flat arrays; 31 random bits per draw where no positive share is too small for them."""
     tables = [draw.table.reshape(-1, draw.table.shape[-1]) for draw in draws]
-    wide = any(_smallest_share(table) < SMALLEST_NARROW for table in tables)
+    wide = any(smallest_share(table) < SMALLEST_NARROW for table in tables)
     parts = [thresholds(table, wide).reshape(-1) for table in tables]
     weighed = [draw.log_weights is not None for draw in draws]
     logs = [np.ravel(draw.log_weights) for draw in draws if draw.log_weights is not None]
@@ -98,7 +98,8 @@ def starts(sizes: Sequence[int]) -> Ints:
     return offsets(sizes)[:-1]
 
 
-def _smallest_share(table: Array) -> float:
+def smallest_share(table: Array) -> float:
+    """The smallest positive share of a row's total."""
     if table.shape[1] == 1:
         return 1.0
     total = table.sum(axis=1, keepdims=True)

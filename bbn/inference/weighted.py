@@ -115,7 +115,7 @@ class WeightedSampling(MonteCarlo):
         names = [name for name in self.net.names if name in relevant]
         proposal = self._proposal(names, findings, options, seeds)
         if proposal.log_scale == -math.inf:
-            return _nothing(groups, self.model, 0)
+            return nothing(groups, self.model, 0)
         moves = compile_draws(proposal.draws)
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
@@ -134,7 +134,7 @@ class WeightedSampling(MonteCarlo):
 
         tally = self._run(run, block, cells.n_cells, options)
         if tally.total == 0:
-            return _nothing(groups, self.model, tally.n)
+            return nothing(groups, self.model, tally.n)
         values, std_error = tally.shares()
         for g, group in enumerate(groups):
             if not group:  # nothing was asked: certain
@@ -176,7 +176,7 @@ class WeightedSampling(MonteCarlo):
         return tally
 
 
-def _nothing(groups: Sequence[tuple[str, ...]], model: Model, n: int) -> Estimate:
+def nothing(groups: Sequence[tuple[str, ...]], model: Model, n: int) -> Estimate:
     """The estimate of a run in which nothing agreed with the evidence."""
     size = sum(math.prod(model.variable(name).card for name in group) for group in groups)
     return Estimate(

@@ -224,7 +224,8 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
             const bits_t[::1] thresholds):
     cdef bitgen_t* g = generator(bit_generator)
     cdef const int64_t[::1] member_ptr = sweep.member_ptr, members = sweep.members
-    cdef const int64_t[::1] divisors = sweep.divisors, cards = sweep.cards, size = sweep.size, table = sweep.table
+    cdef const int64_t[::1] decode_ptr = sweep.decode_ptr, decode = sweep.decode
+    cdef const int64_t[::1] size = sweep.size, table = sweep.table
     cdef const int64_t[::1] ptr = sweep.parent_ptr, parents = sweep.parents, strides = sweep.strides
     cdef const int64_t[::1] factor_ptr = sweep.factor_ptr, offset = sweep.offset, shift = sweep.shift
     cdef const int64_t[::1] scope_ptr = sweep.scope_ptr, scope = sweep.scope, scope_strides = sweep.scope_strides
@@ -262,15 +263,10 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
                         locate(row, block, n_chains, &parents[ptr[i]], &strides[ptr[i]], k, n_chains)
                     fill(g, bits, n_chains)
                     draw(bits, row, k == 0, &thresholds[table[i]], <uint32_t> size[i], state, n_chains)
-                    if member_ptr[i + 1] - member_ptr[i] == 1:
-                        column = block + members[member_ptr[i]] * n_chains
+                    for k in range(member_ptr[i], member_ptr[i + 1]):
+                        column = block + members[k] * n_chains
                         for c in range(n_chains):
-                            column[c] = <code_t> state[c]
-                    else:
-                        for k in range(member_ptr[i], member_ptr[i + 1]):
-                            column = block + members[k] * n_chains
-                            for c in range(n_chains):
-                                column[c] = <code_t> (state[c] // divisors[k] % cards[k])
+                            column[c] = <code_t> decode[decode_ptr[k] + state[c]]
                     continue
                 for c in range(n_chains):
                     fill(g, wide, 1)
@@ -292,7 +288,7 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
                     while j < size[i] - 1 and weights[j] <= level:
                         j += 1
                     for k in range(member_ptr[i], member_ptr[i + 1]):
-                        codes[members[k], c] = <code_t> (j // divisors[k] % cards[k])
+                        codes[members[k], c] = <code_t> decode[decode_ptr[k] + j]
             if counting:
                 for c in range(n_chains):
                     for f in range(n_groups):

@@ -62,10 +62,10 @@ class Sweep(NamedTuple):
 
     Attributes
     ----------
-    member_ptr, members, divisors, cards : int64 arrays
-        Joint state j of block i gives column ``members[k]`` the code ``j // divisors[k] % cards[k]``.
+    member_ptr, members, decode_ptr, decode : int64 arrays
+        Joint state j of block i gives column ``members[k]`` the code ``decode[decode_ptr[k] + j]``.
     size : int64 array (n,)
-        The number of joint states.
+        The number of joint states, at least two.
     table : int64 array (n,)
         Where the thresholds of the block given its blanket begin, or −1 where that table would be too large and the
         factors are multiplied in each draw.
@@ -84,8 +84,8 @@ class Sweep(NamedTuple):
 
     member_ptr: Ints
     members: Ints
-    divisors: Ints
-    cards: Ints
+    decode_ptr: Ints
+    decode: Ints
     size: Ints
     table: Ints
     parent_ptr: Ints

@@ -52,7 +52,7 @@ def gibbs(
                     _bits(bit_generator, n_chains, np.dtype(np.int64)), sweep, codes, i
                 )
             for k in range(sweep.member_ptr[i], sweep.member_ptr[i + 1]):
-                new = state // sweep.divisors[k] % sweep.cards[k]
+                new = sweep.decode[sweep.decode_ptr[k] + state]
                 column = codes[sweep.members[k]]
                 column[:] = new if moved is None else np.where(moved, new, column)
         if counts.shape[1]:

@@ -1,0 +1,196 @@
+"""Gibbs sampling: chains that redraw one block of variables at a time given all the others.
+
+Geman and Geman 1984; Pearl 1987. The share of time that a chain spends in a state tends to its posterior
+probability. Standard errors come from the means of batches of consecutive sweeps, R-hat from the halves of the chains.
+Chains start from rows drawn by likelihood weighting and resampled by weight; their first sweeps are thrown away.
+Works on factor graphs as on networks. A sweep costs one table look-up per variable and chain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bbn.errors import BudgetError, EvidenceError, MixingWarning
+from bbn.evidence import Findings
+from bbn.factor import Factor
+from bbn.frozen import Array
+from bbn.inference.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
+from bbn.inference.blocks import Seeds, worker_map
+from bbn.inference.draws import code_type
+from bbn.inference.gibbs_blocks import choose_blocks
+from bbn.inference.gibbs_start import starting_states
+from bbn.inference.gibbs_sweep import compile_sweep, merged_factors
+from bbn.inference.monte_carlo import Estimate, MonteCarlo, Run, cells_of, say
+from bbn.inference.relevance import ancestral_factors
+from bbn.inference.restriction import observed
+from bbn.inference.weighted import nothing
+from bbn.kernels.moves import Codes, Groups, Sweep
+from bbn.kernels.sample import gibbs
+from bbn.kernels.types import Ints
+from bbn.progress import progress_bar
+from bbn.report import SamplingReport
+
+TOGETHER = 4
+"""Chains that run in step, on one thread and from one stream of random numbers."""
+BATCHES = 32
+"""The least number of batches a chain is cut into."""
+
+
+class GibbsSampling(MonteCarlo):
+    """Gibbs sampling. The options are those of every sampling engine, see `MonteCarlo`, and:
+
+    Parameters
+    ----------
+    chains
+        The number of chains; `n_samples` counts the sweeps of them all.
+    burn_in
+        Sweeps of each chain that are thrown away at the start.
+
+    >>> import bbn
+    >>> p = GibbsSampling(bbn.example("burglary"), seed=1).query("Alarm", {"JohnCalls": "yes"})
+    >>> bool(abs(p["yes"] - 0.043438) < 5 * p.std_error[0]), p.r_hat < 1.01
+    (True, True)
+    """
+
+    name = "gibbs"
+    defaults: Mapping[str, Any] = {**MonteCarlo.defaults, "chains": 8, "burn_in": 500}  # type: ignore[misc]
+
+    def _estimate(
+        self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]
+    ) -> Estimate:
+        run, seeds = Run(options), Seeds(options["seed"])
+        chains, burn_in = _whole(options["chains"], "chains", 1), _whole(options["burn_in"], "burn_in", 0)
+        wanted = {name for group in groups for name in group}
+        relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
+        factors = merged_factors(observed(self.model, findings, relevant))
+        if any(factor.values.max() == 0 for factor in factors):
+            return nothing(groups, self.model, 0)
+        cards = {v.name: v.card for factor in factors for v in factor.variables}
+        cards |= {name: self.model.variable(name).card for name in wanted}
+        self._warn_of_zeros(factors)
+        blocks = choose_blocks(factors, cards)
+        columns = {name: i for i, name in enumerate(cards)}
+        start, log_evidence = starting_states(self.model, factors, columns, findings, chains, seeds, options)
+        if start is None:
+            return nothing(groups, self.model, 0)
+        sweep = compile_sweep(factors, blocks, columns)
+        cells = cells_of(groups, self.model, columns)
+        states = np.ascontiguousarray(start, code_type(cards.values()))
+        means, length = self._run(run, sweep, states, cells, burn_in, seeds, options)
+        return Estimate(means.mean(axis=(0, 1)), log_evidence, _report(means, length, run))
+
+    def _run(
+        self,
+        run: Run,
+        sweep: Sweep,
+        start: Codes,
+        cells: Groups,
+        burn_in: int,
+        seeds: Seeds,
+        options: Mapping[str, Any],
+    ) -> tuple[Array, int]:
+        """Shares of time as ``means[chain, batch, cell]``, and the sweeps in a batch."""
+        n_chains = start.shape[1]
+        parts = range(0, n_chains, TOGETHER)
+        states = [np.ascontiguousarray(start[:, c : c + TOGETHER]) for c in parts]
+        bits = [seeds.bits(0, i) for i in range(len(parts))]
+        length = 64 if run.n_samples is None else max(1, -(-run.n_samples // (n_chains * BATCHES)))
+        n_batches = None if run.n_samples is None else max(2, -(-run.n_samples // (n_chains * length)))
+        counts: list[Ints] = []
+
+        def advance_part(i: int, n_sweeps: int, counted: bool) -> Ints:
+            visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
+            gibbs(bits[i], sweep, states[i], n_sweeps, cells, visited)
+            return visited
+
+        with (
+            worker_map(options["n_jobs"], len(parts)) as spread,
+            progress_bar(options["progress"], run.n_samples, self.name, "samples") as advance,
+        ):
+            everyone = range(len(parts))
+            try:
+                for done in range(0, burn_in, 100):
+                    n = min(100, burn_in - done)
+                    list(spread(advance_part, everyone, [n] * len(parts), [False] * len(parts)))
+                rounds = 0
+                while n_batches is None or len(counts) < n_batches:
+                    visited = list(spread(advance_part, everyone, [length] * len(parts), [True] * len(parts)))
+                    counts.append(np.concatenate(visited))
+                    rounds += 1
+                    advance(length * n_chains)
+                    if n_batches is None and len(counts) == 2 * BATCHES:  # two batches become one
+                        counts = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)]
+                        length *= 2
+                    if len(counts) > 1 and run.over(rounds, lambda: _worst(counts, length)):
+                        break
+            except KeyboardInterrupt:
+                if len(counts) < 2:
+                    raise
+                run.interrupted = True
+        return _means(counts, length), length
+
+    def _warn_of_zeros(self, factors: Sequence[Factor]) -> None:
+        names = [", ".join(factor.names) for factor in factors if (factor.values == 0).any()]
+        if names:
+            shown = "; ".join(names[:3]) + (f"; … ({len(names)} in all)" if len(names) > 3 else "")
+            say(
+                f"gibbs: there are zeros in the tables over {shown}; chains may mix slowly or not at all, so look at "
+                "R-hat, or use another method",
+                MixingWarning,
+            )
+
+    def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
+        super()._warn(report, options)
+        r_hat = report.r_hat or 1.0
+        if r_hat == math.inf:
+            raise EvidenceError(
+                "gibbs: the chains never leave the states they started in, and these differ, so the answer would be "
+                'wrong; use an exact method or method="importance"'
+            )
+        if r_hat > HIGH_R_HAT:
+            say(
+                f"gibbs: the chains disagree, R-hat is {r_hat:.4g}, above {HIGH_R_HAT}; draw more samples, or use "
+                "another method",
+                MixingWarning,
+            )
+
+
+def _report(means: Array, length: int, run: Run) -> SamplingReport:
+    values, error, ess = _judged(means, length)
+    r_hat = float(split_r_hat(means, length).max(initial=1.0))
+    enough = run.target is None or float(error.max(initial=0.0)) <= run.target
+    converged = ess >= LOW_ESS and r_hat <= HIGH_R_HAT and enough and not run.interrupted
+    n = means.shape[0] * means.shape[1] * length
+    return SamplingReport(error, ess, n, None, r_hat, run.interrupted, converged)
+
+
+def _judged(means: Array, length: int) -> tuple[Array, Array, float]:
+    """The estimates, their standard errors, and the effective sample size of the worst entry."""
+    values = means.mean(axis=(0, 1))
+    error = chain_error(means)
+    spread = values * (1 - values)
+    inner = (spread > 0) & (error > 0)
+    n = means.shape[0] * means.shape[1] * length
+    ess = float((spread[inner] / error[inner] ** 2).min(initial=n))
+    return values, unseen(error, values, ess), ess
+
+
+def _worst(counts: list[Ints], length: int) -> float:
+    if len(counts) < BATCHES:
+        return math.inf
+    _, error, ess = _judged(_means(counts, length), length)
+    return float(error.max(initial=0.0)) if ess >= LOW_ESS else math.inf
+
+
+def _means(counts: list[Ints], length: int) -> Array:
+    return np.stack(counts, axis=1) / length
+
+
+def _whole(number: Any, what: str, least: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise ValueError(f"{what} must be a whole number, at least {least}, found {number!r}")
+    return int(number)
