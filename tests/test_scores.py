@@ -124,7 +124,7 @@ def test_equivalent_structures_score_alike(name):
 
 
 def test_k2_tells_equivalent_structures_apart():
-    data = random_data(np.random.default_rng(5), 500, [2, 3, 4])
+    data = random_data(np.random.default_rng(5), 500, [2, 3])
     assert abs(score([("A", "B")], data, "k2") - score([("B", "A")], data, "k2")) > 1e-3
 
 
@@ -143,8 +143,9 @@ def test_pgmpy_agrees(ours, theirs, options):
     frame = pd.DataFrame(data)
     scorer = getattr(scores, theirs)(frame, **options)
     for child, parents in [("A", ()), ("B", ("A",)), ("D", ("A", "B")), ("C", ("A", "B", "D"))]:
-        arcs = [(p, child) for p in parents]
-        assert family_scores(arcs, data, ours)[child] == pytest.approx(
+        graph = nx.DiGraph((p, child) for p in parents)
+        graph.add_nodes_from(data)
+        assert family_scores(graph, data, ours)[child] == pytest.approx(
             scorer.local_score(child, parents), rel=1e-10
         )
 
@@ -229,7 +230,7 @@ class TestErrors:
 
     def test_a_cpdag_names_to_dag(self):
         with pytest.raises(ModelError, match="to_dag"):
-            score([("A", "B"), ("B", "A")], {n: [0, 1] for n in "AB"})
+            score(nx.DiGraph([("A", "B"), ("B", "A")]), {n: [0, 1] for n in "AB"})
 
     def test_an_unknown_column(self):
         with pytest.raises(DataError, match="did you mean 'Rain'"):

@@ -31,7 +31,8 @@ from bbn.data.counts import Tables
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
 from bbn.kernels.structure import log_dirichlets, log_likelihoods, observed_rows
-from bbn.learning.structure import Structure, read_structure
+from bbn.learning.families import observe, read_structure
+from bbn.learning.structure import members, require_complete
 
 Ints = NDArray[np.int64]
 Term = Callable[["FlatCounts"], Array]
@@ -153,7 +154,7 @@ def as_term(score: Any) -> Term:
     raise ValueError(f"score is {score!r}; expected one of {', '.join(SCORES)}, or bbn.BDeu(...)")
 
 
-def score(structure: Structure, data: Any, score: Any = "bic", **options: Any) -> float:
+def score(structure: Any, data: Any, score: Any = "bic", **options: Any) -> float:
     """How well a structure explains data: the sum of its families' terms.
 
     Parameters
@@ -175,15 +176,18 @@ def score(structure: Structure, data: Any, score: Any = "bic", **options: Any) -
     return float(sum(family_scores(structure, data, score, **options).values()))
 
 
-def family_scores(structure: Structure, data: Any, score: Any = "bic", **options: Any) -> dict[str, float]:
+def family_scores(structure: Any, data: Any, score: Any = "bic", **options: Any) -> dict[str, float]:
     """The terms of `bbn.score`, by child.
 
     >>> family_scores([("A", "B")], {"A": [0, 0, 1, 1], "B": [0, 0, 1, 1]}, "log-likelihood")
     {'A': -2.772588722239781, 'B': 0.0}
     """
-    parents, source = read_structure(structure, data, "score", **options)
-    families = [(*parents[child], child) for child in parents]
-    return dict(zip(parents, count_and_score(source, families, as_term(score)).tolist(), strict=True))
+    parsed = read_structure(structure)
+    _, source = observe(parsed, data, **options)
+    require_complete(source, "a score")
+    families = parsed.families
+    terms = count_and_score(source, families, as_term(score))
+    return {family[-1]: float(term) for family, term in zip(families, terms, strict=True)}
 
 
 def count_and_score(source: DataSource, families: Sequence[tuple[str, ...]], term: Term) -> Array:
@@ -219,16 +223,21 @@ class ScoreCache:
         self.term = as_term(score)
         self.n_evaluated = 0
         self._known: dict[tuple[int, int], float] = {}
+        self._rests: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def __getitem__(self, family: tuple[int, int]) -> float:
         return self.many([family])[0]
 
-    def many(self, families: Sequence[tuple[int, int]]) -> list[float]:
-        """The term of each (child, parents' mask); those not known yet are counted in one batch."""
+    def many(self, families: Sequence[tuple[int, int]], around: Sequence[int] | None = None) -> list[float]:
+        """The term of each (child, parents' mask); those not known yet are counted in one batch.
+
+        `around` are the parents' masks of the structure that a search is at. Families that differ from it in one
+        parent are written so that what they share comes last, which is how batches are counted fast.
+        """
         known = self._known
         new = [family for family in dict.fromkeys(families) if family not in known]
         if new:
-            asked = [(*self._members(mask), self.names[child]) for child, mask in new]
+            asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
             self.n_evaluated += len(new)
             known.update(zip(new, count_and_score(self.source, asked, self.term).tolist(), strict=True))
         return [known[family] for family in families]
@@ -237,8 +246,14 @@ class ScoreCache:
         """The score of the structure in which child i has the parents of the i-th mask."""
         return sum(self.many(list(enumerate(parents))))
 
-    def _members(self, mask: int) -> Iterable[str]:
-        while mask:
-            low = mask & -mask
-            yield self.names[low.bit_length() - 1]
-            mask ^= low
+    def _family(self, child: int, mask: int, shared: int) -> tuple[str, ...]:
+        """(*parents, child) by name, parents in `shared` after the others."""
+        names = self.names
+        kept = mask & shared
+        rest = self._rests.get((child, kept))
+        if rest is None:
+            rest = self._rests[child, kept] = (*(names[p] for p in members(kept)), names[child])
+        first = mask ^ kept
+        if first and not first & (first - 1):
+            return (names[first.bit_length() - 1], *rest)
+        return (*(names[p] for p in members(first)), *rest)

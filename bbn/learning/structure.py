@@ -1,11 +1,11 @@
-"""What structure learners share: reading structures and data, constraints on arcs, and the graph that comes out.
+"""What structure learners share: complete data, constraints on arcs, and the graph that comes out.
 
 Inside a search a variable is its position among the source's variables and a set of parents is a bit mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bbn.data import DataSource, as_source
@@ -18,70 +18,25 @@ if TYPE_CHECKING:
 
 Arc = tuple[str, str]
 Arcs = Iterable[Arc]
-Structure = Any
-"""A DiGraph, a list of (parent, child) arcs, or a network."""
-
-
-def read_structure(
-    structure: Structure, data: Any, what: str, **options: Any
-) -> tuple[dict[str, tuple[str, ...]], DataSource]:
-    """Child to parents of a structure, and complete data for its variables.
-
-    A list of arcs has every column of the data as a node. States come from the network, from the nodes' attribute
-    "states" or from the data.
-    """
-    import networkx as nx
-
-    states: dict[str, Any] = dict(options.pop("states", None) or {})
-    variables: list[Variable] | None = None
-    if isinstance(structure, BayesianNetwork):
-        graph, variables = structure.graph, list(structure.variables)
-    elif isinstance(structure, nx.DiGraph):
-        graph = structure
-        states = {n: s for n, s in graph.nodes(data="states") if s is not None} | states
-    else:
-        graph = nx.DiGraph([_arc(arc) for arc in structure])
-    check_acyclic(graph)
-    if variables is not None:
-        source = complete_source(data, what, variables=variables, **options)
-    else:
-        columns = list(graph) if isinstance(structure, nx.DiGraph) else None
-        source = complete_source(data, what, names=columns, states=states, **options)
-    names = [v.name for v in source.variables]
-    for node in graph:
-        if node not in names:
-            raise DataError(f"the data have no column {node!r}{nearest(node, names)}")
-    if isinstance(structure, BayesianNetwork):
-        return {name: structure.parents(name) for name in structure.names}, source
-    nodes = list(graph) + [name for name in names if name not in graph]
-    return {n: tuple(graph.predecessors(n)) if n in graph else () for n in nodes}, source
-
-
-def check_acyclic(graph: nx.DiGraph[Any]) -> None:
-    """ModelError if the graph is not a DAG; one with edges in both directions is a CPDAG, which needs `bbn.to_dag`."""
-    import networkx as nx
-
-    both = next(((a, b) for a, b in graph.edges if a != b and graph.has_edge(b, a)), None)
-    if both is not None:
-        raise ModelError(
-            f"the graph has both {both[0]!r} → {both[1]!r} and {both[1]!r} → {both[0]!r}: it is a CPDAG, a class of "
-            "structures; bbn.to_dag picks one of them"
-        )
-    if not nx.is_directed_acyclic_graph(graph):
-        cycle = " → ".join(repr(a) for a, _ in nx.find_cycle(graph))
-        raise ModelError(f"the structure has a cycle: {cycle}")
+TIE = 1e-12
+"""Scores that differ by no more than this share of their size are a tie: rounding must not decide."""
 
 
 def complete_source(data: Any, what: str, **options: Any) -> DataSource:
     """`data` as a source; DataError if it has missing values, with the way out."""
     source = as_source(data, **options)
+    require_complete(source, what)
+    return source
+
+
+def require_complete(source: DataSource, what: str) -> None:
+    """DataError if there are missing values, with the way out."""
     if source.incomplete:
         shown = ", ".join(map(repr, source.incomplete[:4])) + (", …" if len(source.incomplete) > 4 else "")
         raise DataError(
             f"{what} needs complete data, but there are missing values in {shown}; "
             "bbn.structural_em learns a structure from such data, bbn.fit_em the tables of a known one"
         )
-    return source
 
 
 class Constraints:
@@ -207,7 +162,7 @@ def to_graph(
     return graph
 
 
-def masks_of(structure: Structure, constraints: Constraints, what: str) -> list[int]:
+def masks_of(structure: Any, constraints: Constraints, what: str) -> list[int]:
     """The parents' masks of a structure over the same variables."""
     arcs: Any = structure.arcs if isinstance(structure, BayesianNetwork) else structure
     masks = [0] * len(constraints.names)
@@ -223,10 +178,3 @@ def _arc(arc: Any) -> Arc:
     if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
         raise ModelError(f"expected an arc (parent, child), found {arc!r}")
     return arc[0], arc[1]
-
-
-def require_names(names: Iterable[str], known: Mapping[str, Any], what: str) -> None:
-    """DataError for the first of `names` that is no column."""
-    for name in names:
-        if name not in known:
-            raise DataError(f"{what}: the data have no column {name!r}{nearest(name, known)}")
