@@ -89,6 +89,6 @@ def _stack(tables: list[Values]) -> Array:
 
 def _fault(row: Array, possible: bool) -> str:
     if possible:
-        return f"sums to {row.sum():.9g}, expected 1"
+        return f"sums to {row.sum():.12g}, expected 1"
     bad = next(value for value in row.tolist() if not 0 <= value < np.inf)
     return f"the entry {bad!r} is not a probability; expected a number from 0 to 1"
