@@ -1,19 +1,45 @@
 """Sphinx configuration: MyST pages, the API from docstrings, a clean theme; warnings are errors (`make docs`)."""
 
-from bbn import __version__
+from pathlib import Path
+
+import bbn
 
 project = "bbn"
 author = "the bbn developers"
-release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+release = bbn.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autosummary_generate = True
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "bbn"
-templates_path: list[str] = []
-suppress_warnings = ["autosummary"]
+
+API_HEAD = """# API reference
+
+Every public name, `bbn.NAME`, in the order in which the ideas build on each other.
+"""
+
+
+def write_api(app: object) -> None:
+    """Write api.md from the table of public names, so that none is forgotten."""
+    parts = [API_HEAD]
+    for module, names in bbn._HOMES.items():
+        parts.append(f"## {module.removeprefix('bbn.')}\n")
+        for name in names:
+            value = getattr(bbn, name)
+            kind = "autoclass" if isinstance(value, type) else "autofunction" if callable(value) else "autodata"
+            members = "\n   :members:" if kind == "autoclass" and not issubclass(value, Exception) else ""
+            parts.append(f"```{{eval-rst}}\n.. {kind}:: bbn.{name}{members}\n```\n")
+    page = Path(__file__).parent / "api.md"
+    text = "\n".join(parts)
+    if not page.exists() or page.read_text() != text:
+        page.write_text(text)
+
+
+def setup(app: object) -> None:
+    """Hook the API page in."""
+    app.connect("builder-inited", write_api)  # type: ignore[attr-defined]
