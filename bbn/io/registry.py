@@ -60,7 +60,7 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"^nodes[ \t]*:", "bbn's own, in YAML"),
+    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)nodes[ \t]*:", "bbn's own, in YAML"),
     Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON"),
     Format(
         "bif",
