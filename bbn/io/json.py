@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from bbn.cpt import CPT
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from bbn.io.quick import quick_json
 from bbn.io.spec import read_network, row_keys, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
@@ -28,7 +29,7 @@ _WORD = re.compile(r"[\w.+-]+|.", re.DOTALL)
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network in a JSON file."""
-    return read_network(JsonDocument(source), strict)
+    return quick_json(source, strict) or read_network(JsonDocument(source), strict)
 
 
 def write(network: BayesianNetwork) -> str:

@@ -27,6 +27,7 @@ from yaml.events import (
 from bbn.cpt import CPT
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
+from bbn.io.quick import quick_yaml
 from bbn.io.spec import read_network, row_keys, state_text, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
@@ -46,7 +47,11 @@ _LONGEST_KEY = 900
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network in a YAML file."""
-    return read_network(YamlDocument(source), strict)
+
+    def carefully(source: Source) -> BayesianNetwork:
+        return read_network(YamlDocument(source), strict)
+
+    return quick_yaml(source, strict, carefully) or carefully(source)
 
 
 def write(network: BayesianNetwork) -> str:
