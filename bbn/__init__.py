@@ -14,6 +14,8 @@ from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
+    from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
+    from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
     from bbn.cpt import CPT as CPT
     from bbn.errors import AccuracyWarning as AccuracyWarning
     from bbn.errors import BBNError as BBNError
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from bbn.inference.importance import ImportanceSampling as ImportanceSampling
     from bbn.inference.junction_tree import JunctionTree as JunctionTree
     from bbn.inference.likelihood_weighting import LikelihoodWeighting as LikelihoodWeighting
+    from bbn.inference.loopy import LoopyBeliefPropagation as LoopyBeliefPropagation
     from bbn.inference.rejection import RejectionSampling as RejectionSampling
     from bbn.io.bridges import from_pandas_joint as from_pandas_joint
     from bbn.io.bridges import from_pgmpy as from_pgmpy
@@ -98,7 +101,10 @@ _HOMES = {
     "bbn.inference.rejection": ("RejectionSampling",),
     "bbn.inference.importance": ("ImportanceSampling",),
     "bbn.inference.gibbs": ("GibbsSampling",),
+    "bbn.inference.loopy": ("LoopyBeliefPropagation",),
     "bbn.bayes.hypotheses": ("HypothesisSpace",),
+    "bbn.bayes.naive_bayes": ("NaiveBayes",),
+    "bbn.bayes.text": ("TextNaiveBayes",),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),
     "bbn.view.diagrams": ("plot_compare", "plot_cpt", "plot_junction_tree", "plot_log_likelihood"),

@@ -14,10 +14,11 @@ from bbn.bayes.hypotheses import HypothesisSpace
 
 if TYPE_CHECKING:
     from bbn.bayes.naive_bayes import NaiveBayes
+    from bbn.bayes.text import TextNaiveBayes
 
-__all__ = ["Conjunction", "HypothesisSpace", "NaiveBayes", "conjunctions", "find_s"]
+__all__ = ["Conjunction", "HypothesisSpace", "NaiveBayes", "TextNaiveBayes", "conjunctions", "find_s"]
 
-_CLASSIFIERS = {"NaiveBayes": "bbn.bayes.naive_bayes"}
+_CLASSIFIERS = {"NaiveBayes": "bbn.bayes.naive_bayes", "TextNaiveBayes": "bbn.bayes.text"}
 
 
 def __getattr__(name: str) -> Any:

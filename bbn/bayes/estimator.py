@@ -20,14 +20,11 @@ from bbn.learning.priors import Family, Prior
 from bbn.variable import State, Variable, plain
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import ClassifierMixin as ClassifierMixin
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import (
-        _check_sample_weight,
-        check_is_fitted,
-        column_or_1d,
-        validate_data,
-    )
+    from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+    from sklearn.utils.validation import check_is_fitted as check_is_fitted
 except ImportError as error:
     raise ImportError(
         "the classifiers of bbn need scikit-learn 1.6 or newer: pip install 'bbn[sklearn]'"
@@ -154,12 +151,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             labels = np.append(places, UNLABELLED)[labels]
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), ensure_non_negative=True)
+            weights = checked_weights(sample_weight, n_rows)
         examples = Examples(table, labels, weights)
         if weights is None or weights.all():
             return examples
-        if not weights.any():
-            raise ValueError("every sample_weight is 0; at least one example must count")
         return examples.take(np.flatnonzero(weights))
 
 
@@ -179,6 +174,14 @@ class AttributePrior:
     def check_names(self, names: tuple[str, ...]) -> None:
         """As the prior does."""
         self.prior.check_names(names)
+
+
+def checked_weights(sample_weight: Any, n_rows: int) -> Array:
+    """One weight per row, none negative, not all 0."""
+    weights = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("every sample_weight is 0; at least one example must count")
+    return np.asarray(weights, dtype=np.float64)
 
 
 def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
