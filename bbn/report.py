@@ -100,7 +100,7 @@ class SamplingReport(Frozen):
         return hash(self.__reduce__()[1][1:])
 
     def __repr__(self) -> str:
-        parts = [f"{self.n_samples:,} samples"]
+        parts = [f"{self.n_samples:,} {'samples' if self.std_error is not None else 'iterations'}"]
         if self.ess is not None:
             parts.append(f"{self.ess:,.0f} effective")
         if self.std_error is not None and self.std_error.size:

@@ -28,6 +28,7 @@ ENGINES: dict[str, str] = {
     "rejection": "bbn.inference.rejection:RejectionSampling",
     "importance": "bbn.inference.importance:ImportanceSampling",
     "gibbs": "bbn.inference.gibbs:GibbsSampling",
+    "loopy": "bbn.inference.loopy:LoopyBeliefPropagation",
 }
 """Method to where its engine is; adding one is one file and one line."""
 

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
 
-from bbn.errors import BudgetError, EvidenceError, MixingWarning
+from bbn.errors import EvidenceError, MixingWarning
 from bbn.evidence import Findings
 from bbn.factor import Factor
 from bbn.frozen import Array
 from bbn.inference.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
+from bbn.inference.approximate import Estimate
 from bbn.inference.blocks import Seeds, worker_map
 from bbn.inference.draws import code_type
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.gibbs_start import starting_states
 from bbn.inference.gibbs_sweep import compile_sweep, merged_factors
-from bbn.inference.monte_carlo import Estimate, MonteCarlo, Run, cells_of, say
+from bbn.inference.monte_carlo import MonteCarlo, Run, cells_of, say
 from bbn.inference.relevance import ancestral_factors
 from bbn.inference.restriction import observed
 from bbn.inference.weighted import nothing
@@ -34,14 +36,16 @@ from bbn.kernels.types import Ints
 from bbn.progress import progress_bar
 from bbn.report import SamplingReport
 
-TOGETHER = 4
+TOGETHER = 8
 """Chains that run in step, on one thread and from one stream of random numbers."""
+N_SWEEPS = 200_000
+"""The sweeps, of all chains together, where nothing else ends a run: they are not independent, so take more."""
 BATCHES = 32
 """The least number of batches a chain is cut into."""
 
 
 class GibbsSampling(MonteCarlo):
-    """Gibbs sampling. The options are those of every sampling engine, see `MonteCarlo`, and:
+    """Gibbs sampling. The options are those of every sampling engine, see `MonteCarlo`, and two more.
 
     Parameters
     ----------
@@ -57,12 +61,12 @@ class GibbsSampling(MonteCarlo):
     """
 
     name = "gibbs"
-    defaults: Mapping[str, Any] = {**MonteCarlo.defaults, "chains": 8, "burn_in": 500}  # type: ignore[misc]
+    defaults: Mapping[str, Any] = {**MonteCarlo.defaults, "chains": 16, "burn_in": 500}  # type: ignore[misc]
 
     def _estimate(
         self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]
     ) -> Estimate:
-        run, seeds = Run(options), Seeds(options["seed"])
+        run, seeds = Run(options, N_SWEEPS), Seeds(options["seed"])
         chains, burn_in = _whole(options["chains"], "chains", 1), _whole(options["burn_in"], "burn_in", 0)
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
@@ -80,8 +84,8 @@ class GibbsSampling(MonteCarlo):
         sweep = compile_sweep(factors, blocks, columns)
         cells = cells_of(groups, self.model, columns)
         states = np.ascontiguousarray(start, code_type(cards.values()))
-        means, length = self._run(run, sweep, states, cells, burn_in, seeds, options)
-        return Estimate(means.mean(axis=(0, 1)), log_evidence, _report(means, length, run))
+        trace = self._run(run, sweep, states, cells, burn_in, seeds, options)
+        return Estimate(trace.judged()[0], log_evidence, trace.report(run))
 
     def _run(
         self,
@@ -92,46 +96,39 @@ class GibbsSampling(MonteCarlo):
         burn_in: int,
         seeds: Seeds,
         options: Mapping[str, Any],
-    ) -> tuple[Array, int]:
-        """Shares of time as ``means[chain, batch, cell]``, and the sweeps in a batch."""
+    ) -> Trace:
+        """Burn in, then sweep batch after batch until the run is over."""
         n_chains = start.shape[1]
-        parts = range(0, n_chains, TOGETHER)
-        states = [np.ascontiguousarray(start[:, c : c + TOGETHER]) for c in parts]
-        bits = [seeds.bits(0, i) for i in range(len(parts))]
-        length = 64 if run.n_samples is None else max(1, -(-run.n_samples // (n_chains * BATCHES)))
-        n_batches = None if run.n_samples is None else max(2, -(-run.n_samples // (n_chains * length)))
-        counts: list[Ints] = []
+        states = [np.ascontiguousarray(start[:, c : c + TOGETHER]) for c in range(0, n_chains, TOGETHER)]
+        bits = [seeds.bits(0, i) for i in range(len(states))]
+        trace = Trace(n_chains, run.n_samples)
 
-        def advance_part(i: int, n_sweeps: int, counted: bool) -> Ints:
+        def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
-            gibbs(bits[i], sweep, states[i], n_sweeps, cells, visited)
+            gibbs(bits[i], sweep, states[i], n, cells, visited)
             return visited
 
         with (
-            worker_map(options["n_jobs"], len(parts)) as spread,
+            worker_map(options["n_jobs"], len(states)) as spread,
             progress_bar(options["progress"], run.n_samples, self.name, "samples") as advance,
         ):
-            everyone = range(len(parts))
+
+            def everyone(n: int, counted: bool) -> Ints:
+                return np.concatenate(list(spread(sweeps, range(len(states)), repeat(n), repeat(counted))))
+
             try:
                 for done in range(0, burn_in, 100):
-                    n = min(100, burn_in - done)
-                    list(spread(advance_part, everyone, [n] * len(parts), [False] * len(parts)))
-                rounds = 0
-                while n_batches is None or len(counts) < n_batches:
-                    visited = list(spread(advance_part, everyone, [length] * len(parts), [True] * len(parts)))
-                    counts.append(np.concatenate(visited))
-                    rounds += 1
-                    advance(length * n_chains)
-                    if n_batches is None and len(counts) == 2 * BATCHES:  # two batches become one
-                        counts = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)]
-                        length *= 2
-                    if len(counts) > 1 and run.over(rounds, lambda: _worst(counts, length)):
+                    everyone(min(100, burn_in - done), False)
+                for rounds in count(1):
+                    trace.add(everyone(trace.length, True))
+                    advance(trace.length * n_chains)
+                    if trace.full or (len(trace.counts) > 1 and run.over(rounds, trace.worst_error)):
                         break
             except KeyboardInterrupt:
-                if len(counts) < 2:
+                if len(trace.counts) < 2:
                     raise
                 run.interrupted = True
-        return _means(counts, length), length
+        return trace
 
     def _warn_of_zeros(self, factors: Sequence[Factor]) -> None:
         names = [", ".join(factor.names) for factor in factors if (factor.values == 0).any()]
@@ -159,35 +156,68 @@ class GibbsSampling(MonteCarlo):
             )
 
 
-def _report(means: Array, length: int, run: Run) -> SamplingReport:
-    values, error, ess = _judged(means, length)
-    r_hat = float(split_r_hat(means, length).max(initial=1.0))
-    enough = run.target is None or float(error.max(initial=0.0)) <= run.target
-    converged = ess >= LOW_ESS and r_hat <= HIGH_R_HAT and enough and not run.interrupted
-    n = means.shape[0] * means.shape[1] * length
-    return SamplingReport(error, ess, n, None, r_hat, run.interrupted, converged)
+class Trace:
+    """Where the chains were: counts of the cells visited, per chain and batch of sweeps.
 
+    Parameters
+    ----------
+    n_chains
+        The number of chains.
+    n_samples
+        The sweeps of all chains together, which sets the length of a batch; None: batches grow as the run does.
+    """
 
-def _judged(means: Array, length: int) -> tuple[Array, Array, float]:
-    """The estimates, their standard errors, and the effective sample size of the worst entry."""
-    values = means.mean(axis=(0, 1))
-    error = chain_error(means)
-    spread = values * (1 - values)
-    inner = (spread > 0) & (error > 0)
-    n = means.shape[0] * means.shape[1] * length
-    ess = float((spread[inner] / error[inner] ** 2).min(initial=n))
-    return values, unseen(error, values, ess), ess
+    def __init__(self, n_chains: int, n_samples: int | None) -> None:
+        self.n_chains = n_chains
+        self.length = 64 if n_samples is None else max(1, -(-n_samples // (n_chains * BATCHES)))
+        self.n_batches = None if n_samples is None else max(2, -(-n_samples // (n_chains * self.length)))
+        self.counts: list[Ints] = []
 
+    def add(self, visited: Ints) -> None:
+        """Add a batch of every chain; where batches grow, twice the least number become half as many."""
+        self.counts.append(visited)
+        if self.n_batches is None and len(self.counts) == 2 * BATCHES:
+            self.counts = [a + b for a, b in zip(self.counts[::2], self.counts[1::2], strict=True)]
+            self.length *= 2
 
-def _worst(counts: list[Ints], length: int) -> float:
-    if len(counts) < BATCHES:
-        return math.inf
-    _, error, ess = _judged(_means(counts, length), length)
-    return float(error.max(initial=0.0)) if ess >= LOW_ESS else math.inf
+    @property
+    def full(self) -> bool:
+        """Whether all batches are there."""
+        return self.n_batches is not None and len(self.counts) >= self.n_batches
 
+    @property
+    def n_samples(self) -> int:
+        """The sweeps counted."""
+        return self.n_chains * len(self.counts) * self.length
 
-def _means(counts: list[Ints], length: int) -> Array:
-    return np.stack(counts, axis=1) / length
+    def means(self) -> Array:
+        """Shares of time as ``means[chain, batch, cell]``."""
+        return np.stack(self.counts, axis=1) / self.length
+
+    def judged(self) -> tuple[Array, Array, float]:
+        """The estimates, their standard errors, and the effective sample size of the worst entry."""
+        means = self.means()
+        values = means.mean(axis=(0, 1))
+        error = chain_error(means)
+        spread = values * (1 - values)
+        inner = (spread > 0) & (error > 0)
+        ess = float((spread[inner] / error[inner] ** 2).min(initial=self.n_samples))
+        return values, unseen(error, values, ess), ess
+
+    def worst_error(self) -> float:
+        """The largest standard error; inf while the chains are too short to know."""
+        if len(self.counts) < BATCHES:
+            return math.inf
+        _, error, ess = self.judged()
+        return float(error.max(initial=0.0)) if ess >= LOW_ESS else math.inf
+
+    def report(self, run: Run) -> SamplingReport:
+        """The report on what the run reached."""
+        _, error, ess = self.judged()
+        r_hat = float(split_r_hat(self.means(), self.length).max(initial=1.0))
+        enough = run.target is None or float(error.max(initial=0.0)) <= run.target
+        converged = ess >= LOW_ESS and r_hat <= HIGH_R_HAT and enough and not run.interrupted
+        return SamplingReport(error, ess, self.n_samples, None, r_hat, run.interrupted, converged)
 
 
 def _whole(number: Any, what: str, least: int) -> int:

@@ -2,9 +2,9 @@
 
 Changing one block of variables at a time reaches every possible state of a factor if the factor's support is
 connected by such changes. Where it is not (a copy, a deterministic gate) blocks are merged until it is (Jensen,
-Kong and Kjaerulff 1995, blocking Gibbs). A block's states are only those that the factors within it allow, so a chain of
-copies is a block of few states. Factors that are each connected can still trap the chain together; where the
-variables they tie have few joint states, that is checked too.
+Kong and Kjaerulff 1995, blocking Gibbs). A block's states are only those that the factors within it allow, so a
+chain of copies is a block of few states. Factors that are each connected can still trap the chain together; where
+the variables they tie have few joint states, that is checked too.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _n_parts(support: Block, blocks: Sequence[Block]) -> int:
         if not changed:
             continue
         fixed = np.delete(support.states, changed, axis=1)
-        _, key = np.unique(fixed, axis=0, return_inverse=True)  # states that differ in this block alone share a key
+        _, key = np.unique(
+            fixed, axis=0, return_inverse=True
+        )  # states that differ in this block alone share a key
         cells.append(np.arange(n))
         keys.append(key.reshape(-1) + n + n_keys)
         n_keys += int(key.max()) + 1
@@ -112,9 +114,7 @@ def _join(a: Block, b: Block, zeros: list[Factor]) -> Block:
     if len(a.states) * len(b.states) > MOST_CHECKED * 8:
         raise _too_large(a.names + b.names)
     names = a.names + b.names
-    states = np.hstack(
-        [np.repeat(a.states, len(b.states), axis=0), np.tile(b.states, (len(a.states), 1))]
-    )
+    states = np.hstack([np.repeat(a.states, len(b.states), axis=0), np.tile(b.states, (len(a.states), 1))])
     for factor in zeros:
         if set(factor.names) <= set(names):
             allowed = factor.values[tuple(states[:, names.index(name)] for name in factor.names)] > 0

@@ -33,7 +33,9 @@ def merged_factors(factors: Iterable[Factor]) -> list[Factor]:
         with np.errstate(divide="ignore"):
             logs = sum(np.log(factor.permute(names).values) for factor in group)
         highest = np.max(logs)
-        merged.append(Factor.trusted(variables, np.exp(logs - highest) if highest > -np.inf else np.exp(logs)))
+        merged.append(
+            Factor.trusted(variables, np.exp(logs - highest) if highest > -np.inf else np.exp(logs))
+        )
     return merged
 
 
@@ -41,10 +43,14 @@ def compile_sweep(factors: Sequence[Factor], blocks: Sequence[Block], columns: M
     """One move per block that has more than one state."""
     blocks = [block for block in blocks if len(block.states) > 1]
     cards = {v.name: v.card for factor in factors for v in factor.variables}
-    tables, blankets, kept = [], [], []
+    tables: list[Array | None] = []
+    blankets: list[list[str]] = []
+    kept: list[list[Factor]] = []
     for block in blocks:
         held = [factor for factor in factors if set(factor.names) & set(block.names)]
-        blanket = [name for name in dict.fromkeys(n for f in held for n in f.names) if name not in block.names]
+        blanket = [
+            name for name in dict.fromkeys(n for f in held for n in f.names) if name not in block.names
+        ]
         cells = math.prod(cards[name] for name in blanket) * len(block.states)
         if cells <= MOST_CELLS:
             tables.append(_table(block, blanket, held, cards))
@@ -77,9 +83,11 @@ def compile_sweep(factors: Sequence[Factor], blocks: Sequence[Block], columns: M
         shift=starts([len(block.states) for block, _ in products]),
         scope_ptr=offsets([len(scope) for scope in scopes]),
         scope=np.array([columns[name] for scope in scopes for name in scope], np.int64),
-        scope_strides=np.array([s[n] for scope, s in zip(scopes, moved, strict=True) for n in scope], np.int64),
+        scope_strides=np.array(
+            [s[n] for scope, s in zip(scopes, moved, strict=True) for n in scope], np.int64
+        ),
         shifts=_ints(
-            sum(block.states[:, k] * s[name] for k, name in enumerate(block.names) if name in s)
+            np.asarray(sum(block.states[:, k] * s[name] for k, name in enumerate(block.names) if name in s))
             for (block, _), s in zip(products, moved, strict=True)
         ),
         values=np.concatenate([*(factor.values.reshape(-1) for _, factor in products), np.zeros(1)]),

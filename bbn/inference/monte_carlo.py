@@ -1,6 +1,6 @@
-"""MonteCarlo: what the sampling engines share. They answer with an estimate, and say how far off it may be.
+"""MonteCarlo: what the sampling engines share: when a run ends, and what a poor one says.
 
-A subclass gives `_estimate`. A run ends after `n_samples`, when every standard error is at most `target_std_error`,
+A run ends after `n_samples`, when every standard error is at most `target_std_error`,
 or after `time_limit` seconds, whichever comes first; an interrupt from the keyboard gives back what was reached.
 """
 
@@ -10,18 +10,16 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bbn.errors import AccuracyWarning, BudgetError, NoSampleError
-from bbn.evidence import Evidence, Findings, Model, check_targets
-from bbn.frozen import Array
+from bbn.evidence import Evidence, Findings, Model
 from bbn.inference.accuracy import LOW_ESS
+from bbn.inference.approximate import Approximate
 from bbn.inference.draws import offsets, starts
-from bbn.inference.engine import Engine
 from bbn.kernels.moves import Groups
-from bbn.posterior import Posterior, Posteriors
 from bbn.report import SamplingReport
 
 N_SAMPLES = 100_000
@@ -30,21 +28,13 @@ HOPELESS = 1 << 26
 """A run that has no sample yet that agrees with the evidence gives up after so many."""
 
 
-class Estimate(NamedTuple):
-    """The answer of a run: the cells of all groups one after the other, ln P(evidence), and the report."""
-
-    values: Array
-    log_evidence: float
-    report: SamplingReport
-
-
-class MonteCarlo(Engine):
+class MonteCarlo(Approximate):
     """An engine that samples.
 
     Parameters
     ----------
     n_samples
-        How many samples to draw; 100,000 unless a target or a time limit ends the run.
+        How many samples to draw; 100,000 (Gibbs: 200,000) unless a target or a time limit ends the run.
     seed
         An int or a numpy Generator; the same seed gives the same answer, whatever `n_jobs` is.
     target_std_error
@@ -64,57 +54,6 @@ class MonteCarlo(Engine):
         "progress": None,
         "memory_limit": None,
     }
-
-    def query(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
-    ) -> Posterior:
-        """The posterior of the targets given evidence; of several, their joint, axes in the order asked."""
-        settings = self._with(options)
-        names = check_targets(self.model, targets)
-        findings = self._findings(evidence, settings)
-        variables = tuple(map(self.model.variable, names))
-        free = tuple(name for name in names if name not in findings.hard)
-        estimate = self._checked_estimate([free], findings, evidence, settings)
-        where = tuple(findings.hard.get(name, slice(None)) for name in names)
-        values = _placed(estimate.values, variables, where)
-        error = estimate.report.std_error
-        report = estimate.report.with_error(None if error is None else _placed(error, variables, where))
-        return Posterior(variables, values, estimate.log_evidence, report)
-
-    def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
-        """The posterior of every unobserved variable, by name, from one run."""
-        settings = self._with(options)
-        findings = self._findings(evidence, settings)
-        free = [v for v in self.model.variables if v.name not in findings.hard]
-        estimate = self._checked_estimate([(v.name,) for v in free], findings, evidence, settings)
-        ends = offsets([v.card for v in free]).tolist()
-        slots = {v.name: (v, ends[i], ends[i + 1]) for i, v in enumerate(free)}
-        return Posteriors(slots, estimate.values, estimate.log_evidence, estimate.report)
-
-    def _joint(
-        self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
-    ) -> tuple[Array, float]:
-        estimate = self._estimate([targets], findings, options)
-        return estimate.values.reshape([self.model.variable(n).card for n in targets]), estimate.log_evidence
-
-    def _estimate(
-        self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]
-    ) -> Estimate:
-        """P(group | findings) of each group of targets; ln P(findings) is −inf if no sample agreed with them."""
-        raise NotImplementedError
-
-    def _checked_estimate(
-        self,
-        groups: Sequence[tuple[str, ...]],
-        findings: Findings,
-        evidence: Evidence | None,
-        options: Mapping[str, Any],
-    ) -> Estimate:
-        estimate = self._estimate(groups, findings, options)
-        if estimate.log_evidence == -math.inf:
-            raise self._no_sample(findings, evidence, estimate.report.n_samples, options)
-        self._warn(estimate.report, options)
-        return estimate
 
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
         """Say aloud that an answer is poor."""
@@ -142,12 +81,17 @@ class MonteCarlo(Engine):
         exact = engine(self.model)  # type: ignore[arg-type]  # engines are made for networks and factor graphs
         return exact._fit_soft(findings, evidence, {**exact.options, "memory_limit": options["memory_limit"]})
 
-    def _no_sample(
-        self, findings: Findings, evidence: Evidence | None, n: int, options: Mapping[str, Any]
+    def _no_answer(
+        self,
+        findings: Findings,
+        evidence: Evidence | None,
+        report: SamplingReport,
+        options: Mapping[str, Any],
     ) -> Exception:
         """The error for a run in which no sample agreed with the evidence: how rare that is, if possible at all."""
         from bbn.inference import engine
 
+        n = report.n_samples
         exact = engine(self.model)  # type: ignore[arg-type]
         settings = {**exact.options, "memory_limit": options["memory_limit"]}
         try:
@@ -166,8 +110,8 @@ class MonteCarlo(Engine):
 class Run:
     """When a run ends: by number, target or clock. Iterating its checks keeps answers free of the threads' timing."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self.n_samples = _n_samples(options)
+    def __init__(self, options: Mapping[str, Any], default: int = N_SAMPLES) -> None:
+        self.n_samples = _n_samples(options, default)
         self.target = _positive(options["target_std_error"], "target_std_error")
         limit = _positive(options["time_limit"], "time_limit")
         self.deadline = math.inf if limit is None else time.monotonic() + limit
@@ -202,18 +146,11 @@ def cells_of(groups: Sequence[tuple[str, ...]], model: Model, columns: Mapping[s
     )
 
 
-def _placed(free: Array, variables: tuple[Any, ...], where: tuple[Any, ...]) -> Array:
-    """The cells of the free targets in an array over all targets, zero where they differ from what was observed."""
-    whole = np.zeros([v.card for v in variables])
-    whole[where] = free.reshape(whole[where].shape)
-    return whole
-
-
-def _n_samples(options: Mapping[str, Any]) -> int | None:
+def _n_samples(options: Mapping[str, Any], default: int) -> int | None:
     n = options["n_samples"]
     if n is None:
         unlimited = options["target_std_error"] is not None or options["time_limit"] is not None
-        return None if unlimited else N_SAMPLES
+        return None if unlimited else default
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise TypeError(f"n_samples must be a whole number, found {n!r}")
     if n < 1:

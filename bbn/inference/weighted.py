@@ -17,9 +17,10 @@ from bbn.errors import ModelError
 from bbn.evidence import Findings, Model
 from bbn.frozen import Array
 from bbn.inference.accuracy import LOW_ESS, unseen, weighted_error
+from bbn.inference.approximate import Estimate
 from bbn.inference.blocks import BLOCK, Seeds, in_order
 from bbn.inference.draws import Draw, code_type, compile_draws
-from bbn.inference.monte_carlo import HOPELESS, Estimate, MonteCarlo, Run, cells_of
+from bbn.inference.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.kernels.moves import Codes
 from bbn.kernels.sample import accumulate, forward
 from bbn.network import BayesianNetwork

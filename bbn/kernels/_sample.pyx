@@ -243,17 +243,21 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
     cdef uint32_t state[CHUNK]
     cdef code_t* block
     cdef code_t* column
-    cdef bint counting = counts.shape[1] > 0
+    cdef int64_t n_cells = counts.shape[1]
+    cdef bint counting = n_cells > 0, single = True
+    cdef int64_t* tally = &counts[0, 0] if counting else NULL
+    for f in range(n_groups):
+        single = single and group_ptr[f + 1] - group_ptr[f] == 1
     if n_chains > CHUNK:
         raise ValueError(f"at most {CHUNK} chains run together")
-    if n_chains == 0 or n_moves == 0:
+    if n_chains == 0:
         return
     for i in range(n_moves):
         room = max(room, size[i])
     weights = <double*> malloc(room * sizeof(double))
     if weights == NULL:
         raise MemoryError
-    block = &codes[0, 0]
+    block = &codes[0, 0] if codes.shape[0] else NULL
     with nogil:
         for repeat in range(n_sweeps):
             for i in range(n_moves):
@@ -290,6 +294,12 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
                     for k in range(member_ptr[i], member_ptr[i + 1]):
                         codes[members[k], c] = <code_t> decode[decode_ptr[k] + j]
             if counting:
+                if single:
+                    for f in range(n_groups):
+                        column = block + grouped[f] * n_chains
+                        for c in range(n_chains):
+                            tally[c * n_cells + group_offset[f] + column[c]] += 1
+                    continue
                 for c in range(n_chains):
                     for f in range(n_groups):
                         cell = group_offset[f]
