@@ -2,8 +2,10 @@
 
 `BAYES` gives a network (the last variable of each scope is the child), `MARKOV` a factor graph. Variables are
 named by their numbers, "0", "1", …, and their states are the integers from 0. In a table the last variable of the
-scope varies fastest; pgmpy writes networks with the first varying fastest, and a file that makes sense only that
-way is read that way. Names and states are lost on writing, with a warning, unless they are of that kind.
+scope varies fastest. Two writers of networks differ, and their files are read as they mean them: with pgmpy the
+first varies fastest (told by the rows, which sum to 1 only that way), with aGrUM the child and then the first
+parent (told by the names that it puts in comments). Names and states are lost on writing, with a warning, unless
+they are of that kind.
 
 Reference: the UAI 2008 to 2022 inference competitions, "model file format" and "evidence file format".
 """
@@ -32,6 +34,7 @@ from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
 _COMMENT = re.compile(r"#[^\n]*")
+_AGRUM = re.compile(r"^[0-9 ]+   # \S", re.MULTILINE)
 _WORD = re.compile(r"\S+")
 
 
@@ -60,14 +63,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
     words.end()
     if kind == "MARKOV":
         return _factor_graph(source, cards, scopes, values)
-    shapes = [[cards[i] for i in scope] for scope in scopes]
-    if not all(map(_is_conditional, values, shapes)):
-        reversed_values = [
-            np.array(table).reshape(shape[::-1]).T.ravel().tolist()
-            for table, shape in zip(values, shapes, strict=True)
-        ]
-        if all(map(_is_conditional, reversed_values, shapes)):
-            values = reversed_values
+    values = _in_order(
+        values, [[cards[i] for i in scope] for scope in scopes], bool(_AGRUM.search(source.text))
+    )
     nodes = []
     children: set[int] = set()
     for scope, table, place in zip(scopes, values, places, strict=True):
@@ -83,6 +81,30 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
     if missing:
         raise source.error(f"variable {min(missing)} is the child, the last of the scope, of no table")
     return build(source, nodes, "", None, strict)
+
+
+def _in_order(tables: list[list[float]], shapes: list[list[int]], agrum: bool) -> list[list[float]]:
+    """The tables of a network with the last axis fastest, whoever wrote them."""
+    if agrum:
+        axes = [[*range(len(shape) - 2, -1, -1), len(shape) - 1] for shape in shapes]
+        return _transposed(
+            tables, [[shape[a] for a in order] for shape, order in zip(shapes, axes, strict=True)], axes
+        )
+    if not all(map(_is_conditional, tables, shapes)):
+        axes = [list(range(len(shape) - 1, -1, -1)) for shape in shapes]
+        reversed_tables = _transposed(tables, [shape[::-1] for shape in shapes], axes)
+        if all(map(_is_conditional, reversed_tables, shapes)):
+            return reversed_tables
+    return tables
+
+
+def _transposed(
+    tables: list[list[float]], shapes: list[list[int]], axes: list[list[int]]
+) -> list[list[float]]:
+    return [
+        np.array(table).reshape(shape).transpose(order).ravel().tolist()
+        for table, shape, order in zip(tables, shapes, axes, strict=True)
+    ]
 
 
 def _is_conditional(values: list[float], shape: list[int]) -> bool:
