@@ -208,6 +208,7 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
             program.base,
             program.once_out,
             program.once_log,
+            model.cards,
             rows.columns,
             rows.codes,
             out,

@@ -19,7 +19,7 @@ from bbn import kernels
 from bbn.budget import memory_limit, require_memory
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, cliques_of_order, find_rule
-from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, SLICED, Layout
+from bbn.kernels.tape import COLLECTED, FREE, LIKELIHOOD, MARGINALS, MASKED, QUERY, SLICED, Layout
 from bbn.kernels.types import Floats, Ints
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
@@ -110,7 +110,7 @@ class Plan:
             role,
             elimination,
             np.array(question.targets, np.int64),
-            question.everything,
+            MARGINALS if question.everything else COLLECTED if question.maximise else QUERY,
         )
         self.program = kernels.Program(model.cards, model.tables, self.layout, question.maximise)
         self.bytes = 8 * self.layout.work_size * (2 if self.layout.run.size else 1)

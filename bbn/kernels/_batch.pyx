@@ -7,26 +7,30 @@ number of neighbouring cells that the compiler turns into vector instructions.
 
 import numpy as np
 
-from libc.math cimport INFINITY, NAN, log
+from libc.math cimport NAN, log
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 ctypedef const double* Source
 ctypedef const int64_t* Words
 
 cdef enum:
-    SCALAR = 0
-    ONES = 1
-    MUL = 2
-    LIKELY = 3
-    RESCALE = 4
-    UP = 5
-    TOTAL = 6
-    DOWN = 7
-    READ = 8
+    CLEAR = 0
+    SCALAR = 1
+    SWEEP = 2
+    RESCALE = 3
+    NORM = 4
+    INVERT = 5
+    RATIO = 6
+    FINISH = 7
+    MUL = 0
+    LIKELY = 1
+    ADD = 2
     TABLES = 0
     BASE = 1
     WORK = 2
+    OUT = 3
+    COUNTS = 4
     DEEPEST = 64
     B = 32
 
@@ -38,7 +42,10 @@ cdef struct State:
     double* work
     double* scratch
     double* out
+    double* counts
     int64_t* codes
+    const int64_t* cards
+    double weights[B]
     double product[B]
     double logs[B]
 
@@ -103,219 +110,273 @@ cdef void shifts(State* state, Words moves, int64_t count, int64_t* out) noexcep
             out[b] += codes[b] * moves[2 * k + 1]
 
 
-cdef void multiply(State* state, Words f) noexcept nogil:
-    """f: clique, left, buffer, offset, n_e, n_d, moves, dims, strides."""
-    cdef double* target = state.work + f[0] * B
-    cdef Source constant = state.base + f[0]
-    cdef Source single
-    cdef Source many
-    cdef int64_t left = f[1], buffer = f[2], depth = f[5], step, n, count, i, j, b
-    cdef int64_t where[B]
+cdef inline Source first_left(double* target, Source many, Source single, int64_t n) noexcept nogil:
+    """The slab to start from, where there is no factor to multiply it with at once: ones, constants or rows."""
+    cdef int64_t i, b
+    if many != NULL:
+        return many
+    for i in range(n):
+        for b in range(B):
+            target[i * B + b] = 1.0 if single == NULL else single[i]
+    return target
+
+
+cdef void multiply(double* target, Source many, Source single, Source operand, bint rows, int64_t depth, Words dims,
+                   Words steps) noexcept nogil:
+    """target = left * operand, left being rows (`many`), constants (`single`) or ones; operand rows or constants."""
+    cdef int64_t n = dims[depth - 1], step = steps[depth - 1], count = runs(depth, dims), i, j, b
     cdef double factor
+    cdef Source right
     cdef Walk walk
-    begin(&walk, depth, f + 6 + 2 * f[4], f + 6 + 2 * f[4] + depth)
-    n, step = walk.dims[depth - 1], walk.steps[depth - 1]
-    count = runs(depth, walk.dims)
-    if buffer == TABLES and f[4]:
-        shifts(state, f + 6, f[4], where)
-        for i in range(count):
-            single = state.tables + f[3] + walk.at
-            for j in range(n):
-                if left == WORK:
+    begin(&walk, depth, dims, steps)
+    for i in range(count):
+        right = operand + (walk.at * B if rows else walk.at)
+        for j in range(n):
+            if rows:
+                if many != NULL:
                     for b in range(B):
-                        target[b] *= single[where[b]]
+                        target[b] = many[b] * right[b]
+                    many += B
                 else:
-                    factor = constant[0] if left == BASE else 1.0
+                    factor = 1.0
+                    if single != NULL:
+                        factor = single[0]
+                        single += 1
                     for b in range(B):
-                        target[b] = factor * single[where[b]]
-                target += B
-                constant += 1
-                single += step
-            advance(&walk)
-    elif buffer == WORK:
-        for i in range(count):
-            many = state.work + (f[3] + walk.at) * B
-            for j in range(n):
-                if left == WORK:
+                        target[b] = factor * right[b]
+                right += step * B
+            else:
+                factor = right[0]
+                if many != NULL:
                     for b in range(B):
-                        target[b] *= many[b]
+                        target[b] = many[b] * factor
+                    many += B
                 else:
-                    factor = constant[0] if left == BASE else 1.0
-                    for b in range(B):
-                        target[b] = factor * many[b]
-                target += B
-                constant += 1
-                many += step * B
-            advance(&walk)
-    else:
-        for i in range(count):
-            single = (state.tables if buffer == TABLES else state.base) + f[3] + walk.at
-            for j in range(n):
-                factor = single[j * step]
-                if left == WORK:
-                    for b in range(B):
-                        target[b] *= factor
-                else:
-                    if left == BASE:
-                        factor *= constant[0]
+                    if single != NULL:
+                        factor *= single[0]
+                        single += 1
                     for b in range(B):
                         target[b] = factor
-                target += B
-                constant += 1
-            advance(&walk)
+                right += step
+            target += B
+        advance(&walk)
 
 
-cdef void likely(State* state, Words f) noexcept nogil:
-    """f: v, clique, outer, card, inner; the code `card` means that the row says nothing."""
-    cdef int64_t* codes = state.codes + f[0] * B
-    cdef double* cells = state.work + f[1] * B
-    cdef double keep[B]
-    cdef int64_t i, k, j, b
-    for i in range(f[2]):
-        for k in range(f[3]):
-            for b in range(B):
-                keep[b] = 1.0 if codes[b] == k or codes[b] == f[3] else 0.0
-            for j in range(f[4]):
+cdef void multiply_sliced(double* target, Source many, Source single, Source tables, const int64_t* where,
+                          int64_t depth, Words dims, Words steps) noexcept nogil:
+    """The same with an operand that each row picks at its own place."""
+    cdef int64_t n = dims[depth - 1], step = steps[depth - 1], count = runs(depth, dims), i, j, b
+    cdef double factor
+    cdef Source right
+    cdef Walk walk
+    begin(&walk, depth, dims, steps)
+    for i in range(count):
+        right = tables + walk.at
+        for j in range(n):
+            if many != NULL:
                 for b in range(B):
-                    cells[b] *= keep[b]
-                cells += B
+                    target[b] = many[b] * right[where[b]]
+                many += B
+            else:
+                factor = 1.0
+                if single != NULL:
+                    factor = single[0]
+                    single += 1
+                for b in range(B):
+                    target[b] = factor * right[where[b]]
+            right += step
+            target += B
+        advance(&walk)
 
 
-cdef void send_up(State* state, double* message, Source cells, int64_t rows, int64_t columns) noexcept nogil:
-    cdef double total[B]
-    cdef double inverse[B]
-    cdef double* row
-    cdef int64_t i, j, b
-    for b in range(B):
-        total[b] = 0.0
-    for i in range(rows):
-        row = message + i * B
-        for b in range(B):
-            row[b] = cells[b]
-        cells += B
-        for j in range(1, columns):
+cdef void likely(double* target, Source many, const int64_t* codes, int64_t first, int64_t card, int64_t depth,
+                 Words dims, Words steps) noexcept nogil:
+    """Zero where a row's code is another; the code `card` says nothing."""
+    cdef int64_t n = dims[depth - 1], step = steps[depth - 1], count = runs(depth, dims), i, j, b, k
+    cdef Walk walk
+    begin(&walk, depth, dims, steps)
+    for i in range(count):
+        k = first + walk.at
+        for j in range(n):
             for b in range(B):
-                row[b] += cells[b]
+                target[b] = many[b] if codes[b] == k or codes[b] == card else 0.0
+            many += B
+            target += B
+            k += step
+        advance(&walk)
+
+
+cdef void accumulate(double* sink, Source cells, int64_t depth, Words dims, Words steps) noexcept nogil:
+    cdef int64_t n = dims[depth - 1], step = steps[depth - 1], count = runs(depth, dims), i, j, b
+    cdef double total[B]
+    cdef double* row
+    cdef Walk walk
+    begin(&walk, depth, dims, steps)
+    for i in range(count):
+        row = sink + walk.at * B
+        if step == 0:
+            for b in range(B):
+                total[b] = cells[b]
+            for j in range(1, n):
+                for b in range(B):
+                    total[b] += cells[j * B + b]
+            for b in range(B):
+                row[b] += total[b]
+        else:
+            for j in range(n):
+                for b in range(B):
+                    row[j * step * B + b] += cells[j * B + b]
+        cells += n * B
+        advance(&walk)
+
+
+cdef void count_cells(double* counts, Source cells, const double* weights, const int64_t* where, int64_t depth,
+                      Words dims, Words steps) noexcept nogil:
+    """Add each row's weighted cells to the counts, at its own place."""
+    cdef int64_t n = dims[depth - 1], step = steps[depth - 1], count = runs(depth, dims), i, j, b
+    cdef double* sink
+    cdef Walk walk
+    begin(&walk, depth, dims, steps)
+    for i in range(count):
+        sink = counts + walk.at
+        for j in range(n):
+            for b in range(B):
+                sink[where[b]] += weights[b] * cells[b]
+            sink += step
             cells += B
-        for b in range(B):
-            total[b] += row[b]
+        advance(&walk)
+
+
+cdef void sweep(State* state, Words f) noexcept nogil:
+    """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
+    cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
+    cdef int64_t counter[DEEPEST]
+    cdef int64_t where[B]
+    cdef int64_t s, k, j, b, n_e, depth, offset, card
+    cdef Words outer = f + 7
+    cdef Words step
+    cdef Words walk
+    cdef double* target
+    cdef Source many
+    cdef Source single
+    cdef double* sink
+    for k in range(n_outer):
+        counter[k] = 0
+    for s in range(slabs):
+        target = state.work + (f[0] + s * slab) * B if f[3] else state.scratch
+        many = state.work + (f[0] + s * slab) * B if f[2] == WORK else NULL
+        single = state.base + f[0] + s * slab if f[2] == BASE else NULL
+        step = f + 7 + n_outer
+        for k in range(n_ops):
+            # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
+            n_e, depth = step[4], step[5]
+            walk = step + 6 + 2 * n_e
+            offset = 0
+            for j in range(n_outer):
+                offset += counter[j] * walk[j]
+            walk += n_outer
+            if step[0] == MUL:
+                if n_e:
+                    shifts(state, step + 6, n_e, where)
+                    multiply_sliced(target, many, single, state.tables + step[3] + offset, where, depth, walk,
+                                    walk + depth)
+                elif step[2] == WORK:
+                    multiply(target, many, single, state.work + (step[3] + offset) * B, True, depth, walk,
+                             walk + depth)
+                else:
+                    multiply(target, many, single, (state.tables if step[2] == TABLES else state.base)
+                             + step[3] + offset, False, depth, walk, walk + depth)
+                many = target
+            else:
+                many = first_left(target, many, single, slab)
+                if step[0] == LIKELY:
+                    likely(target, many, state.codes + step[3] * B, offset, state.cards[step[3]], depth, walk,
+                           walk + depth)
+                    many = target
+                elif step[2] == COUNTS:
+                    shifts(state, step + 6, n_e, where)
+                    count_cells(state.counts + step[3] + offset, many, state.weights, where, depth, walk, walk + depth)
+                else:
+                    sink = state.work if step[2] == WORK else state.out
+                    accumulate(sink + (step[3] + offset) * B, many, depth, walk, walk + depth)
+            step += step[1]
+        if f[3] and many != target:
+            many = first_left(target, many, single, slab)
+            if many != target:
+                memcpy(target, many, slab * B * sizeof(double))
+        k = n_outer - 1
+        while k >= 0:
+            counter[k] += 1
+            if counter[k] < outer[k]:
+                break
+            counter[k] = 0
+            k -= 1
+
+
+cdef void scaled(State* state, double* cells, int64_t n, const double* total) noexcept nogil:
+    """Divide cells by each row's total, and count its log; a row of total zero is impossible."""
+    cdef double inverse[B]
+    cdef int64_t i, b
     for b in range(B):
         inverse[b] = 1.0 / total[b] if total[b] > 0.0 else 0.0
-    for i in range(rows):
-        row = message + i * B
+    for i in range(n):
         for b in range(B):
-            row[b] *= inverse[b]
+            cells[i * B + b] *= inverse[b]
     count_scale(state, total)
 
 
-cdef void count_total(State* state, Source cells, int64_t n) noexcept nogil:
-    cdef double total[B]
+cdef void totals(Source cells, int64_t n, double* total) noexcept nogil:
     cdef int64_t i, b
     for b in range(B):
         total[b] = 0.0
     for i in range(n):
         for b in range(B):
             total[b] += cells[i * B + b]
-    count_scale(state, total)
 
 
-cdef void rescale(State* state, double* cells, int64_t n) noexcept nogil:
-    cdef double largest[B]
-    cdef double inverse[B]
+cdef void largest(Source cells, int64_t n, double* total) noexcept nogil:
     cdef int64_t i, b
     for b in range(B):
-        largest[b] = 0.0
-    for i in range(n):
-        for b in range(B):
-            largest[b] = cells[i * B + b] if cells[i * B + b] > largest[b] else largest[b]
-    for b in range(B):
-        inverse[b] = 1.0 / largest[b] if largest[b] > 0.0 else 0.0
-    for i in range(n):
-        for b in range(B):
-            cells[i * B + b] *= inverse[b]
-    count_scale(state, largest)
-
-
-cdef void send_down(State* state, Words f) noexcept nogil:
-    """f: separator, clique, rows, columns, old, parent, scale, n_d, dims, strides."""
-    cdef int64_t rows = f[2], columns = f[3], depth = f[7], step, n, count, i, j, b
-    cdef double* message = state.work + f[0] * B
-    cdef double* cells = state.work + f[1] * B
-    cdef double* fresh = state.scratch
-    cdef double* row
-    cdef Source above = state.work + f[5] * B
-    cdef Source fixed = state.base + f[1]
-    cdef Source before = state.base + f[0]
-    cdef Walk walk
-    cdef double ratio
-    cdef double ratios[B]
-    memset(fresh, 0, rows * B * sizeof(double))
-    begin(&walk, depth, f + 8, f + 8 + depth)
-    n, step = walk.dims[depth - 1], walk.steps[depth - 1]
-    count = runs(depth, walk.dims)
-    for i in range(count):
-        row = fresh + walk.at * B
-        for j in range(n):
-            for b in range(B):
-                row[b] += above[b]
-            row += step * B
-            above += B
-        advance(&walk)
-    for i in range(rows):
-        row = message + i * B
-        if f[6]:
-            if f[4] == BASE:
-                ratio = 1.0 / before[i] if before[i] > 0.0 else 0.0
-                for b in range(B):
-                    ratios[b] = fresh[i * B + b] * ratio
-                for j in range(columns):
-                    for b in range(B):
-                        cells[b] = fixed[0] * ratios[b]
-                    cells += B
-                    fixed += 1
-            else:
-                for b in range(B):
-                    ratios[b] = fresh[i * B + b] / row[b] if row[b] > 0.0 else 0.0
-                for j in range(columns):
-                    for b in range(B):
-                        cells[b] *= ratios[b]
-                    cells += B
-        for b in range(B):
-            row[b] = fresh[i * B + b]
-
-
-cdef void read_marginal(State* state, Words f) noexcept nogil:
-    """f: out, region, outer, card, inner."""
-    cdef double* out = state.out + f[0] * B
-    cdef Source cells = state.work + f[1] * B
-    cdef double total[B]
-    cdef int64_t i, k, j, b
-    memset(out, 0, f[3] * B * sizeof(double))
-    for i in range(f[2]):
-        for k in range(f[3]):
-            for j in range(f[4]):
-                for b in range(B):
-                    out[k * B + b] += cells[b]
-                cells += B
-    for b in range(B):
         total[b] = 0.0
-    for k in range(f[3]):
+    for i in range(n):
         for b in range(B):
-            total[b] += out[k * B + b]
+            total[b] = cells[i * B + b] if cells[i * B + b] > total[b] else total[b]
+
+
+cdef void take_ratio(State* state, Words f) noexcept nogil:
+    """f: fresh, message, n, old."""
+    cdef double* fresh = state.work + f[0] * B
+    cdef double* message = state.work + f[1] * B
+    cdef Source fixed = state.base + f[1]
+    cdef double before
+    cdef int64_t i, b
+    for i in range(f[2]):
+        for b in range(B):
+            before = fixed[i] if f[3] == BASE else message[b]
+            message[b] = fresh[b]
+            fresh[b] = fresh[b] / before if before > 0.0 else 0.0
+        fresh += B
+        message += B
+
+
+cdef void finish(double* out, int64_t n) noexcept nogil:
+    cdef double total[B]
+    cdef int64_t i, b
+    totals(out, n, total)
     for b in range(B):
         total[b] = 1.0 / total[b] if total[b] > 0.0 else NAN
-    for k in range(f[3]):
+    for i in range(n):
         for b in range(B):
-            out[k * B + b] *= total[b]
+            out[i * B + b] *= total[b]
 
 
 cdef void execute(State* state, Words tape, int64_t length) noexcept nogil:
     cdef Words end = tape + length
     cdef Words f
-    cdef double* cells
+    cdef double* message
     cdef double scale[B]
     cdef int64_t where[B]
-    cdef int64_t op, i, b
+    cdef int64_t op, b
     for b in range(B):
         state.product[b] = 1.0
         state.logs[b] = 0.0
@@ -323,44 +384,48 @@ cdef void execute(State* state, Words tape, int64_t length) noexcept nogil:
         op = tape[0]
         f = tape + 2
         tape += tape[1]
-        if op == MUL:
-            multiply(state, f)
-        elif op == UP:
-            send_up(state, state.work + f[0] * B, state.work + f[1] * B, f[2], f[3])
-        elif op == DOWN:
-            send_down(state, f)
-        elif op == READ:
-            read_marginal(state, f)
-        elif op == LIKELY:
-            likely(state, f)
-        elif op == TOTAL:
-            count_total(state, state.work + f[0] * B, f[1])
-        elif op == ONES:
-            cells = state.work + f[0] * B
-            for i in range(f[1] * B):
-                cells[i] = 1.0
+        if op == SWEEP:
+            sweep(state, f)
+        elif op == NORM:
+            totals(state.work + f[0] * B, f[1], scale)
+            scaled(state, state.work + f[0] * B, f[1], scale)
+        elif op == RATIO:
+            take_ratio(state, f)
+        elif op == FINISH:
+            finish(state.out + f[0] * B, f[1])
+        elif op == INVERT:
+            message = state.work + f[0] * B
+            count_scale(state, message)
+            for b in range(B):
+                message[b] = 1.0 / message[b] if message[b] > 0.0 else 0.0
         elif op == SCALAR:
             shifts(state, f + 2, f[1], where)
             for b in range(B):
                 scale[b] = state.tables[f[0] + where[b]]
+                if state.counts != NULL:
+                    state.counts[f[0] + where[b]] += state.weights[b]
             count_scale(state, scale)
         elif op == RESCALE:
-            rescale(state, state.work + f[0] * B, f[1])
+            largest(state.work + f[0] * B, f[1], scale)
+            scaled(state, state.work + f[0] * B, f[1], scale)
+        else:
+            memset(state.work + f[0] * B, 0, f[1] * B * sizeof(double))
     for b in range(B):
         state.logs[b] += log(state.product[b])
 
 
 def run_rows(const double[::1] tables, layout, const double[::1] base, const double[::1] once_out,
-             double once_log, const int64_t[::1] columns, const int32_t[:, ::1] codes, double[:, ::1] out,
-             double[::1] logs):
+             double once_log, const int64_t[::1] cards, const int64_t[::1] columns, const int32_t[:, ::1] codes,
+             double[:, ::1] out, double[::1] logs, const double[::1] weights=None, double[::1] counts=None):
     """Answer each row of codes; see `batch_np.run_rows`."""
     cdef int64_t n_rows = codes.shape[0], n_columns = columns.shape[0], out_size = layout.out_size
-    cdef int64_t start, b, k, row, n = layout.out.shape[0], length = layout.run.shape[0], many
+    cdef int64_t start = 0, b, k, row, n = layout.out.shape[0], length = layout.run.shape[0], many
     cdef const int64_t[::1] words = np.append(layout.run, 0)
     cdef double[::1] work = np.empty(layout.work_size * B + 1)
-    cdef double[::1] scratch = np.empty(layout.widest * B + 1)
+    cdef double[::1] scratch = np.empty(layout.scratch_size * B + 1)
     cdef double[::1] block_out = np.empty((out_size + 1) * B)
     cdef int64_t[::1] block_codes = np.zeros((n + 1) * B, np.int64)
+    cdef bint weighted = weights is not None
     cdef State state
     state.tables = &tables[0] if tables.shape[0] else NULL
     state.base = &base[0]
@@ -368,17 +433,20 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
     state.scratch = &scratch[0]
     state.out = &block_out[0]
     state.codes = &block_codes[0]
+    state.cards = &cards[0]
+    state.counts = &counts[0] if counts is not None and counts.shape[0] else NULL
     with nogil:
-        for k in range(out_size):
-            for b in range(B):
-                block_out[k * B + b] = once_out[k]
-        start = 0
         while start < n_rows:
             many = n_rows - start if n_rows - start < B else B
             for k in range(n_columns):
                 for b in range(B):
                     row = start + (b if b < many else 0)
                     block_codes[columns[k] * B + b] = codes[row, k]
+            for b in range(B):
+                state.weights[b] = 0.0 if b >= many else (weights[start + b] if weighted else 1.0)
+            for k in range(out_size):
+                for b in range(B):
+                    block_out[k * B + b] = once_out[k]
             execute(&state, &words[0], length)
             for b in range(many):
                 logs[start + b] = once_log + state.logs[b]

@@ -15,24 +15,33 @@ from bbn.kernels.tape import Layout
 ctypedef const int64_t* Words
 
 cdef enum:
-    SCALAR = 0
-    ONES = 1
-    MUL = 2
-    LIKELY = 3
-    RESCALE = 4
-    UP = 5
-    TOTAL = 6
-    DOWN = 7
-    READ = 8
+    CLEAR = 0
+    SCALAR = 1
+    SWEEP = 2
+    RESCALE = 3
+    NORM = 4
+    INVERT = 5
+    RATIO = 6
+    FINISH = 7
+    MUL = 0
+    LIKELY = 1
+    ADD = 2
     NOTHING = 0
     TABLES = 0
     BASE = 1
     WORK = 2
+    OUT = 3
+    COUNTS = 4
     FREE = 0
     SLICED = 1
     LIKELIHOOD = 2
     MASKED = 3
+    QUERY = 0
+    MARGINALS = 1
+    EXPECTED = 3
     RESCALE_EVERY = 8
+    SLAB = 2048
+    FEW = 8
 
 
 cdef class Arena:
@@ -59,7 +68,7 @@ cdef class Tape:
     """A growing array of words."""
 
     cdef int64_t* words
-    cdef int64_t size, room, start
+    cdef int64_t size, room
 
     def __cinit__(self):
         self.room = 1024
@@ -80,19 +89,32 @@ cdef class Tape:
             self.words = grown
         return 0
 
-    cdef int begin(self, int64_t op, int64_t room) except -1:
+    cdef int64_t begin(self, int64_t op, int64_t room) except -1:
+        """Start an instruction of at most so many fields; where it starts."""
         self.reserve(room + 2)
-        self.start = self.size
         self.words[self.size] = op
         self.size += 2
-        return 0
+        return self.size - 2
 
     cdef inline void put(self, int64_t word) noexcept:
         self.words[self.size] = word
         self.size += 1
 
-    cdef inline void end(self) noexcept:
-        self.words[self.start + 1] = self.size - self.start
+    cdef inline void end(self, int64_t start) noexcept:
+        self.words[start + 1] = self.size - start
+
+    cdef int write(self, int64_t op, int64_t a, int64_t b=-1, int64_t c=-1, int64_t d=-1) except -1:
+        """A whole instruction of up to four fields."""
+        cdef int64_t start = self.begin(op, 4)
+        self.put(a)
+        if b >= 0:
+            self.put(b)
+        if c >= 0:
+            self.put(c)
+        if d >= 0:
+            self.put(d)
+        self.end(start)
+        return 0
 
     cdef object array(self):
         return ints_array(self.words, self.size)
@@ -186,10 +208,10 @@ def cells(const int64_t[::1] cards, const int64_t[::1] order, const int64_t[::1]
     return out_array
 
 
-def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, bint everything):
+def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal):
     """Lay a junction forest out and write its tapes; see `layout_py.lay_out`."""
     cdef Writer writer = Writer()
-    writer.take(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, everything)
+    writer.take(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal)
     writer.join_cliques()
     writer.order_axes()
     writer.place()
@@ -202,8 +224,11 @@ cdef class Writer:
     cdef object keep
     cdef Tape once, run
     cdef Words cards, scope_ptr, scope, table_ptr, factors, role, order, ptr, near, targets
-    cdef int64_t n, n_factors, m, n_targets, n_cliques, total_axes, work_size
-    cdef bint everything, masked
+    cdef int64_t n, n_factors, m, n_targets, n_cliques, total_axes, work_size, clear, out_size, scratch_size
+    cdef int64_t sweep_start, sweep_axes, sweep_stop, sweep_outer
+    cdef Tape sweeping
+    cdef int goal
+    cdef bint distributes, masked
     cdef int64_t *position
     cdef int64_t *home
     cdef int64_t *maker
@@ -215,6 +240,7 @@ cdef class Writer:
     cdef int64_t *rows
     cdef int64_t *clique
     cdef int64_t *message
+    cdef int64_t *fresh
     cdef int64_t *dynamic
     cdef int64_t *in_run
     cdef int64_t *child_head
@@ -230,13 +256,16 @@ cdef class Writer:
     cdef int64_t *steps
     cdef int64_t *best
     cdef int64_t *source
-    cdef int64_t *scaled
-    cdef int64_t *marginal
+    cdef int64_t *read_head
+    cdef int64_t *read_next
+    cdef int64_t *swept
+    cdef int64_t *reached
+    cdef int64_t *ordered
     cdef int64_t *out
 
     cdef int take(self, const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int64_t[::1] scope,
                   const int64_t[::1] table_ptr, const int64_t[::1] factors, const int64_t[::1] role, elimination,
-                  const int64_t[::1] targets, bint everything) except -1:
+                  const int64_t[::1] targets, int goal) except -1:
         cdef const int64_t[::1] order = elimination[0]
         cdef const int64_t[::1] ptr = elimination[1]
         cdef const int64_t[::1] near = elimination[2]
@@ -249,7 +278,8 @@ cdef class Writer:
         self.order, self.ptr, self.near = pointer(order), pointer(ptr), pointer(near)
         self.n, self.m, self.n_factors, self.n_targets = (
             cards.shape[0], order.shape[0], factors.shape[0], targets.shape[0])
-        self.everything = everything
+        self.goal = goal
+        self.distributes = goal == MARGINALS or goal == EXPECTED
         self.masked = False
         for v in range(self.n):
             if self.role[v] == MASKED:
@@ -412,17 +442,25 @@ cdef class Writer:
         return self.order[k] if j == 0 else self.near[self.ptr[k] + j - 1]
 
     cdef int place(self) except -1:
-        """Offsets of the cliques and of the separators to their parents."""
+        """Offsets: the messages, the fresh marginals, the cliques."""
         cdef Arena arena = self.arena
         cdef int64_t c, i, offset = 0
-        self.rows, self.clique, self.message = arena.ints(self.m), arena.ints(self.m), arena.ints(self.m)
+        self.rows, self.clique = arena.ints(self.m), arena.ints(self.m)
+        self.message, self.fresh = arena.ints(self.m), arena.ints(self.m)
         for c in range(self.n_cliques):
             self.rows[c] = 1
             for i in range(self.axes_ptr[c], self.axes_ptr[c] + self.separator[c]):
                 self.rows[c] *= self.cards[self.axes[i]]
+            self.message[c] = offset
+            offset += self.rows[c]
+        for c in range(self.n_cliques):
+            self.fresh[c] = offset
+            if self.distributes and self.parent[c] >= 0:
+                offset += self.rows[c]
+        self.clear = offset
+        for c in range(self.n_cliques):
             self.clique[c] = offset
-            self.message[c] = offset + self.size[c]
-            offset += self.size[c] + (self.rows[c] if self.parent[c] >= 0 else 0)
+            offset += self.size[c]
         self.work_size = offset
         return 0
 
@@ -477,26 +515,31 @@ cdef class Writer:
     cdef object layout(self):
         """Write the tapes."""
         cdef Arena arena = self.arena
-        cdef int64_t c, k, out_size, widest = -1
+        cdef int64_t c, k, start
         cdef Tape tape
         self.stride = arena.ints(self.n)
         self.dims, self.steps = arena.ints(self.n), arena.ints(self.n)
+        self.ordered = arena.ints(self.m)
+        self.scratch_size = 1
         self.plan_reads()
+        self.once.write(CLEAR, 0, self.clear)
+        self.run.write(CLEAR, 0, self.clear)
         for k in range(self.n_factors):
             if self.factor_next[k] == -2:
                 tape = self.run if self.moving[k] else self.once
-                tape.begin(SCALAR, 2 + 2 * self.moving[k])
+                start = tape.begin(SCALAR, 2 + 2 * self.moving[k])
                 tape.put(self.table_ptr[self.factors[k]])
                 tape.put(self.moving[k])
                 self.put_moves(tape, k)
-                tape.end()
+                tape.end(start)
         for c in range(self.n_cliques - 1, -1, -1):
             self.gather(c)
-        for c in range(self.n_cliques):
-            self.scatter(c, self.run if self.in_run[c] else self.once)
-            if self.parent[c] >= 0 and self.rows[c] > widest:
-                widest = self.rows[c]
-        out_size = self.read()
+        if self.distributes:
+            for c in range(self.n_cliques):
+                self.scatter(c, self.run if self.in_run[c] else self.once)
+        self.finish()
+        if self.run.size <= 4:
+            self.run.size = 0
         return Layout(
             self.once.array(),
             self.run.array(),
@@ -507,204 +550,321 @@ cdef class Writer:
             ints_array(self.clique, self.n_cliques),
             ints_array(self.dynamic, self.n_cliques),
             ints_array(self.out, self.n),
-            out_size,
+            self.out_size,
             self.work_size,
-            widest if widest > 0 else 1,
+            self.scratch_size,
         )
 
     cdef int gather(self, int64_t c) except -1:
         """Collect: clique c is the product of its factors and its children's messages; then its own message."""
-        cdef int64_t still, moving, left
-        still = self.multiply(c, self.once, NOTHING, False)
+        cdef int64_t still = self.count_sources(c, False)
+        cdef bint keep = self.goal != QUERY
         if not self.dynamic[c]:
-            if not still:
-                self.ones(c, self.once)
-            return self.send(c, self.once)
-        left = BASE if still else NOTHING
-        moving = self.multiply(c, self.run, left, True)
-        if not moving:
-            if still:
-                self.run.begin(MUL, 8)
-                self.run.put(self.clique[c])
-                self.run.put(NOTHING)
-                self.run.put(BASE)
-                self.run.put(self.clique[c])
-                self.run.put(0)
-                self.run.put(1)
-                self.run.put(self.size[c])
-                self.run.put(1)
-                self.run.end()
-            else:
-                self.ones(c, self.run)
-        cdef int64_t v = self.likely_head[c]
-        while v >= 0:
-            self.run.begin(LIKELY, 5)
-            self.run.put(v)
-            self.run.put(self.clique[c])
-            self.put_split(self.run, self.axes_ptr[c], self.axes_ptr[c + 1], v)
-            self.run.end()
-            v = self.likely_next[v]
-        return self.send(c, self.run)
+            self.product(c, self.once, NOTHING, False, still, True, keep)
+            return self.close(c, self.once)
+        if still:
+            self.product(c, self.once, NOTHING, False, still, False, True)
+        self.product(c, self.run, BASE if still else NOTHING, True, self.count_sources(c, True), True, keep)
+        return self.close(c, self.run)
 
-    cdef int ones(self, int64_t c, Tape tape) except -1:
-        tape.begin(ONES, 2)
-        tape.put(self.clique[c])
-        tape.put(self.size[c])
-        tape.end()
-        return 0
-
-    cdef int64_t multiply(self, int64_t c, Tape tape, int64_t left, bint changing) except -1:
-        """Write the products of clique c with its changing (or its constant) sources; how many there are."""
-        cdef int64_t count = 0, k = self.factor_head[c], child, depth, f, i, step, v
+    cdef int64_t count_sources(self, int64_t c, bint changing) noexcept:
+        cdef int64_t count = 0, k = self.factor_head[c]
         while k >= 0:
-            if (self.moving[k] > 0) == changing:
-                f = self.factors[k]
-                step = 1
-                for i in range(self.scope_ptr[f + 1] - 1, self.scope_ptr[f] - 1, -1):
-                    v = self.scope[i]
-                    self.stride[v] = step
-                    step *= self.cards[v]
-                depth = self.fuse(c)
-                for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
-                    self.stride[self.scope[i]] = 0
-                tape.begin(MUL, 6 + 2 * self.moving[k] + 2 * depth)
-                tape.put(self.clique[c])
-                tape.put(left)
-                tape.put(TABLES)
-                tape.put(self.table_ptr[f])
-                tape.put(self.moving[k])
-                tape.put(depth)
-                self.put_moves(tape, k)
-                self.put_walk(tape, depth)
-                tape.end()
-                count += 1
-                left = WORK
-                self.rescale(c, tape, count)
+            count += (self.moving[k] > 0) == changing
             k = self.factor_next[k]
-        child = self.child_head[c]
-        while child >= 0:
-            if self.dynamic[child] == changing:
-                depth = self.separator_walk(c, child)
-                tape.begin(MUL, 6 + 2 * depth)
-                tape.put(self.clique[c])
-                tape.put(left)
-                tape.put(WORK)
-                tape.put(self.message[child])
-                tape.put(0)
-                tape.put(depth)
-                self.put_walk(tape, depth)
-                tape.end()
+        k = self.child_head[c]
+        while k >= 0:
+            count += self.dynamic[k] == changing
+            k = self.child_next[k]
+        if changing:
+            k = self.likely_head[c]
+            while k >= 0:
                 count += 1
-                left = WORK
-                self.rescale(c, tape, count)
-            child = self.child_next[child]
+                k = self.likely_next[k]
         return count
 
-    cdef int rescale(self, int64_t c, Tape tape, int64_t count) except -1:
-        if count % RESCALE_EVERY == 0:
-            tape.begin(RESCALE, 2)
-            tape.put(self.clique[c])
-            tape.put(self.size[c])
-            tape.end()
-        return 0
+    cdef int product(self, int64_t c, Tape tape, int64_t left, bint changing, int64_t count, bint sends,
+                     bint keep) except -1:
+        """Sweep over clique c; after each few factors its largest cell is made 1 again."""
+        cdef int64_t k, v, i, done = 0
+        self.begin_clique(tape, c, left, keep or count > RESCALE_EVERY)
+        k = self.factor_head[c]
+        while k >= 0:
+            if (self.moving[k] > 0) == changing:
+                done = self.pause(c, tape, done, count, keep)
+                self.table_step(MUL, k)
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            if self.dynamic[k] == changing:
+                done = self.pause(c, tape, done, count, keep)
+                self.separator_step(MUL, k, self.message[k])
+            k = self.child_next[k]
+        if changing:
+            v = self.likely_head[c]
+            while v >= 0:
+                done = self.pause(c, tape, done, count, keep)
+                self.stride[v] = 1
+                self.step(LIKELY, TABLES, v, -1)
+                self.stride[v] = 0
+                v = self.likely_next[v]
+        if sends:
+            self.separator_step(ADD, c, self.message[c])
+            if c == 0 and self.n_targets:
+                self.set_strides(self.targets, 0, self.n_targets)
+                self.step(ADD, OUT, 0, -1)
+                self.unset_strides(self.targets, 0, self.n_targets)
+        return self.end_sweep()
 
-    cdef int send(self, int64_t c, Tape tape) except -1:
+    cdef int64_t pause(self, int64_t c, Tape tape, int64_t done, int64_t count, bint keep) except -1:
+        if done and done % RESCALE_EVERY == 0:
+            self.end_sweep()
+            tape.write(RESCALE, self.clique[c], self.size[c])
+            self.begin_clique(tape, c, WORK, keep or count - done > RESCALE_EVERY)
+        return done + 1
+
+    cdef int close(self, int64_t c, Tape tape) except -1:
         if self.parent[c] < 0:
-            tape.begin(TOTAL, 2)
-            tape.put(self.clique[c])
-            tape.put(self.size[c])
-        else:
-            tape.begin(UP, 4)
-            tape.put(self.message[c])
-            tape.put(self.clique[c])
-            tape.put(self.rows[c])
-            tape.put(self.size[c] // self.rows[c])
-        tape.end()
-        return 0
+            return tape.write(INVERT, self.message[c])
+        return tape.write(NORM, self.message[c], self.rows[c])
 
     cdef int plan_reads(self) except -1:
         """Where each posterior is read, and so which cliques the distribution must reach."""
         cdef Arena arena = self.arena
-        cdef int64_t c, k, v, p, limit
-        self.in_run, self.scaled, self.marginal = arena.ints(self.m), arena.ints(self.m), arena.ints(self.m)
+        cdef int64_t c, k, v, p, size
+        cdef bint is_message
+        self.in_run, self.swept, self.reached = arena.ints(self.m), arena.ints(self.m), arena.ints(self.m)
         self.best, self.source, self.out = arena.ints(self.n), arena.ints(self.n), arena.ints(self.n)
+        self.read_head, self.read_next = arena.ints(self.m), arena.ints(self.n)
+        self.out_size = 1 if self.n_targets else 0
+        for k in range(self.n_targets):
+            self.out_size *= self.cards[self.targets[k]]
+        for v in range(self.n):
+            self.out[v] = -1
         for c in range(self.n_cliques):
             p = self.parent[c]
             self.in_run[c] = self.dynamic[c] if p < 0 else self.in_run[p]
-        if not self.everything:
-            return 0
-        for c in range(self.n_cliques):
-            for k in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
-                v = self.axes[k]
-                limit = self.best[v] if self.source[v] else self.size[c] + 1
-                if k - self.axes_ptr[c] < self.separator[c] and self.rows[c] < limit:
-                    self.best[v], self.source[v] = self.rows[c], -(c + 1)
-                elif self.size[c] < limit:
-                    self.best[v], self.source[v] = self.size[c], c + 1
-        for v in range(self.n):
-            if self.source[v] > 0:
-                self.scaled[self.source[v] - 1] = 1
-            elif self.source[v] < 0:
-                self.marginal[-self.source[v] - 1] = 1
+            self.read_head[c] = -1
+            self.swept[c] = self.reached[c] = self.goal == EXPECTED
+        if self.goal == MARGINALS:
+            for c in range(self.n_cliques):
+                for k in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
+                    v = self.axes[k]
+                    is_message = k - self.axes_ptr[c] < self.separator[c]
+                    size = self.rows[c] if is_message else self.size[c]
+                    if self.source[v] == 0 or size < self.best[v]:
+                        self.best[v] = size
+                        self.source[v] = -(c + 1) if is_message else c + 1
+            for v in range(self.n):
+                if self.source[v]:
+                    self.out[v] = self.out_size
+                    self.out_size += self.cards[v]
+            for v in range(self.n - 1, -1, -1):
+                if self.source[v]:
+                    c = (self.source[v] if self.source[v] > 0 else -self.source[v]) - 1
+                    self.read_next[v] = self.read_head[c]
+                    self.read_head[c] = v
+                    if self.source[v] > 0:
+                        self.swept[c] = 1
+                    else:
+                        self.reached[c] = 1
         for c in range(self.n_cliques - 1, -1, -1):
-            if self.parent[c] >= 0 and (self.scaled[c] or self.marginal[c]):
-                self.scaled[self.parent[c]] = 1
+            if self.swept[c]:
+                self.reached[c] = 1
+            if self.reached[c] and self.parent[c] >= 0:
+                self.swept[self.parent[c]] = 1
         return 0
 
     cdef int scatter(self, int64_t c, Tape tape) except -1:
-        """Distribute: the parent's marginal over the separator, and the clique scaled by new over old."""
-        cdef int64_t p = self.parent[c], depth
-        if p < 0 or not (self.scaled[c] or self.marginal[c]):
+        """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c], count = 0, known = 0, i, j, k, v
+        cdef int64_t old = BASE if self.in_run[c] and not self.dynamic[c] else WORK
+        cdef int64_t chosen, rows, region_start, region_stop
+        cdef int64_t regions[FEW]
+        cdef int64_t sources[FEW]
+        if not self.reached[c]:
             return 0
-        depth = self.separator_walk(p, c)
-        tape.begin(DOWN, 8 + 2 * depth)
-        tape.put(self.message[c])
-        tape.put(self.clique[c])
-        tape.put(self.rows[c])
-        tape.put(self.size[c] // self.rows[c])
-        tape.put(BASE if self.in_run[c] and not self.dynamic[c] else WORK)
-        tape.put(self.clique[p])
-        tape.put(self.scaled[c])
-        tape.put(depth)
-        self.put_walk(tape, depth)
-        tape.end()
+        if self.parent[c] >= 0:
+            tape.write(RATIO, self.fresh[c], self.message[c], self.rows[c], old)
+            if self.add_reads(c, True, False):
+                self.begin_sweep(tape, self.message[c], start, stop, WORK, False)
+                self.add_reads(c, True, True)
+                self.end_sweep()
+        if not self.swept[c]:
+            return 0
+        k = self.child_head[c]
+        while k >= 0:
+            if self.reached[k]:
+                i = count
+                while i > 0 and self.rows[self.ordered[i - 1]] < self.rows[k]:
+                    self.ordered[i] = self.ordered[i - 1]
+                    i -= 1
+                self.ordered[i] = k
+                count += 1
+            k = self.child_next[k]
+        self.begin_clique(tape, c, old, False)
+        if self.parent[c] >= 0:
+            self.separator_step(MUL, c, self.fresh[c])
+            regions[0] = c
+            known = 1
+        else:
+            self.step(MUL, WORK, self.message[c], -1)
+        for i in range(count):
+            k = self.ordered[i]
+            chosen = -1
+            for j in range(known):
+                if (chosen < 0 or self.rows[regions[j]] < self.rows[chosen]) and self.holds(regions[j], k):
+                    chosen = regions[j]
+            self.mark[i] = -1
+            if chosen >= 0 and 2 * self.rows[chosen] <= self.size[c]:
+                self.mark[i] = chosen
+            else:
+                self.separator_step(ADD, k, self.fresh[k])
+            if known < FEW:
+                regions[known] = k
+                known += 1
+        self.add_reads(c, False, True)
+        if self.goal == EXPECTED:
+            k = self.factor_head[c]
+            while k >= 0:
+                self.table_step(ADD, k)
+                k = self.factor_next[k]
+        self.end_sweep()
+        for i in range(count):
+            chosen = self.mark[i]
+            self.mark[i] = 0
+            if chosen >= 0:
+                k = self.ordered[i]
+                region_start = self.axes_ptr[chosen]
+                region_stop = region_start + self.separator[chosen]
+                self.begin_sweep(
+                    tape, self.message[c] if chosen == c else self.fresh[chosen], region_start, region_stop, WORK, False
+                )
+                self.separator_step(ADD, k, self.fresh[k])
+                self.end_sweep()
         return 0
 
-    cdef int64_t read(self) except -1:
-        cdef int64_t v, c, total = 1, i, offset = 0, stop
+    cdef bint holds(self, int64_t wide, int64_t narrow) noexcept:
+        """Whether the separator of one clique holds that of another."""
+        cdef int64_t i = self.axes_ptr[wide], stop = i + self.separator[wide]
+        cdef int64_t j = self.axes_ptr[narrow], end = j + self.separator[narrow], k
+        while j < end:
+            k = i
+            while k < stop and self.axes[k] != self.axes[j]:
+                k += 1
+            if k == stop:
+                return False
+            j += 1
+        return True
+
+    cdef int add_reads(self, int64_t c, bint from_message, bint write) except -1:
+        """Write a step for each marginal read from the message of c, or from c; whether there is one."""
+        cdef int64_t v = self.read_head[c]
+        cdef int some = 0
+        while v >= 0:
+            if (self.source[v] < 0) == from_message:
+                some = 1
+                if write:
+                    self.stride[v] = 1
+                    self.step(ADD, OUT, self.out[v], -1)
+                    self.stride[v] = 0
+            v = self.read_next[v]
+        return some
+
+    cdef int finish(self) except -1:
+        cdef int64_t c, v
+        cdef bint from_message
         cdef Tape tape
-        for v in range(self.n):
-            self.out[v] = -1
         if self.n_targets:
-            for i in range(self.n_targets):
-                total *= self.cards[self.targets[i]]
-            tape = self.run if self.in_run[0] else self.once
-            tape.begin(READ, 5)
-            tape.put(0)
-            tape.put(self.clique[0])
-            tape.put(1)
-            tape.put(total)
-            tape.put(self.size[0] // total)
-            tape.end()
-            return total
-        for v in range(self.n):
-            if self.source[v] == 0:
-                continue
-            c = (self.source[v] if self.source[v] > 0 else -self.source[v]) - 1
+            (self.run if self.in_run[0] else self.once).write(FINISH, 0, self.out_size)
+        for c in range(self.n_cliques):
             tape = self.run if self.in_run[c] else self.once
-            tape.begin(READ, 5)
-            tape.put(offset)
-            stop = self.axes_ptr[c + 1]
-            if self.source[v] > 0:
-                tape.put(self.clique[c])
-            else:
-                tape.put(self.message[c])
-                stop = self.axes_ptr[c] + self.separator[c]
-            self.put_split(tape, self.axes_ptr[c], stop, v)
-            tape.end()
-            self.out[v] = offset
-            offset += self.cards[v]
-        return offset
+            for from_message in (True, False):
+                v = self.read_head[c]
+                while v >= 0:
+                    if (self.source[v] < 0) == from_message:
+                        tape.write(FINISH, self.out[v], self.cards[v])
+                    v = self.read_next[v]
+        return 0
+
+    cdef int begin_clique(self, Tape tape, int64_t c, int64_t left, bint keep) except -1:
+        return self.begin_sweep(tape, self.clique[c], self.axes_ptr[c], self.axes_ptr[c + 1], left, keep)
+
+    cdef int begin_sweep(self, Tape tape, int64_t region, int64_t start, int64_t stop, int64_t left,
+                         bint keep) except -1:
+        cdef int64_t i, size = 1, slab, outer = 0
+        for i in range(start, stop):
+            size *= self.cards[self.axes[i]]
+        slab = size
+        while slab > SLAB and outer < stop - start - 1:
+            slab //= self.cards[self.axes[start + outer]]
+            outer += 1
+        if slab > self.scratch_size:
+            self.scratch_size = slab
+        self.sweep_start = tape.begin(SWEEP, 7 + outer)
+        self.sweeping, self.sweep_axes, self.sweep_stop, self.sweep_outer = tape, start, stop, outer
+        tape.put(region)
+        tape.put(size)
+        tape.put(left)
+        tape.put(keep)
+        tape.put(size // slab)
+        tape.put(outer)
+        tape.put(0)
+        for i in range(outer):
+            tape.put(self.cards[self.axes[start + i]])
+        return 0
+
+    cdef int step(self, int64_t kind, int64_t buffer, int64_t offset, int64_t k) except -1:
+        """A step whose operand moves by `stride`; if k is a factor, also by its observed variables."""
+        cdef Tape tape = self.sweeping
+        cdef int64_t depth = self.fuse(self.sweep_axes + self.sweep_outer, self.sweep_stop), i, start
+        cdef int64_t moves = self.moving[k] if k >= 0 else 0
+        start = tape.begin(kind, 4 + 2 * moves + self.sweep_outer + 2 * depth)
+        tape.put(buffer)
+        tape.put(offset)
+        tape.put(moves)
+        tape.put(depth)
+        if moves:
+            self.put_moves(tape, k)
+        for i in range(self.sweep_axes, self.sweep_axes + self.sweep_outer):
+            tape.put(self.stride[self.axes[i]])
+        for i in range(depth):
+            tape.put(self.dims[i])
+        for i in range(depth):
+            tape.put(self.steps[i])
+        tape.end(start)
+        tape.words[self.sweep_start + 8] += 1
+        return 0
+
+    cdef int end_sweep(self) except -1:
+        self.sweeping.end(self.sweep_start)
+        return 0
+
+    cdef int table_step(self, int64_t kind, int64_t k) except -1:
+        cdef int64_t f = self.factors[k]
+        self.set_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
+        self.step(kind, TABLES if kind == MUL else COUNTS, self.table_ptr[f], k)
+        self.unset_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
+        return 0
+
+    cdef int separator_step(self, int64_t kind, int64_t c, int64_t offset) except -1:
+        """A step whose operand is a table over the separator of clique c."""
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
+        self.set_strides(self.axes, start, stop)
+        self.step(kind, WORK, offset, -1)
+        self.unset_strides(self.axes, start, stop)
+        return 0
+
+    cdef void set_strides(self, Words axes, int64_t start, int64_t stop) noexcept:
+        cdef int64_t i, step = 1
+        for i in range(stop - 1, start - 1, -1):
+            self.stride[axes[i]] = step
+            step *= self.cards[axes[i]]
+
+    cdef void unset_strides(self, Words axes, int64_t start, int64_t stop) noexcept:
+        cdef int64_t i
+        for i in range(start, stop):
+            self.stride[axes[i]] = 0
 
     cdef void put_moves(self, Tape tape, int64_t k) noexcept:
         """Pairs (v, stride) of the sliced variables of a factor."""
@@ -717,21 +877,10 @@ cdef class Writer:
                 tape.put(self.scope[i])
                 tape.put(step)
 
-    cdef int64_t separator_walk(self, int64_t p, int64_t child) noexcept:
-        """How the child's separator moves as the parent's cells are walked."""
-        cdef int64_t start = self.axes_ptr[child], stop = start + self.separator[child], i, step = 1, depth
-        for i in range(stop - 1, start - 1, -1):
-            self.stride[self.axes[i]] = step
-            step *= self.cards[self.axes[i]]
-        depth = self.fuse(p)
-        for i in range(start, stop):
-            self.stride[self.axes[i]] = 0
-        return depth
-
-    cdef int64_t fuse(self, int64_t c) noexcept:
+    cdef int64_t fuse(self, int64_t start, int64_t stop) noexcept:
         """Drop axes of one state and join neighbours that one stride can walk."""
         cdef int64_t i, depth = 0, dim, step
-        for i in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
+        for i in range(start, stop):
             dim = self.cards[self.axes[i]]
             step = self.stride[self.axes[i]]
             if dim == 1:
@@ -748,24 +897,3 @@ cdef class Writer:
             self.steps[0] = 0
             depth = 1
         return depth
-
-    cdef void put_walk(self, Tape tape, int64_t depth) noexcept:
-        cdef int64_t i
-        for i in range(depth):
-            tape.put(self.dims[i])
-        for i in range(depth):
-            tape.put(self.steps[i])
-
-    cdef void put_split(self, Tape tape, int64_t start, int64_t stop, int64_t v) noexcept:
-        cdef int64_t i, before = 1, after = 1
-        cdef bint passed = False
-        for i in range(start, stop):
-            if self.axes[i] == v:
-                passed = True
-            elif passed:
-                after *= self.cards[self.axes[i]]
-            else:
-                before *= self.cards[self.axes[i]]
-        tape.put(before)
-        tape.put(self.cards[v])
-        tape.put(after)

@@ -11,18 +11,22 @@ ctypedef const double* Source
 ctypedef const int64_t* Words
 
 cdef enum:
-    SCALAR = 0
-    ONES = 1
-    MUL = 2
-    LIKELY = 3
-    RESCALE = 4
-    UP = 5
-    TOTAL = 6
-    DOWN = 7
-    READ = 8
+    CLEAR = 0
+    SCALAR = 1
+    SWEEP = 2
+    RESCALE = 3
+    NORM = 4
+    INVERT = 5
+    RATIO = 6
+    FINISH = 7
+    MUL = 0
+    LIKELY = 1
+    ADD = 2
     TABLES = 0
     BASE = 1
     WORK = 2
+    OUT = 3
+    COUNTS = 4
     DEEPEST = 64
     LARGE = 1000000
 
@@ -33,6 +37,7 @@ cdef struct State:
     double* work
     double* scratch
     double* out
+    double* counts
     int64_t* codes
     double** likelihoods
     bint maximise
@@ -192,21 +197,37 @@ cdef void add_plane(double* target, Source source, int64_t outer, int64_t inner,
                 row[j * step_in] += cells[j]
 
 
-cdef void accumulate(double* target, Source source, int64_t depth, Words dims, Words steps) noexcept nogil:
+cdef void max_plane(double* target, Source source, int64_t outer, int64_t inner, int64_t step_out,
+                    int64_t step_in) noexcept nogil:
+    cdef int64_t i, j
+    cdef double* row
+    for i in range(outer):
+        row = target + i * step_out
+        for j in range(inner):
+            if source[j] > row[j * step_in]:
+                row[j * step_in] = source[j]
+        source += inner
+
+
+cdef void accumulate(double* target, Source source, int64_t depth, Words dims, Words steps,
+                     bint maximise) noexcept nogil:
     cdef int64_t counter[DEEPEST]
     cdef int64_t k, at = 0, plane
     cdef int64_t outer = depth - 2
     if depth == 1:
-        add_plane(target, source, 1, dims[0], 0, steps[0])
-        return
-    if depth == 2:
-        add_plane(target, source, dims[0], dims[1], steps[0], steps[1])
+        if maximise:
+            max_plane(target, source, 1, dims[0], 0, steps[0])
+        else:
+            add_plane(target, source, 1, dims[0], 0, steps[0])
         return
     plane = dims[outer] * dims[outer + 1]
     for k in range(outer):
         counter[k] = 0
     while True:
-        add_plane(target + at, source, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
+        if maximise:
+            max_plane(target + at, source, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
+        else:
+            add_plane(target + at, source, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
         source += plane
         k = outer - 1
         while k >= 0:
@@ -230,128 +251,127 @@ cdef inline int64_t shift(Words moves, int64_t count, const int64_t* codes) noex
     return at
 
 
-cdef void likely(double* cells, int64_t outer, int64_t card, int64_t inner, int64_t code,
-                 const double* vector) noexcept nogil:
-    cdef int64_t i, k
-    for i in range(outer):
-        for k in range(card):
-            if vector != NULL:
-                mul_run(cells, cells, vector + k, inner, 0)
-            elif k != code:
-                memset(cells, 0, inner * sizeof(double))
-            cells += inner
-
-
-cdef double send_up(double* message, Source cells, int64_t rows, int64_t columns, bint maximise) noexcept nogil:
+cdef void ones(double* cells, int64_t n) noexcept nogil:
     cdef int64_t i
-    cdef double total
-    if maximise:
-        for i in range(rows):
-            message[i] = max_run(cells + i * columns, columns)
-        total = max_run(message, rows)
-    else:
-        if columns == 2:
-            for i in range(rows):
-                message[i] = cells[2 * i] + cells[2 * i + 1]
-        elif columns == 3:
-            for i in range(rows):
-                message[i] = cells[3 * i] + cells[3 * i + 1] + cells[3 * i + 2]
-        else:
-            for i in range(rows):
-                message[i] = sum_run(cells + i * columns, columns)
-        total = sum_run(message, rows)
+    for i in range(n):
+        cells[i] = 1.0
+
+
+cdef void sweep(State* state, Words f) noexcept nogil:
+    """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
+    cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
+    cdef int64_t counter[DEEPEST]
+    cdef int64_t s, k, j, n_e, depth, offset
+    cdef Words outer = f + 7
+    cdef Words first = f + 7 + n_outer
+    cdef Words step
+    cdef Words walk
+    cdef double* target
+    cdef Source current
+    cdef Source source
+    cdef double* sink
+    for k in range(n_outer):
+        counter[k] = 0
+    for s in range(slabs):
+        target = state.work + f[0] + s * slab if f[3] else state.scratch
+        current = NULL
+        if f[2]:
+            current = (state.base if f[2] == BASE else state.work) + f[0] + s * slab
+        step = first
+        for k in range(n_ops):
+            # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
+            n_e, depth = step[4], step[5]
+            walk = step + 6 + 2 * n_e
+            offset = shift(step + 6, n_e, state.codes)
+            for j in range(n_outer):
+                offset += counter[j] * walk[j]
+            walk += n_outer
+            if step[0] == MUL:
+                source = state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)
+                multiply(target, current, source + step[3] + offset, depth, walk, walk + depth)
+                current = target
+            elif step[0] == LIKELY:
+                source = state.likelihoods[step[3]]
+                if source != NULL:
+                    if current == NULL:
+                        ones(target, slab)
+                        current = target
+                    multiply(target, current, source + offset, depth, walk, walk + depth)
+                    current = target
+            else:
+                if current == NULL:
+                    ones(target, slab)
+                    current = target
+                sink = state.work if step[2] == WORK else (state.out if step[2] == OUT else state.counts)
+                accumulate(sink + step[3] + offset, current, depth, walk, walk + depth, state.maximise)
+            step += step[1]
+        if f[3]:
+            if current == NULL:
+                ones(target, slab)
+            elif current != target:
+                memcpy(target, current, slab * sizeof(double))
+        k = n_outer - 1
+        while k >= 0:
+            counter[k] += 1
+            if counter[k] < outer[k]:
+                break
+            counter[k] = 0
+            k -= 1
+
+
+cdef double normalise(double* message, int64_t n, bint maximise) noexcept nogil:
+    cdef double total = max_run(message, n) if maximise else sum_run(message, n)
+    cdef int64_t i
     if total > 0.0:
-        for i in range(rows):
+        for i in range(n):
             message[i] = message[i] / total
     return total
 
 
-cdef void send_down(State* state, Words f) noexcept nogil:
-    """f: separator, clique, rows, columns, old, parent, scale, n_d, dims, strides."""
-    cdef int64_t i, rows = f[2], columns = f[3], depth = f[7], step = 1
-    cdef double* message = state.work + f[0]
-    cdef double* cells = state.work + f[1]
-    cdef double* fresh = state.scratch
-    cdef Source source
-    cdef Source before
-    memset(fresh, 0, rows * sizeof(double))
-    accumulate(fresh, state.work + f[5], depth, f + 8, f + 8 + depth)
-    if f[6]:
-        source = (state.base if f[4] == BASE else state.work) + f[1]
-        before = (state.base if f[4] == BASE else state.work) + f[0]
-        for i in range(rows):
-            message[i], fresh[i] = fresh[i], (fresh[i] / before[i] if before[i] > 0.0 else 0.0)
-        mul_plane(cells, source, fresh, rows, columns, step, 0)
-    else:
-        memcpy(message, fresh, rows * sizeof(double))
-
-
-cdef void read_marginal(double* out, Source cells, int64_t outer, int64_t card, int64_t inner) noexcept nogil:
-    cdef int64_t i, k
-    cdef double total
-    if inner == 1:
-        memcpy(out, cells, card * sizeof(double))
-        for i in range(1, outer):
-            cells += card
-            for k in range(card):
-                out[k] += cells[k]
-    else:
-        for k in range(card):
-            out[k] = sum_run(cells + k * inner, inner)
-        for i in range(1, outer):
-            cells += card * inner
-            for k in range(card):
-                out[k] += sum_run(cells + k * inner, inner)
-    total = sum_run(out, card)
-    for k in range(card):
-        out[k] = out[k] / total
+cdef void take_ratio(State* state, Words f) noexcept nogil:
+    """f: fresh, message, n, old."""
+    cdef double* fresh = state.work + f[0]
+    cdef double* message = state.work + f[1]
+    cdef Source old = (state.base if f[3] == BASE else state.work) + f[1]
+    cdef double before
+    cdef int64_t i
+    for i in range(f[2]):
+        before = old[i]
+        message[i] = fresh[i]
+        fresh[i] = fresh[i] / before if before > 0.0 else 0.0
 
 
 cdef double execute(State* state, Words tape, int64_t length) noexcept nogil:
     """The log of the total, or -inf as soon as something sums to zero."""
     cdef Words end = tape + length
     cdef Words f
-    cdef Source source
-    cdef Source left
     cdef double product = 1.0, logs = 0.0, scale
-    cdef double* cells
-    cdef int64_t op, i
+    cdef int64_t op
     while tape < end:
         op = tape[0]
         f = tape + 2
         tape += tape[1]
-        scale = 1.0
-        if op == MUL:
-            # f: clique, left, buffer, offset, n_e, n_d, moves, dims, strides
-            left = NULL
-            if f[1] != 0:
-                left = (state.base if f[1] == BASE else state.work) + f[0]
-            source = state.tables if f[2] == TABLES else (state.base if f[2] == BASE else state.work)
-            source += f[3] + shift(f + 6, f[4], state.codes)
-            multiply(state.work + f[0], left, source, f[5], f + 6 + 2 * f[4], f + 6 + 2 * f[4] + f[5])
-        elif op == UP:
-            scale = send_up(state.work + f[0], state.work + f[1], f[2], f[3], state.maximise)
-        elif op == DOWN:
-            send_down(state, f)
-        elif op == READ:
-            read_marginal(state.out + f[0], state.work + f[1], f[2], f[3], f[4])
-        elif op == LIKELY:
-            if state.likelihoods[f[0]] != NULL or state.codes[f[0]] >= 0:
-                likely(state.work + f[1], f[2], f[3], f[4], state.codes[f[0]], state.likelihoods[f[0]])
-        elif op == TOTAL:
-            scale = max_run(state.work + f[0], f[1]) if state.maximise else sum_run(state.work + f[0], f[1])
-        elif op == ONES:
-            cells = state.work + f[0]
-            for i in range(f[1]):
-                cells[i] = 1.0
+        if op == SWEEP:
+            sweep(state, f)
+            continue
+        if op == RATIO:
+            take_ratio(state, f)
+            continue
+        if op == FINISH:
+            normalise(state.out + f[0], f[1], False)
+            continue
+        if op == CLEAR:
+            memset(state.work + f[0], 0, f[1] * sizeof(double))
+            continue
+        if op == NORM:
+            scale = normalise(state.work + f[0], f[1], state.maximise)
+        elif op == INVERT:
+            scale = state.work[f[0]]
+            state.work[f[0]] = 1.0 / scale
         elif op == SCALAR:
             scale = state.tables[f[0] + shift(f + 2, f[1], state.codes)]
-        elif op == RESCALE:
-            cells = state.work + f[0]
-            scale = max_run(cells, f[1])
-            if scale > 0.0:
-                for i in range(f[1]):
-                    cells[i] = cells[i] / scale
+        else:
+            scale = normalise(state.work + f[0], f[1], True)
         if not scale > 0.0:
             return -INFINITY
         product *= scale
@@ -373,7 +393,7 @@ cdef class Workspace:
         cdef int64_t n = program.n
         cdef double[::1] work
         self.work = np.empty(program.layout.work_size + 1)
-        scratch = np.empty(program.layout.widest + 1)
+        scratch = np.empty(program.layout.scratch_size + 1)
         codes = np.full(n + 1, -1, np.int64)
         pointers = np.zeros(n + 1, np.uintp)
         self.keep = (scratch, codes, pointers)
@@ -401,6 +421,8 @@ cdef class Program:
     cdef int64_t n, out_size, run_length, work_size
     cdef Words run_words
     cdef double* once_values
+    cdef double* certain
+    cdef object certainty
     cdef State state
 
     def __init__(self, cards, const double[::1] tables, layout, bint maximise=False):
@@ -424,6 +446,11 @@ cdef class Program:
         self.once_out = np.zeros(self.out_size + 1)
         view = self.base
         self.state.base = &view[0]
+        # zeros around a one: read from `code` places before the one, it is the certainty of that code
+        self.certainty = np.zeros(2 * int(cards.max(initial=1)) + 1)
+        view = self.certainty
+        self.certain = &view[view.shape[0] // 2]
+        self.certain[0] = 1.0
         view = self.once_out
         self.once_values = &view[0]
         self.state.tables = &tables[0] if tables.shape[0] else NULL
@@ -476,6 +503,7 @@ cdef class Program:
         state.out = out
         for v, code in hard:
             state.codes[v] = code
+            state.likelihoods[v] = self.certain - code
         for v, values in likelihoods:
             vector = np.array(values, np.float64)
             workspace.vectors.append(vector)
@@ -483,7 +511,7 @@ cdef class Program:
         with nogil:
             total = self.once_log + execute(state, self.run_words, self.run_length)
         for v, code in hard:
-            state.codes[v] = -1
+            state.likelihoods[v] = NULL
         if workspace.vectors:
             for v, values in likelihoods:
                 state.likelihoods[v] = NULL

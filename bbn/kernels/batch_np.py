@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbn.kernels import tape as t
-from bbn.kernels.propagate_np import instructions
+from bbn.kernels.propagate_np import instructions, operand
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Floats, Int32s, Ints
 
@@ -19,10 +19,13 @@ def run_rows(
     base: Floats,
     once_out: Floats,
     once_log: float,
+    cards: Ints,
     columns: Ints,
     codes: Int32s,
     out: Floats,
     logs: Floats,
+    weights: Floats | None = None,
+    counts: Floats | None = None,
 ) -> None:
     """Answer each row of codes.
 
@@ -30,6 +33,8 @@ def run_rows(
     ----------
     tables, layout, base, once_out, once_log
         A sum program's tables and layout, and what it worked out once.
+    cards : int64 array (n,)
+        The number of states of each variable.
     columns : int64 array (k,)
         The variables observed, each sliced or a likelihood in the layout.
     codes : int32 array (rows, k)
@@ -39,12 +44,17 @@ def run_rows(
         Filled with the normalised marginals; NaN where the row is impossible.
     logs : float64 array (rows,)
         Filled with the logs of the totals; -inf where the row is impossible.
+    weights : float64 array (rows,), optional
+        How much each row counts, one if not given.
+    counts : float64 array like the tables, optional
+        Where the layout's goal is EXPECTED: the weighted expected counts are added; no row may be impossible.
     """
+    weights = np.ones(len(codes)) if weights is None else weights
+    counts = np.empty(0) if counts is None else counts
     for start in range(0, len(codes), BLOCK):
         rows = slice(start, start + BLOCK)
-        block = _Block(
-            tables, layout, base, dict(zip(columns.tolist(), codes[rows].T, strict=True)), len(codes[rows])
-        )
+        observed = dict(zip(columns.tolist(), codes[rows].T, strict=True))
+        block = _Block(tables, layout, base, cards, observed, weights[rows], counts)
         block.out[:] = once_out[: layout.out_size, None]
         block.execute()
         out[rows] = block.out.T
@@ -53,59 +63,77 @@ def run_rows(
 
 class _Block:
     def __init__(
-        self, tables: Floats, layout: Layout, base: Floats, codes: dict[int, Int32s], n: int
+        self,
+        tables: Floats,
+        layout: Layout,
+        base: Floats,
+        cards: Ints,
+        codes: dict[int, Int32s],
+        weights: Floats,
+        counts: Floats,
     ) -> None:
-        self.tables, self.layout, self.base, self.codes, self.n = tables, layout, base, codes, n
-        self.work: Floats = np.empty((layout.work_size, n))
-        self.out: Floats = np.empty((layout.out_size, n))
-        self.logs: Floats = np.zeros(n)
+        self.tables, self.layout, self.base, self.cards, self.codes = tables, layout, base, cards, codes
+        self.n, self.weights, self.counts = len(weights), weights, counts
+        self.work: Floats = np.empty((layout.work_size, self.n))
+        self.out: Floats = np.empty((layout.out_size, self.n))
+        self.logs: Floats = np.zeros(self.n)
 
     def execute(self) -> None:
         steps = (
+            self.clear,
             self.scalar,
-            self.ones,
-            self.mul,
-            self.likely,
+            self.sweep,
             self.rescale,
-            self.up,
-            self.total,
-            self.down,
-            self.read,
+            self.norm,
+            self.invert,
+            self.ratio,
+            self.finish,
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             for op, fields in instructions(self.layout.run):
                 steps[op](fields)
 
+    def clear(self, f: list[int]) -> None:
+        self.work[f[0] : f[0] + f[1]] = 0.0
+
     def scalar(self, f: list[int]) -> None:
-        self.logs += np.log(self.tables[f[0] + self.shift(f[2:])])
+        at = f[0] + self.shift(f[2:])
+        self.logs += np.log(self.tables[at])
+        if self.counts.size:
+            np.add.at(self.counts, at, self.weights)
 
-    def ones(self, f: list[int]) -> None:
-        self.work[f[0] : f[0] + f[1]] = 1.0
-
-    def mul(self, f: list[int]) -> None:
-        clique, left, buffer, offset, moving, n_d = f[:6]
-        dims = f[6 + 2 * moving : 6 + 2 * moving + n_d]
-        at = _walk(dims, f[6 + 2 * moving + n_d :])
-        target = self.work[clique : clique + at.size]
-        source: Floats
-        if moving:
-            source = self.tables[offset + at[:, None] + self.shift(f[6 : 6 + 2 * moving])]
-        elif buffer == t.WORK:
-            source = self.work[offset + at]
-        else:
-            source = (self.tables if buffer == t.TABLES else self.base)[offset + at][:, None]
-        if left == t.WORK:
-            target *= source
-        elif left == t.BASE:
-            np.multiply(self.base[clique : clique + at.size, None], source, target)
-        else:
-            target[:] = source
-
-    def likely(self, f: list[int]) -> None:
-        v, clique, outer, card, inner = f
-        cells = self.work[clique : clique + outer * card * inner].reshape(outer, card, inner, self.n)
-        codes = self.codes[v]
-        cells *= ((codes == np.arange(card)[:, None]) | (codes == card))[:, None, :]
+    def sweep(self, f: list[int]) -> None:
+        region, size, left, keep, _, n_o, n_ops = f[:7]
+        outer, at = f[7 : 7 + n_o], 7 + n_o
+        cells: Floats = np.ones((size, self.n))
+        if left == t.BASE:
+            cells *= self.base[region : region + size, None]
+        elif left == t.WORK:
+            cells *= self.work[region : region + size]
+        for _ in range(n_ops):
+            kind, (buffer, offset, moves, dims, strides) = f[at], operand(f[at + 2 : at + f[at + 1]], outer)
+            at += f[at + 1]
+            walk = _walk(dims, strides)
+            if kind == t.LIKELY:
+                codes = self.codes[offset]
+                cells *= (codes == walk[:, None]) | (codes == self.cards[offset])
+            elif kind == t.MUL:
+                if moves:
+                    cells *= self.tables[offset + walk[:, None] + self.shift(moves)]
+                elif buffer == t.WORK:
+                    cells *= self.work[offset + walk]
+                else:
+                    cells *= (self.tables if buffer == t.TABLES else self.base)[offset + walk, None]
+            elif buffer == t.COUNTS:
+                np.add.at(self.counts, offset + walk[:, None] + self.shift(moves), cells * self.weights)
+            else:
+                summed = tuple(k for k, stride in enumerate(strides) if stride == 0)
+                total = np.add.reduce(cells.reshape(*dims, self.n), summed)
+                kept = [k for k, stride in enumerate(strides) if stride]
+                into = _walk([dims[k] for k in kept], [strides[k] for k in kept])
+                (self.work if buffer == t.WORK else self.out)[offset + into] += total.reshape(-1, self.n)
+        if keep:
+            self.work[region : region + size] = cells
 
     def rescale(self, f: list[int]) -> None:
         cells = self.work[f[0] : f[0] + f[1]]
@@ -113,41 +141,28 @@ class _Block:
         cells *= _inverse(largest)
         self.logs += np.log(largest)
 
-    def up(self, f: list[int]) -> None:
-        message, clique, rows, columns = f
-        cells = self.work[clique : clique + rows * columns].reshape(rows, columns, self.n)
-        target = self.work[message : message + rows]
-        np.add.reduce(cells, 1, out=target)
-        total = target.sum(0)
-        target *= _inverse(total)
+    def norm(self, f: list[int]) -> None:
+        message = self.work[f[0] : f[0] + f[1]]
+        total = message.sum(0)
+        message *= _inverse(total)
         self.logs += np.log(total)
 
-    def total(self, f: list[int]) -> None:
-        self.logs += np.log(self.work[f[0] : f[0] + f[1]].sum(0))
+    def invert(self, f: list[int]) -> None:
+        total = self.work[f[0]]
+        self.logs += np.log(total)
+        self.work[f[0]] = _inverse(total)
 
-    def down(self, f: list[int]) -> None:
-        message, clique, rows, columns, old, parent, scale, n_d = f[:8]
-        dims, strides = f[8 : 8 + n_d], f[8 + n_d :]
-        above = self.work[parent : parent + int(np.prod(dims))].reshape(*dims, self.n)
-        summed = tuple(k for k, stride in enumerate(strides) if stride == 0)
-        fresh = np.add.reduce(above, summed).reshape(rows, self.n)
-        if scale:
-            cells = self.work[clique : clique + rows * columns].reshape(rows, columns, self.n)
-            if old == t.BASE:
-                ratio = fresh * _inverse(self.base[message : message + rows, None])
-                source = self.base[clique : clique + rows * columns].reshape(rows, columns, 1)
-                np.multiply(source, ratio[:, None], cells)
-            else:
-                before = self.work[message : message + rows]
-                cells *= np.where(before > 0.0, fresh / before, 0.0)[:, None]
-        self.work[message : message + rows] = fresh
+    def ratio(self, f: list[int]) -> None:
+        fresh, message = self.work[f[0] : f[0] + f[2]], self.work[f[1] : f[1] + f[2]]
+        old = self.base[f[1] : f[1] + f[2], None] if f[3] == t.BASE else message
+        ratio = np.where(old > 0.0, fresh / old, 0.0)
+        message[:] = fresh
+        fresh[:] = ratio
 
-    def read(self, f: list[int]) -> None:
-        out, region, outer, card, inner = f
-        cells = self.work[region : region + outer * card * inner].reshape(outer, card, inner, self.n)
-        marginal = cells.sum((0, 2))
-        total = marginal.sum(0)
-        self.out[out : out + card] = marginal / np.where(total > 0.0, total, np.nan)
+    def finish(self, f: list[int]) -> None:
+        part = self.out[f[0] : f[0] + f[1]]
+        total = part.sum(0)
+        part /= np.where(total > 0.0, total, np.nan)
 
     def shift(self, moves: list[int]) -> Ints:
         at = np.zeros(self.n, np.int64)

@@ -17,8 +17,11 @@ from bbn.kernels import tape as t
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Ints
 
-Source = tuple[int, int, list[int], list[int], list[int]]
-"""Buffer, offset, moves, dims, strides of a factor or message."""
+FEW = 8
+"""Regions that are looked through for the marginal of a child."""
+
+Step = tuple[int, int, int, list[int], dict[int, int]]
+"""Kind, buffer, offset, moves, and variable to stride: how the other operand moves along the region's axes."""
 
 
 def reduce_scopes(
@@ -80,7 +83,7 @@ def lay_out(
     role: Ints,
     elimination: tuple[Ints, Ints, Ints],
     targets: Ints,
-    everything: bool,
+    goal: int,
 ) -> Layout:
     """Lay a junction forest out and write its tapes.
 
@@ -97,12 +100,10 @@ def lay_out(
         What `eliminate` gave for the reduced scopes (and the targets as one more scope).
     targets : int64 array
         The variables of the joint to read, in this order; all in one clique, which becomes the root.
-    everything : bool
-        Read the marginal of each variable instead.
+    goal : int
+        QUERY, MARGINALS, COLLECTED or EXPECTED.
     """
-    return _Writer(
-        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, everything
-    ).layout()
+    return _Writer(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal).layout()
 
 
 class _Writer:
@@ -116,12 +117,13 @@ class _Writer:
         role: Ints,
         elimination: tuple[Ints, Ints, Ints],
         targets: Ints,
-        everything: bool,
+        goal: int,
     ) -> None:
         self.cards: list[int] = cards.tolist()
         self.role: list[int] = role.tolist()
         self.targets: list[int] = targets.tolist()
-        self.everything = everything
+        self.goal = goal
+        self.distributes = goal in (t.MARGINALS, t.EXPECTED)
         starts, members = scope_ptr.tolist(), scope.tolist()
         self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in factors.tolist()]
         self.tables: list[int] = table_ptr[factors].tolist()
@@ -186,18 +188,25 @@ class _Writer:
             self.axes.append([*front, *rest])
 
     def place(self) -> None:
-        """Offsets of the cliques and of the separators to their parents."""
+        """Offsets: the messages, the fresh marginals, the cliques."""
         self.rows = [
             math.prod(self.cards[v] for v in axes[:k])
             for axes, k in zip(self.axes, self.separator, strict=True)
         ]
-        self.clique: list[int] = []
         self.message: list[int] = []
+        self.fresh: list[int] = []
+        self.clique: list[int] = []
         offset = 0
-        for c, size in enumerate(self.size):
+        for rows in self.rows:
+            self.message.append(offset)
+            offset += rows
+        for rows, parent in zip(self.rows, self.parent, strict=True):
+            self.fresh.append(offset)
+            offset += rows if self.distributes and parent >= 0 else 0
+        self.clear = offset
+        for size in self.size:
             self.clique.append(offset)
-            self.message.append(offset + size)
-            offset += size + (self.rows[c] if self.parent[c] >= 0 else 0)
+            offset += size
         self.work_size = offset
 
     def seat(self) -> None:
@@ -230,77 +239,72 @@ class _Writer:
 
     def layout(self) -> Layout:
         """Write the tapes."""
+        self.scratch_size = 1
         self.plan_reads()
         once: list[int] = []
         run: list[int] = []
+        for tape in (once, run):
+            _emit(tape, t.CLEAR, [0, self.clear])
         for f in self.scalars:
             moves = self.moves(f)
-            tape = run if moves else once
-            _emit(tape, t.SCALAR, [self.tables[f], len(moves) // 2, *moves])
+            _emit(run if moves else once, t.SCALAR, [self.tables[f], len(moves) // 2, *moves])
         for c in reversed(range(len(self.members))):
             self.gather(c, once, run)
-        for c in range(len(self.members)):
-            self.scatter(c, run if self.in_run[c] else once)
-        out = [-1] * len(self.cards)
-        out_size = self.read(once, run, out)
+        if self.distributes:
+            for c in range(len(self.members)):
+                self.scatter(c, run if self.in_run[c] else once)
+        self.finish(once, run)
         return Layout(
             _array(once),
-            _array(run),
+            _array(run if len(run) > 4 else []),
             _array(np.cumsum([0, *map(len, self.axes)])),
             _array([v for axes in self.axes for v in axes]),
             _array(self.parent),
             _array(self.separator),
             _array(self.clique),
             _array(self.dynamic),
-            _array(out),
-            out_size,
+            _array(self.out),
+            self.out_size,
             self.work_size,
-            max((r for r, p in zip(self.rows, self.parent, strict=True) if p >= 0), default=1),
+            self.scratch_size,
         )
 
     def gather(self, c: int, once: list[int], run: list[int]) -> None:
         """Collect: clique c is the product of its factors and its children's messages; then its own message."""
-        still = [self.table_source(f) for f in self.factors[c] if not self.moves(f)]
-        moving = [self.table_source(f) for f in self.factors[c] if self.moves(f)]
+        still = [self.table_step(t.MUL, f) for f in self.factors[c] if not self.moves(f)]
+        moving = [self.table_step(t.MUL, f) for f in self.factors[c] if self.moves(f)]
         for child in self.children[c]:
-            source: Source = (t.WORK, self.message[child], [], *self.separator_strides(c, child))
-            (moving if self.dynamic[child] else still).append(source)
-        self.multiply(c, once, t.NOTHING, still)
+            message = (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
+            (moving if self.dynamic[child] else still).append(message)
+        moving += [(t.LIKELY, t.TABLES, v, [], {v: 1}) for v in self.likelihoods[c]]
+        sends: list[Step] = [(t.ADD, t.WORK, self.message[c], [], self.separator_strides(c))]
+        if c == 0 and self.targets:
+            sends.append((t.ADD, t.OUT, 0, [], self.strides(self.targets)))
+        keep = self.goal != t.QUERY
         if not self.dynamic[c]:
-            if not still:
-                _emit(once, t.ONES, [self.clique[c], self.size[c]])
-            self.send(c, once)
+            self.product(c, once, t.NOTHING, still, sends, keep)
+            self.close(c, once)
             return
-        self.multiply(c, run, t.BASE if still else t.NOTHING, moving)
-        if not moving:
-            if still:
-                _emit(run, t.MUL, [self.clique[c], t.NOTHING, t.BASE, self.clique[c], 0, 1, self.size[c], 1])
-            else:
-                _emit(run, t.ONES, [self.clique[c], self.size[c]])
-        for v in self.likelihoods[c]:
-            _emit(run, t.LIKELY, [v, self.clique[c], *self.split(self.axes[c], v)])
-        self.send(c, run)
+        if still:
+            self.product(c, once, t.NOTHING, still, [], True)
+        self.product(c, run, t.BASE if still else t.NOTHING, moving, sends, keep)
+        self.close(c, run)
 
-    def multiply(
-        self,
-        c: int,
-        tape: list[int],
-        left: int,
-        sources: Iterable[Source],
+    def product(
+        self, c: int, tape: list[int], left: int, sources: list[Step], sends: list[Step], keep: bool
     ) -> None:
-        for k, (buffer, offset, moves, dims, strides) in enumerate(sources, start=1):
-            head = [self.clique[c], left, buffer, offset, len(moves) // 2, len(dims)]
-            _emit(tape, t.MUL, [*head, *moves, *dims, *strides])
-            left = t.WORK
-            if k % t.RESCALE_EVERY == 0:
-                _emit(tape, t.RESCALE, [self.clique[c], self.size[c]])
+        """Sweep over clique c; after each few factors its largest cell is made 1 again."""
+        while len(sources) > t.RESCALE_EVERY:
+            self.sweep(tape, self.clique[c], self.axes[c], left, True, sources[: t.RESCALE_EVERY])
+            _emit(tape, t.RESCALE, [self.clique[c], self.size[c]])
+            left, sources = t.WORK, sources[t.RESCALE_EVERY :]
+        self.sweep(tape, self.clique[c], self.axes[c], left, keep, [*sources, *sends])
 
-    def send(self, c: int, tape: list[int]) -> None:
+    def close(self, c: int, tape: list[int]) -> None:
         if self.parent[c] < 0:
-            _emit(tape, t.TOTAL, [self.clique[c], self.size[c]])
+            _emit(tape, t.INVERT, [self.message[c]])
         else:
-            rows = self.rows[c]
-            _emit(tape, t.UP, [self.message[c], self.clique[c], rows, self.size[c] // rows])
+            _emit(tape, t.NORM, [self.message[c], self.rows[c]])
 
     def plan_reads(self) -> None:
         """Where each posterior is read, and so which cliques the distribution must reach."""
@@ -308,49 +312,108 @@ class _Writer:
         self.in_run = [False] * m
         for c in range(m):
             self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
-        self.source: dict[int, tuple[int, bool]] = {}
-        self.scaled = [False] * m
-        self.marginal = [False] * m
-        if not self.everything:
-            return
-        best: dict[int, int] = {}
-        for c, axes in enumerate(self.axes):
-            for k, v in enumerate(axes):
-                if k < self.separator[c] and self.rows[c] < best.get(v, self.size[c] + 1):
-                    best[v], self.source[v] = self.rows[c], (c, True)
-                elif self.size[c] < best.get(v, self.size[c] + 1):
-                    best[v], self.source[v] = self.size[c], (c, False)
-        for c, is_separator in self.source.values():
-            (self.marginal if is_separator else self.scaled)[c] = True
+        self.in_clique: list[list[int]] = [[] for _ in range(m)]
+        self.in_message: list[list[int]] = [[] for _ in range(m)]
+        self.out = [-1] * len(self.cards)
+        self.out_size = math.prod(self.cards[v] for v in self.targets) if self.targets else 0
+        if self.goal == t.MARGINALS:
+            best: dict[int, tuple[int, int, bool]] = {}
+            for c, axes in enumerate(self.axes):
+                for k, v in enumerate(axes):
+                    size = self.rows[c] if k < self.separator[c] else self.size[c]
+                    if v not in best or size < best[v][0]:
+                        best[v] = (size, c, k < self.separator[c])
+            for v in sorted(best):
+                _, c, is_message = best[v]
+                (self.in_message if is_message else self.in_clique)[c].append(v)
+                self.out[v] = self.out_size
+                self.out_size += self.cards[v]
+        everywhere = self.goal == t.EXPECTED
+        self.swept = [everywhere or bool(self.in_clique[c]) for c in range(m)]
+        self.reached = [everywhere or bool(self.in_message[c]) for c in range(m)]
         for c in reversed(range(m)):
-            if self.parent[c] >= 0 and (self.scaled[c] or self.marginal[c]):
-                self.scaled[self.parent[c]] = True
+            self.reached[c] |= self.swept[c]
+            if self.reached[c] and self.parent[c] >= 0:
+                self.swept[self.parent[c]] = True
 
     def scatter(self, c: int, tape: list[int]) -> None:
-        """Distribute: the parent's marginal over the separator, and the clique scaled by new over old."""
-        if self.parent[c] < 0 or not (self.scaled[c] or self.marginal[c]):
+        """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
+        if not self.reached[c]:
             return
-        p, rows = self.parent[c], self.rows[c]
-        old = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
-        dims, strides = self.separator_strides(p, c)
-        head = [self.message[c], self.clique[c], rows, self.size[c] // rows, old, self.clique[p]]
-        _emit(tape, t.DOWN, [*head, int(self.scaled[c]), len(dims), *dims, *strides])
+        steps: list[Step] = []
+        if self.parent[c] >= 0:
+            old = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
+            _emit(tape, t.RATIO, [self.fresh[c], self.message[c], self.rows[c], old])
+            steps.append((t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c)))
+            shared = self.axes[c][: self.separator[c]]
+            reads = [self.read_step(v) for v in self.in_message[c]]
+            if reads:
+                self.sweep(tape, self.message[c], shared, t.WORK, False, reads)
+        else:
+            steps.append((t.MUL, t.WORK, self.message[c], [], {}))
+        if not self.swept[c]:
+            return
+        later: list[tuple[int, list[int], Step]] = []
+        for child, source in self.sources_of_children(c):
+            step = (t.ADD, t.WORK, self.fresh[child], [], self.separator_strides(child))
+            if source is None:
+                steps.append(step)
+            else:
+                later.append((*source, step))
+        steps += [self.read_step(v) for v in self.in_clique[c]]
+        if self.goal == t.EXPECTED:
+            steps += [self.table_step(t.ADD, f) for f in self.factors[c]]
+        left = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
+        self.sweep(tape, self.clique[c], self.axes[c], left, False, steps)
+        for region, axes, step in later:
+            self.sweep(tape, region, axes, t.WORK, False, [step])
 
-    def read(self, once: list[int], run: list[int], out: list[int]) -> int:
+    def sources_of_children(self, c: int) -> list[tuple[int, tuple[int, list[int]] | None]]:
+        """For each child that is reached, widest first: a smaller region than c that holds its marginal, or None."""
+        known: list[tuple[int, int, list[int]]] = []
+        if self.parent[c] >= 0:
+            known.append((self.rows[c], self.message[c], self.axes[c][: self.separator[c]]))
+        out: list[tuple[int, tuple[int, list[int]] | None]] = []
+        for child in sorted(
+            (x for x in self.children[c] if self.reached[x]), key=lambda x: (-self.rows[x], x)
+        ):
+            axes = self.axes[child][: self.separator[child]]
+            chosen = None
+            for rows, region, held in known:
+                if (chosen is None or rows < chosen[0]) and set(axes) <= set(held):
+                    chosen = (rows, region, held)
+            if chosen is not None and 2 * chosen[0] <= self.size[c]:
+                out.append((child, (chosen[1], chosen[2])))
+            else:
+                out.append((child, None))
+            if len(known) < FEW:
+                known.append((self.rows[child], self.fresh[child], axes))
+        return out
+
+    def finish(self, once: list[int], run: list[int]) -> None:
         if self.targets:
-            cells = math.prod(self.cards[v] for v in self.targets)
-            rest = self.size[0] // cells
-            _emit(run if self.in_run[0] else once, t.READ, [0, self.clique[0], 1, cells, rest])
-            return cells
-        offset = 0
-        for v in sorted(self.source):
-            c, is_separator = self.source[v]
-            axes = self.axes[c][: self.separator[c]] if is_separator else self.axes[c]
-            region = self.message[c] if is_separator else self.clique[c]
-            _emit(run if self.in_run[c] else once, t.READ, [offset, region, *self.split(axes, v)])
-            out[v] = offset
-            offset += self.cards[v]
-        return offset
+            _emit(run if self.in_run[0] else once, t.FINISH, [0, self.out_size])
+        for c in range(len(self.members)):
+            for v in (*self.in_message[c], *self.in_clique[c]):
+                _emit(run if self.in_run[c] else once, t.FINISH, [self.out[v], self.cards[v]])
+
+    def sweep(
+        self, tape: list[int], region: int, axes: list[int], left: int, keep: bool, steps: list[Step]
+    ) -> None:
+        cards = [self.cards[v] for v in axes]
+        size = slab = math.prod(cards)
+        outer = 0
+        while slab > t.SLAB and outer < len(axes) - 1:
+            slab //= cards[outer]
+            outer += 1
+        self.scratch_size = max(self.scratch_size, slab)
+        words = [region, size, left, int(keep), size // slab, outer, len(steps), *cards[:outer]]
+        for kind, buffer, offset, moves, stride in steps:
+            along = [stride.get(v, 0) for v in axes]
+            dims, strides = _fuse(cards[outer:], along[outer:])
+            head = [buffer, offset, len(moves) // 2, len(dims)]
+            _emit(words, kind, [*head, *moves, *along[:outer], *dims, *strides])
+        _emit(tape, t.SWEEP, words)
 
     def moves(self, f: int) -> list[int]:
         """Pairs (v, stride) of the sliced variables of a factor."""
@@ -366,27 +429,25 @@ class _Writer:
             strides.append(strides[-1] * self.cards[v])
         return strides[::-1] if self.scopes[f] else []
 
-    def table_source(self, f: int) -> Source:
-        c = self.home[
-            min((v for v in self.scopes[f] if self.role[v] != t.SLICED), key=self.position.__getitem__)
-        ]
+    def table_step(self, kind: int, f: int) -> Step:
         stride = dict(zip(self.scopes[f], self.table_strides(f), strict=True))
-        dims, strides = _fuse([self.cards[v] for v in self.axes[c]], [stride.get(v, 0) for v in self.axes[c]])
-        return t.TABLES, self.tables[f], self.moves(f), dims, strides
+        buffer = t.TABLES if kind == t.MUL else t.COUNTS
+        return kind, buffer, self.tables[f], self.moves(f), stride
 
-    def separator_strides(self, p: int, child: int) -> tuple[list[int], list[int]]:
-        """How the child's separator moves as the parent's cells are walked."""
+    def read_step(self, v: int) -> Step:
+        return t.ADD, t.OUT, self.out[v], [], {v: 1}
+
+    def separator_strides(self, c: int) -> dict[int, int]:
+        """How the message of clique c moves along its variables."""
+        return self.strides(self.axes[c][: self.separator[c]])
+
+    def strides(self, axes: Sequence[int]) -> dict[int, int]:
         stride: dict[int, int] = {}
         step = 1
-        for v in reversed(self.axes[child][: self.separator[child]]):
+        for v in reversed(axes):
             stride[v] = step
             step *= self.cards[v]
-        return _fuse([self.cards[v] for v in self.axes[p]], [stride.get(v, 0) for v in self.axes[p]])
-
-    def split(self, axes: Sequence[int], v: int) -> list[int]:
-        k = axes.index(v)
-        before, after = (math.prod(self.cards[u] for u in part) for part in (axes[:k], axes[k + 1 :]))
-        return [before, self.cards[v], after]
+        return stride
 
 
 def _reroot(parent: list[int], root: int) -> None:

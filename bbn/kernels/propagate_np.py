@@ -79,11 +79,14 @@ class _Workspace:
         self.work = work
         self.buffers = (program.tables, program.base, work)
         self.reduce: Any = np.maximum.reduce if program.maximise else np.add.reduce
-        self.cards = program.cards
+        self.gather: Any = np.maximum if program.maximise else np.add
         self.hard: dict[int, int] = {}
         self.likelihoods: dict[int, Floats] = {}
         self.out: Floats = program.once_out
-        self.steps = [self.bind(op, fields) for op, fields in instructions(tape)]
+        self.cards = program.cards
+        self.steps: list[Callable[[], float | None]] = []
+        for op, fields in instructions(tape):
+            _BINDERS[op](self, fields)
 
     def execute(self, hard: dict[int, int], likelihoods: dict[int, Floats], out: Floats) -> float:
         self.hard, self.likelihoods, self.out = hard, likelihoods, out
@@ -96,62 +99,111 @@ class _Workspace:
                 log += math.log(scale)
         return log
 
-    def bind(self, op: int, f: list[int]) -> Callable[[], float | None]:
-        return _BINDERS[op](self, f)
+    def clear(self, f: list[int]) -> None:
+        region = self.work[f[0] : f[0] + f[1]]
+        self.steps.append(lambda: region.fill(0.0))
 
-    def scalar(self, f: list[int]) -> Callable[[], float | None]:
+    def scalar(self, f: list[int]) -> None:
         tables, moves = self.buffers[t.TABLES], f[2:]
-        return lambda: float(tables[f[0] + self.shift(moves)])
+        self.steps.append(lambda: float(tables[f[0] + self.shift(moves)]))
 
-    def ones(self, f: list[int]) -> Callable[[], float | None]:
-        cells = self.work[f[0] : f[0] + f[1]]
-        return lambda: cells.fill(1.0)
+    def sweep(self, f: list[int]) -> None:
+        """A sweep is taken whole: its slabs matter to caches alone."""
+        region, size, left, keep, _, n_o, n_ops = f[:7]
+        outer, at = f[7 : 7 + n_o], 7 + n_o
+        target = self.work[region : region + size] if keep else np.empty(size)
+        current: Floats | None = None if left == t.NOTHING else self.buffers[left][region : region + size]
+        for _ in range(n_ops):
+            kind, step = f[at], f[at + 2 : at + f[at + 1]]
+            at += f[at + 1]
+            if current is None and kind != t.MUL:
+                self.steps.append(lambda: target.fill(1.0))
+                current = target
+            if kind == t.ADD:
+                assert current is not None
+                self.add(current, step, outer)
+            else:
+                if kind == t.LIKELY and current is not target:
+                    self.copy(current, target)
+                    current = target
+                self.multiply(current, target, kind, step, outer)
+                current = target
+        if keep and current is not target:
+            if current is None:
+                self.steps.append(lambda: target.fill(1.0))
+            else:
+                self.copy(current, target)
 
-    def mul(self, f: list[int]) -> Callable[[], float | None]:
-        clique, left, buffer, offset, moving, n_d = f[:6]
-        moves = f[6 : 6 + 2 * moving]
-        dims = f[6 + 2 * moving : 6 + 2 * moving + n_d]
-        strides = [8 * stride for stride in f[6 + 2 * moving + n_d :]]
-        target = np.ndarray(dims, np.float64, self.work, 8 * clique)
+    def copy(self, source: Floats | None, target: Floats) -> None:
+        assert source is not None
+        self.steps.append(lambda: np.copyto(target, source))
+
+    def multiply(
+        self, left: Floats | None, target: Floats, kind: int, f: list[int], outer: list[int]
+    ) -> None:
+        buffer, offset, moves, dims, strides = operand(f, outer)
+        strides = [8 * stride for stride in strides]
+        result = target.reshape(dims)
+        factor = None if left is None else left.reshape(dims)
+        if kind == t.LIKELY:
+            self.steps.append(lambda: self.likely(result, offset, strides))
+            return
         source = np.ndarray(dims, np.float64, self.buffers[buffer], 8 * offset, strides)
-        if moving:
-            tables = self.buffers[buffer]
+        tables = self.buffers[buffer]
 
-            def sliced() -> Floats:
-                return np.ndarray(dims, np.float64, tables, 8 * (offset + self.shift(moves)), strides)
+        def sliced() -> Floats:
+            at = 8 * (offset + self.shift(moves))
+            return np.ndarray(dims, np.float64, tables, at, strides) if moves else source
 
-            if left == t.NOTHING:
-                return lambda: np.copyto(target, sliced())
-            other = np.ndarray(dims, np.float64, self.buffers[left], 8 * clique)
+        if factor is None:
+            self.steps.append(lambda: np.copyto(result, sliced()))
+        elif moves:
 
-            def step() -> None:
-                np.multiply(other, sliced(), target)
+            def changing() -> None:
+                np.multiply(factor, sliced(), result)
 
-            return step
-        if left == t.NOTHING:
-            return lambda: np.copyto(target, source)
-        factor = np.ndarray(dims, np.float64, self.buffers[left], 8 * clique)
+            self.steps.append(changing)
+        else:
 
-        def plain() -> None:
-            np.multiply(factor, source, target)
+            def plain() -> None:
+                np.multiply(factor, source, result)
 
-        return plain
+            self.steps.append(plain)
 
-    def likely(self, f: list[int]) -> Callable[[], float | None]:
-        v, clique, outer, card, inner = f
-        cells = np.ndarray((outer, card, inner), np.float64, self.work, 8 * clique)
+    def likely(self, cells: Floats, v: int, strides: list[int]) -> None:
+        if v in self.likelihoods:
+            vector = np.ascontiguousarray(self.likelihoods[v], np.float64)
+        elif v in self.hard:
+            vector = np.zeros(self.cards[v])
+            vector[self.hard[v]] = 1.0
+        else:
+            return
+        np.multiply(cells, np.ndarray(cells.shape, np.float64, vector, 0, strides), cells)
 
-        def step() -> None:
-            if v in self.likelihoods:
-                np.multiply(cells, self.likelihoods[v][:, None], cells)
-            elif v in self.hard:
-                code = self.hard[v]
-                cells[:, :code] = 0.0
-                cells[:, code + 1 :] = 0.0
+    def add(self, current: Floats, f: list[int], outer: list[int]) -> None:
+        buffer, offset, _, dims, strides = operand(f, outer)
+        strides = [8 * stride for stride in strides]
+        cells = current.reshape(dims)
+        summed = tuple(k for k, stride in enumerate(strides) if stride == 0)
+        kept = [dim for dim, stride in zip(dims, strides, strict=True) if stride]
+        moving = [stride for stride in strides if stride]
+        reduce, gather = self.reduce, self.gather
+        if buffer == t.OUT:
 
-        return step
+            def to_out() -> None:
+                target = np.ndarray(kept, np.float64, self.out, 8 * offset, moving)
+                gather(target, reduce(cells, summed), out=target)
 
-    def rescale(self, f: list[int]) -> Callable[[], float | None]:
+            self.steps.append(to_out)
+            return
+        target = np.ndarray(kept, np.float64, self.work, 8 * offset, moving)
+
+        def to_work() -> None:
+            gather(target, reduce(cells, summed), out=target)
+
+        self.steps.append(to_work)
+
+    def rescale(self, f: list[int]) -> None:
         cells = self.work[f[0] : f[0] + f[1]]
 
         def step() -> float:
@@ -160,75 +212,77 @@ class _Workspace:
                 np.divide(cells, largest, cells)
             return largest
 
-        return step
+        self.steps.append(step)
 
-    def up(self, f: list[int]) -> Callable[[], float | None]:
-        message, clique, rows, columns = f
-        cells = np.ndarray((rows, columns), np.float64, self.work, 8 * clique)
-        target = self.work[message : message + rows]
+    def norm(self, f: list[int]) -> None:
+        message = self.work[f[0] : f[0] + f[1]]
         reduce = self.reduce
 
         def step() -> float:
-            reduce(cells, 1, None, target)
-            total = float(reduce(target))
+            total = float(reduce(message))
             if total > 0.0:
-                np.divide(target, total, target)
+                np.divide(message, total, message)
             return total
 
-        return step
+        self.steps.append(step)
 
-    def total(self, f: list[int]) -> Callable[[], float | None]:
-        cells = self.work[f[0] : f[0] + f[1]]
-        return lambda: float(self.reduce(cells))
+    def invert(self, f: list[int]) -> None:
+        message = self.work[f[0] : f[0] + 1]
 
-    def down(self, f: list[int]) -> Callable[[], float | None]:
-        message, clique, rows, columns, old, parent, scale, n_d = f[:8]
-        dims, strides = f[8 : 8 + n_d], f[8 + n_d :]
-        above = np.ndarray(dims, np.float64, self.work, 8 * parent)
-        summed = tuple(k for k, stride in enumerate(strides) if stride == 0)
-        kept = [dim for dim, stride in zip(dims, strides, strict=True) if stride]
-        target = np.ndarray(kept, np.float64, self.work, 8 * message)
-        if not scale:
-            return lambda: np.copyto(target, above.sum(summed))
-        before = self.buffers[old][message : message + rows]
-        after = self.work[message : message + rows]
-        source = np.ndarray((rows, columns), np.float64, self.buffers[old], 8 * clique)
-        cells = np.ndarray((rows, columns), np.float64, self.work, 8 * clique)
+        def step() -> float:
+            total = float(message[0])
+            if total > 0.0:
+                message[0] = 1.0 / total
+            return total
 
-        def step() -> None:
-            fresh = np.add.reduce(above, summed).ravel()
-            ratio = np.divide(fresh, before, np.zeros(rows), where=before != 0.0)
-            np.multiply(source, ratio[:, None], cells)
-            after[:] = fresh
+        self.steps.append(step)
 
-        return step
-
-    def read(self, f: list[int]) -> Callable[[], float | None]:
-        out, region, outer, card, inner = f
-        cells = np.ndarray((outer, card, inner), np.float64, self.work, 8 * region)
+    def ratio(self, f: list[int]) -> None:
+        fresh = self.work[f[0] : f[0] + f[2]]
+        message = self.work[f[1] : f[1] + f[2]]
+        old = self.buffers[f[3]][f[1] : f[1] + f[2]]
+        zeros = np.zeros(f[2])
 
         def step() -> None:
-            marginal = np.add.reduce(cells, (0, 2))
-            np.divide(marginal, np.add.reduce(marginal), self.out[out : out + card])
+            ratio = np.divide(fresh, old, zeros.copy(), where=old > 0.0)
+            message[:] = fresh
+            fresh[:] = ratio
 
-        return step
+        self.steps.append(step)
+
+    def finish(self, f: list[int]) -> None:
+        part = slice(f[0], f[0] + f[1])
+
+        def step() -> None:
+            marginal = self.out[part]
+            np.divide(marginal, np.add.reduce(marginal), marginal)
+
+        self.steps.append(step)
 
     def shift(self, moves: list[int]) -> int:
         hard = self.hard
         return sum(hard[v] * stride for v, stride in zip(moves[::2], moves[1::2], strict=True))
 
 
-_BINDERS: tuple[Callable[[_Workspace, list[int]], Callable[[], float | None]], ...] = (
+_BINDERS: tuple[Callable[[_Workspace, list[int]], None], ...] = (
+    _Workspace.clear,
     _Workspace.scalar,
-    _Workspace.ones,
-    _Workspace.mul,
-    _Workspace.likely,
+    _Workspace.sweep,
     _Workspace.rescale,
-    _Workspace.up,
-    _Workspace.total,
-    _Workspace.down,
-    _Workspace.read,
+    _Workspace.norm,
+    _Workspace.invert,
+    _Workspace.ratio,
+    _Workspace.finish,
 )
+
+
+def operand(f: list[int], outer: list[int]) -> tuple[int, int, list[int], list[int], list[int]]:
+    """Buffer, offset, moves, whole dims and strides of a step."""
+    buffer, offset, n_e, n_d = f[:4]
+    at = 4 + 2 * n_e
+    dims = f[at + len(outer) : at + len(outer) + n_d]
+    strides = f[at : at + len(outer)] + f[at + len(outer) + n_d :]
+    return buffer, offset, f[4:at], [*outer, *dims], strides
 
 
 def instructions(tape: Ints) -> Iterable[tuple[int, list[int]]]:

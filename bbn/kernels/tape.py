@@ -1,26 +1,31 @@
 """The words of a tape: the straight-line program that a plan compiles to and the interpreters run.
 
 A tape is a flat int64 array of instructions, each ``[op, length, ...]``. Potentials live in one flat float64 buffer:
-cliques and separators at fixed offsets, a clique's cells in C order of its axes, the separator to its parent first.
-``BASE`` is the buffer of what no evidence can change, filled once; ``WORK`` is the run's own buffer with the same
-offsets; ``TABLES`` holds the model's factors. ``n_e`` pairs (v, stride) move a table's offset by the observed code
-of v; ``dims`` and ``strides`` walk the source (or, in DOWN, the separator) while the clique is walked in C order.
+the message of each clique to its parent, the fresh marginal it gets back, and the clique's cells in C order of its
+axes, the separator to its parent first. ``BASE`` is the buffer of what no evidence can change, filled once; ``WORK`` is
+the run's own buffer with the same offsets; ``TABLES`` holds the model's factors; ``OUT`` is the answer; ``COUNTS`` adds
+up expected counts, laid out as the tables.
 
-======== ==============================================================================================================
-op       fields
-======== ==============================================================================================================
-SCALAR   offset, n_e, (v, stride)…: a factor with nothing left but observed variables
-ONES     clique, cells
-MUL      clique, left, buffer, offset, n_e, n_d, (v, stride)…, dims…, strides…: clique = left · source, where left is
-         NOTHING, BASE or WORK at the clique's own offset
-LIKELY   v, clique, outer, card, inner: multiply the likelihood of v in, where the run has one
-RESCALE  clique, cells: divide by the largest cell, and count its log
-UP       separator, clique, rows, columns: sum the rows into the separator, normalise, count the log
-TOTAL    clique, cells: count the log of the sum of a root
-DOWN     separator, clique, rows, columns, old, parent, scale, n_d, dims…, strides…: the parent's marginal over the
-         separator; if scale, the clique (read from ``old``, BASE or WORK) times new over old; the new stays
-READ     out, region, outer, card, inner: a normalised marginal into the answer
-======== ==============================================================================================================
+========= =============================================================================================================
+op        fields
+========= =============================================================================================================
+CLEAR     offset, n: zeros
+SCALAR    offset, n_e, (v, stride)…: a factor with nothing left but observed variables
+SWEEP     region, cells, left, keep, slabs, n_o, n_ops, outer dims…, steps…: go over a region slab by slab, so that a
+          slab stays in the nearest cache while all steps are applied to it; start from ``left`` (NOTHING: ones; BASE
+          or WORK: the region there); write the region back if ``keep``
+RESCALE   region, n: divide by the largest cell, and count its log
+NORM      region, n: divide a message by its sum (in a maximum: its largest cell), and count the log
+INVERT    region: count the log of a root's sum, and replace it by its inverse
+RATIO     fresh, message, n, old: the message becomes the fresh marginal, and fresh becomes fresh over old message
+          (of buffer ``old``), 0/0 being 0
+FINISH    out, n: normalise a part of the answer
+========= =============================================================================================================
+
+A step of a sweep is ``[kind, length, buffer, offset, n_e, n_d, (v, stride)…, outer strides…, dims…, strides…]``: the
+n_e pairs move the offset by the observed code of v; the strides walk the other operand while the slab is walked in C
+order. MUL multiplies it in, LIKELY (its offset is v) does so with v's likelihood if the run has one, and ADD adds the
+slab to it (in a maximum: takes the larger).
 """
 
 from __future__ import annotations
@@ -29,27 +34,43 @@ from typing import Final, NamedTuple
 
 from bbn.kernels.types import Ints
 
-SCALAR: Final = 0
-ONES: Final = 1
-MUL: Final = 2
-LIKELY: Final = 3
-RESCALE: Final = 4
-UP: Final = 5
-TOTAL: Final = 6
-DOWN: Final = 7
-READ: Final = 8
+CLEAR: Final = 0
+SCALAR: Final = 1
+SWEEP: Final = 2
+RESCALE: Final = 3
+NORM: Final = 4
+INVERT: Final = 5
+RATIO: Final = 6
+FINISH: Final = 7
+
+MUL: Final = 0
+LIKELY: Final = 1
+ADD: Final = 2
 
 NOTHING: Final = 0
 TABLES: Final = 0
 BASE: Final = 1
 WORK: Final = 2
+OUT: Final = 3
+COUNTS: Final = 4
 
 FREE: Final = 0
 SLICED: Final = 1
 LIKELIHOOD: Final = 2
 MASKED: Final = 3
 
+QUERY: Final = 0
+"""Collect only: the joint of the targets, or the evidence alone."""
+MARGINALS: Final = 1
+"""Collect and distribute: the marginal of each variable."""
+COLLECTED: Final = 2
+"""Collect, and keep the cliques to be read."""
+EXPECTED: Final = 3
+"""Collect and distribute: expected counts of each factor's cells."""
+
 RESCALE_EVERY: Final = 8
+SLAB: Final = 2048
+"""Cells of a slab: it and its operands fit the nearest cache."""
 LARGE: Final = 1_000_000
 """Of programs with more cells than this, at most one idle workspace is kept."""
 
@@ -69,8 +90,10 @@ class Layout(NamedTuple):
         its cells, and whether a run computes it (else it is in BASE).
     out : int64 array (n,)
         Where a variable's marginal lies in the answer, or -1.
-    out_size, work_size, widest : int
-        Numbers of float64: the answer, the buffer of potentials, the largest separator.
+    out_size, work_size : int
+        Numbers of float64: the answer, the buffer of potentials.
+    scratch_size : int
+        The largest slab.
     """
 
     once: Ints
@@ -84,4 +107,4 @@ class Layout(NamedTuple):
     out: Ints
     out_size: int
     work_size: int
-    widest: int
+    scratch_size: int
