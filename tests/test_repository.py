@@ -18,6 +18,8 @@ REPOSITORY = [
     "munin3", "munin4", "munin",
 ]  # fmt: skip
 
+AT_MOST = 60
+
 
 @pytest.mark.parametrize("name", REPOSITORY)
 def test_posteriors_agree_with_pyagrum(name: str) -> None:
@@ -26,8 +28,13 @@ def test_posteriors_agree_with_pyagrum(name: str) -> None:
     answers = net.posteriors(evidence)
     inference = gum.LazyPropagation(bbn.to_pyagrum(net))
     inference.setEvidence(evidence)
+    nodes = list(answers)
+    if len(nodes) > AT_MOST:  # pyAgrum takes half a minute for all of munin's
+        nodes = [nodes[i] for i in np.random.default_rng(1).choice(len(nodes), AT_MOST, replace=False)]
+    for node in nodes:
+        inference.addTarget(node)
     inference.makeInference()
-    for node in answers:
+    for node in nodes:
         expected = inference.posterior(node).toarray()
         np.testing.assert_allclose(answers[node].values, expected, rtol=0, atol=1e-9, err_msg=node)
     assert answers.log_evidence == pytest.approx(math.log(inference.evidenceProbability()), abs=1e-8)
