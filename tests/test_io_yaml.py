@@ -2,8 +2,10 @@
 
 import json
 import os
+import random
 import stat
 import threading
+import warnings
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +18,11 @@ from hypothesis import strategies as st
 import bbn
 from bbn.io import dumps, loads
 from bbn.io.document import resolve
+from bbn.io.json import JsonDocument
+from bbn.io.quick import quick_json, quick_yaml
+from bbn.io.spec import read_network
+from bbn.io.text import Source
+from bbn.io.yaml import YamlDocument
 from tests.strategies import networks, words
 
 OWN = ("yaml", "json")
@@ -270,3 +277,70 @@ def test_json_from_elsewhere():
     net = loads(text.encode(), "json")
     assert net.names == ("é🔥//",)
     assert net.states("é🔥//") == ("a\n", '"b"')
+
+
+# The quick way and the careful way
+
+
+def carefully(text: str, format: str) -> bbn.BayesianNetwork:
+    source = Source(text.encode(), None)
+    return read_network(YamlDocument(source) if format == "yaml" else JsonDocument(source), strict=False)
+
+
+def quickly(text: str, format: str) -> bbn.BayesianNetwork | None:
+    source = Source(text.encode(), None)
+    if format == "json":
+        return quick_json(source, strict=False)
+    return quick_yaml(source, False, lambda shell: read_network(YamlDocument(shell), strict=False))
+
+
+@pytest.mark.parametrize("format", OWN)
+@pytest.mark.parametrize("name", ["asia", "student", "alarm", "insurance", "hailfinder"])
+def test_what_the_writers_write_is_read_quickly(format, name):
+    net = bbn.example(name)
+    found = quickly(dumps(net, format), format)
+    assert found == net
+    assert bits(found) == bits(net)
+    assert found.name == net.name
+    assert found.metadata == net.metadata
+
+
+@pytest.mark.parametrize("format", OWN)
+@given(
+    network=networks(max_nodes=4, max_cells=60), seed=st.integers(0, 2**32 - 1), n_changes=st.integers(0, 3)
+)
+def test_the_quick_way_never_differs_from_the_careful_way(format, network, seed, n_changes):
+    rng = random.Random(seed)
+    text = dumps(network, format)
+    for _ in range(n_changes):
+        place = rng.randrange(len(text))
+        other = rng.randrange(len(text))
+        piece = rng.choice(
+            [
+                "",
+                "\n",
+                " ",
+                ",",
+                "0",
+                "-",
+                "e9",
+                ":",
+                "[",
+                "]",
+                "true",
+                "# x\n",
+                '"',
+                "nodes",
+                text[other : other + 9],
+            ]
+        )
+        text = text[:place] + piece + text[place + rng.randrange(3) :]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bbn.RenormalisedWarning)
+        found = quickly(text, format)
+        if found is None:
+            return
+        expected = carefully(text, format)
+    assert found == expected
+    assert (bits(found), kinds(found)) == (bits(expected), kinds(expected))
+    assert (found.name, found.metadata) == (expected.name, expected.metadata)
