@@ -1,0 +1,270 @@
+"""Fuzzing of the readers: broken files by the thousand, each of which must give a network or a ParseError.
+
+    python -m tests.fuzz [SECONDS] [SEED]        (or `make fuzz`; 60 seconds unless told otherwise)
+
+Files are made from good ones by seeded mutation, so a failure is reproduced by its seed. `NASTY` are the inputs made to
+hurt: bombs, deep nesting, endless numbers, tables that a few words ask to be huge.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import signal
+import sys
+import time
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import bbn
+from bbn.io import FORMATS, dumps, loads
+
+WORDS = [
+    *'{}()[];:,|="<>&%#\\/ \n\t\0',
+    *(
+        "//",
+        "/*",
+        "*/",
+        '""',
+        "\\u0000",
+        "é",
+        "名",
+        "\ufeff",
+        "\r\n",
+        "- ",
+        "? ",
+        "&a",
+        "*a",
+        "!!python/object",
+    ),
+    *(
+        "1e999",
+        "-1",
+        "nan",
+        "inf",
+        "1e-400",
+        "0" * 50,
+        "9" * 400,
+        "1_0",
+        "0x10",
+        ".5",
+        "5.",
+        "1e",
+        "+",
+        "99999999999",
+    ),
+    *("variable", "probability", "network", "type discrete [ 2 ] { a, b };", "default", "table", "property"),
+    *("node", "potential", "data", "states", "net", "BAYES", "MARKOV", "nodes:", "parents:", "null", "true"),
+    *(
+        "<cpt id='a'>",
+        "</cpt>",
+        "<!DOCTYPE x [",
+        "<!ENTITY a 'b'>",
+        "&a;",
+        "<![CDATA[",
+        "<noisymax>",
+        "<strengths>",
+    ),
+    *("asia", "tub", "yes", "no", "either", "0.5", "1", "0", "{}", "[]"),
+]
+
+
+def seeds(format: str) -> list[bytes]:
+    """Good files of the format to start from."""
+    from tests.test_io_formats import BNLEARN, JAVABAYES, NET, ODD, XDSL, XMLBIF, family
+
+    by_hand = {"bif": [JAVABAYES, BNLEARN], "net": [NET], "xdsl": [XDSL], "xmlbif": [XMLBIF]}.get(format, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = [dumps(net, format) for net in (bbn.example("asia"), bbn.example("student"), family(ODD[:4]))]
+    if format == "uai":
+        made.append("MARKOV 3 2 3 2 2 2 1 0 1 0\n6 1 2 3 4 5 6\n2 7 8")
+    if format == "xdsl":
+        made.append(
+            '<smile id="n"><nodes><cpt id="a"><state id="x" /><state id="y" /><probabilities>1 0</probabilities></cpt>'
+            '<noisymax id="b"><state id="u" /><state id="v" /><parents>a</parents><strengths>1 0</strengths>'
+            "<parameters>0.5 0.5 0 1 0.1 0.9</parameters></noisymax></nodes></smile>"
+        )
+    return [text.encode() for text in (*made, *by_hand)]
+
+
+def mutated(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
+    """The data with a few random changes."""
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
+        size = len(data)
+        start = rng.randrange(size + 1)
+        stop = min(size, start + rng.choice([0, 1, 1, 2, 5, 20, 100]))
+        kind = rng.randrange(8)
+        if kind == 0:
+            data = data[:start] + data[stop:]
+        elif kind == 1:
+            data = data[:stop] + data[start:stop] * rng.choice([1, 1, 2, 50]) + data[stop:]
+        elif kind == 2:
+            data = data[:start] + rng.choice(WORDS).encode() + data[stop:]
+        elif kind == 3:
+            data = data[:start] + rng.choice(WORDS).encode() + data[start:]
+        elif kind == 4:
+            data = data[:start] + bytes([rng.randrange(256)]) + data[start + 1 :]
+        elif kind == 5:
+            data = data[:start] if rng.random() < 0.3 else data
+        elif kind == 6:
+            other = rng.choice(others)
+            at = rng.randrange(len(other) + 1)
+            data = data[:start] + other[at : at + rng.choice([5, 50, 500])] + data[stop:]
+        else:
+            words = data.split(b" ")
+            i, j = rng.randrange(len(words)), rng.randrange(len(words))
+            words[i], words[j] = words[j], words[i]
+            data = b" ".join(words)
+    return data
+
+
+def outcome(data: bytes, format: str | None, seconds: int = 20) -> str:
+    """What reading gives: "network" or "error"; anything else is raised."""
+    with warnings.catch_warnings(), time_limit(seconds):
+        warnings.simplefilter("ignore")
+        try:
+            model = loads(data, format)
+        except bbn.ParseError as error:
+            str(error)
+            return "error"
+    if not isinstance(model, bbn.BayesianNetwork | bbn.FactorGraph):
+        raise AssertionError(f"reading gave {model!r}")
+    return "network"
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError in the body if it takes longer (in the main thread, where there are alarms)."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"reading took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fuzz(format: str, seed: int, enough: Callable[[int], bool]) -> Counter[str]:
+    """Mutate and read until it is enough; the outcomes counted."""
+    rng = random.Random(f"{format} {seed}")
+    starts = seeds(format)
+    counts: Counter[str] = Counter()
+    while not enough(counts.total()):
+        data = mutated(rng, rng.choice(starts), starts)
+        try:
+            counts[outcome(data, format)] += 1
+        except BaseException:
+            print(f"format {format}, seed {seed}, input {counts.total()}: {data!r}", file=sys.stderr)
+            raise
+    return counts
+
+
+def bomb(start: bytes, megabytes: int = 100) -> bytes:
+    """Gzip data of 100 kB that unpacks to 100 MB of spaces, made without holding them."""
+    packer = zlib.compressobj(9, wbits=31)
+    chunk = b" " * 2**20
+    return b"".join(
+        [packer.compress(start), *(packer.compress(chunk) for _ in range(megabytes)), packer.flush()]
+    )
+
+
+VARIABLES = "".join(f"variable v{i} {{ type discrete [ 2 ] {{ a, b }}; }}\n" for i in range(60))
+NODES = "".join(f'node v{i} {{ states = ("a" "b"); }}\n' for i in range(60))
+CPTS = "".join(
+    f'<cpt id="v{i}"><state id="a" /><state id="b" /><probabilities>1 0</probabilities></cpt>'
+    for i in range(60)
+)
+PARENTS = " ".join(f"v{i}" for i in range(1, 60))
+LAUGHS = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 10))
+NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
+    "gzip bomb": ("bif", lambda: bomb(b"")),
+    "gzip bomb inside valid text": ("yaml", lambda: bomb(b"nodes:\n")),
+    "billion laughs": ("xmlbif", lambda: f"<!DOCTYPE BIF [{LAUGHS}]><BIF><NETWORK><NAME>&a9;</NAME></NETWORK></BIF>"),
+    "billion laughs in GeNIe's": ("xdsl", lambda: f"<!DOCTYPE smile [{LAUGHS}]><smile id='&a9;'/>"),
+    "quadratic entity": ("xmlbif", lambda: f"<!DOCTYPE B [<!ENTITY a '{'x' * 10**6}'>]><BIF>{'&a;' * 10**5}</BIF>"),
+    "external entity": ("xmlbif", lambda: '<!DOCTYPE B [<!ENTITY a SYSTEM "file:///etc/passwd">]><BIF>&a;</BIF>'),
+    "external document type": ("xdsl", lambda: '<!DOCTYPE smile SYSTEM "http://localhost:1/x.dtd"><smile>&a;</smile>'),
+    "deep XML": ("xmlbif", lambda: "<BIF>" * 10**5),
+    "deep GeNIe XML": ("xdsl", lambda: "<smile><nodes>" * 10**5),
+    "deep BIF": ("bif", lambda: "network x " + "{" * 10**5),
+    "deep BIF closed": ("bif", lambda: "network x " + "{" * 10**5 + "}" * 10**5),
+    "deep NET": ("net", lambda: 'node a { states = ("x"); } potential (a) { data = ' + "(" * 10**5 + "x;}"),
+    "deep NET braces": ("net", lambda: "net " + "{" * 10**5),
+    "deep YAML": ("yaml", lambda: "nodes: " + "[" * 10**5),
+    "deep JSON": ("json", lambda: '{"nodes": ' + "[" * 10**5),
+    "deep note": ("bif", lambda: 'variable a { type discrete [ 1 ] { x }; property bbn = "' + "[" * 10**5 + '"; }'),
+    "a long number in BIF": ("bif", lambda: f"{VARIABLES} probability (v0) {{ table 0.{'1' * 10**7}, 0; }}"),
+    "a long number in NET": ("net", lambda: f"{NODES} potential (v0) {{ data = (0.{'1' * 10**7} 0); }}"),
+    "a long number in XML": ("xdsl", lambda: f"<smile><nodes>{CPTS.replace('1 0', '1' * 10**5)}</nodes></smile>"),
+    "a long number in UAI": ("uai", lambda: f"BAYES {'1' * 10**7}"),
+    "a long number in YAML": ("yaml", lambda: f"nodes: {{a: {{states: [x], table: [{'1' * 10**7}]}}}}"),
+    "a long number in JSON": ("json", lambda: f'{{"nodes": {{"a": {{"states": ["x"], "table": [{"1" * 10**7}]}}}}}}'),
+    "a number past the limit": ("bif", lambda: f"{VARIABLES} probability (v0) {{ table {'1' * 3 * 10**7}; }}"),
+    "quotes without end": ("bif", lambda: '"' + '\\"' * 10**6),
+    "quotes in pairs": ("bif", lambda: "network x {" + '""' * 10**6),
+    "comment openings": ("bif", lambda: "/*" * 10**6),
+    "comment that never ends": ("bif", lambda: "network x { } /*" + "*" * 10**6),
+    "spaces": ("bif", lambda: "variable" + " " * 10**6 + "x"),
+    "semicolons": ("bif", lambda: ";" * 10**6 + "x"),
+    "commas": ("bif", lambda: "variable a { type discrete [ 2 ] { " + "," * 10**6 + " }; }"),
+    "a default for 2^59 rows": ("bif", lambda: f"{VARIABLES} probability ( v0 | {PARENTS} ) {{ default 1 0; }}"),
+    "rows missing of 2^59": ("bif", lambda: f"{VARIABLES} probability ( v0 | {PARENTS} ) {{ }}"),
+    "states without number": ("bif", lambda: "variable a { type discrete [ 999999999 ] { x }; }"),
+    "a potential without data": ("net", lambda: f"{NODES} potential (v0 | {PARENTS}) {{ }}"),
+    "noisy-MAX of 59 parents": ("xdsl", lambda: (
+        f'<smile><nodes>{CPTS}<noisymax id="y"><state id="a" /><state id="b" /><parents>{PARENTS}</parents>'
+        f"<parameters>{'0 1 ' * 119}</parameters></noisymax></nodes></smile>"
+    )),
+    "deterministic of 59 parents": ("xdsl", lambda: (
+        f'<smile><nodes>{CPTS}<deterministic id="y"><state id="a" /><parents>{PARENTS}</parents>'
+        "<resultingstates>a</resultingstates></deterministic></nodes></smile>"
+    )),
+    "a variable of 10^9 states": ("uai", lambda: "MARKOV 1 1000000000 0"),
+    "a scope of 10^9 variables": ("uai", lambda: "MARKOV 1 2 1 1000000000"),
+    "a thousand variables in a scope": ("uai", lambda: f"BAYES 1000 {'999 ' * 1000} 1 1000 {'1 ' * 1000}"),
+    "NUL": ("bif", lambda: b"network x {\0}"),
+    "not text": ("net", lambda: bytes(range(256)) * 100),
+    "a lone surrogate in UTF-16": ("bif", lambda: b"\xff\xfe\x00\xd8"),
+}  # fmt: skip
+
+
+def nasty() -> None:
+    """Read every nasty input within time and memory, and find it refused."""
+    for title, (format, make) in NASTY.items():
+        data = make()
+        raw = data.encode() if isinstance(data, str) else data
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.perf_counter()
+        if outcome(raw, format) != "error":
+            raise AssertionError(f"{title}: was read")
+        seconds = time.perf_counter() - start
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # MB on Linux
+        print(f"{title}: {seconds:.3f} s, {grown:.0f} MB")
+        if seconds > 10 or grown > 300:
+            raise AssertionError(f"{title}: took {seconds:.1f} s and {grown:.0f} MB")
+
+
+def main(seconds: float = 60.0, seed: int = 0) -> None:
+    """The nasty inputs, then an equal share of the time for each format."""
+    nasty()
+    for format in FORMATS:
+        end = time.monotonic() + seconds / len(FORMATS)
+        counts = fuzz(format.name, seed, lambda _, end=end: time.monotonic() > end)
+        print(
+            f"{format.name}: {counts.total()} files, {counts['network']} of them networks, the others refused"
+        )
+
+
+if __name__ == "__main__":
+    main(*map(float, sys.argv[1:2]), *map(int, sys.argv[2:3]))
