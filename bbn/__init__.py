@@ -55,6 +55,11 @@ if TYPE_CHECKING:
     from bbn.io.registry import load as load
     from bbn.io.registry import save as save
     from bbn.io.uai import load_evidence as load_evidence
+    from bbn.learning.chow_liu import chow_liu as chow_liu
+    from bbn.learning.chow_liu import tan as tan
+    from bbn.learning.em import fit_em as fit_em
+    from bbn.learning.gradient import fit_gradient as fit_gradient
+    from bbn.learning.gradient import gradient as gradient
     from bbn.learning.k2 import k2 as k2
     from bbn.learning.parameters import fit as fit
     from bbn.learning.parameters import fit_update as fit_update
@@ -106,10 +111,13 @@ _HOMES = {
     "bbn.bayes.naive_bayes": ("NaiveBayes",),
     "bbn.bayes.text": ("TextNaiveBayes",),
     "bbn.learning.parameters": ("fit", "fit_update"),
+    "bbn.learning.em": ("fit_em",),
+    "bbn.learning.gradient": ("fit_gradient", "gradient"),
     "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),
     "bbn.view.diagrams": ("plot_compare", "plot_cpt", "plot_junction_tree", "plot_log_likelihood"),
     "bbn.learning.scores": ("score", "family_scores"),
     "bbn.learning.k2": ("k2",),
+    "bbn.learning.chow_liu": ("chow_liu", "tan"),
     "bbn.errors": (
         "BBNError",
         "ModelError",

@@ -218,12 +218,13 @@ def as_source(
     names: Sequence[str] | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     hidden: Iterable[str] = (),
+    all_missing: str = "raise",
     **options: Any,
 ) -> DataSource:
     """`data` as a source for a learner: itself if it is one, else coded, checked to hold rows and values.
 
     The parameters are those of `code`. DataError for an empty table, or a column without any value that is not
-    named in `hidden`.
+    named in `hidden` (unless `all_missing="allow"`).
     """
     if isinstance(data, DataSource):
         return _checked_source(data, variables, names, hidden)
@@ -232,7 +233,7 @@ def as_source(
     table = code(data, variables, names=names, states=states, hidden=hidden, **options)
     if not table.n_rows:
         raise DataError("the data have no rows")
-    for variable in table.variables:
+    for variable in table.variables if all_missing == "raise" else ():
         if table.codes[variable.name].min() == variable.card:
             raise DataError(
                 f"column {variable.name!r} holds no value at all; if it was never observed, say "

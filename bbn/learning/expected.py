@@ -1,19 +1,255 @@
 """Expected counts under a network: what EM and gradient ascent ask of data with holes.
 
-For a row d with evidence e_d the family of child i adds P(x_i, parents_i | e_d); its sum over rows is the family's
-expected count, and Σ_d ln P(e_d) the log-likelihood.
+For a row d and the table entry w = P(x = k | parents = j), the gradient of the row's log-likelihood is
+
+    ∂ ln P(d) / ∂ w = P(x = k, parents = j | d) / w        (Russell, Binder, Koller and Kanazawa 1995, eq. 4)
+
+so w times the gradient, summed over rows, is the expected count of the entry. One pass over the data gives the gradient
+of every entry, computed from the messages without the entry's own table, and the log-likelihood.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from bbn import kernels
+from bbn.budget import require_memory
+from bbn.data import Block, DataSource
+from bbn.errors import ImpossibleEvidenceError
 from bbn.frozen import Array
+from bbn.inference.batch import jobs
+from bbn.inference.plan import FlatModel, Question, flatten, price
+from bbn.kernels.expect import gradient_rows
+from bbn.kernels.expect_py import Tree
 from bbn.network import BayesianNetwork
 
+CHUNK = 1024
+"""Rows that share one sum; chunks add up in order, so that the answer does not depend on the number of threads."""
+MOST_TERMS = 8
+"""Tables and messages that meet in one clique; more are spread over copies of it, so that no product underflows."""
 
-def family_marginals(net: BayesianNetwork) -> dict[str, Array]:
-    """P(x, parents) of each variable, shaped like its table, with no evidence."""
-    marginals = {}
+
+class Expected(NamedTuple):
+    """What a pass over the data gives."""
+
+    gradient: Array
+    """∂ ln P(data) / ∂ entry, for all tables end to end."""
+    log_likelihood: float
+
+
+class Expectation:
+    """The expected counts of a structure's families, for any tables and any data.
+
+    Parameters
+    ----------
+    net
+        Any network of the structure; its tables play no part.
+    n_jobs
+        Threads; None is OMP_NUM_THREADS, or else the number of cores.
+    """
+
+    def __init__(self, net: BayesianNetwork, n_jobs: int | None = None) -> None:
+        model = flatten(net)
+        self.names = model.names
+        self.cards = model.cards
+        self.table_ptr = model.table_ptr
+        self.tree = build_tree(model)
+        self.n_jobs = jobs(n_jobs)
+        require_memory(
+            16 * self.tree.message_size, "the messages of the junction tree", "use fewer parents or states"
+        )
+
+    def __call__(self, tables: Array, source: DataSource) -> Expected:
+        """The gradient and the log-likelihood of all data under these tables (end to end, in the network's order)."""
+        gradient, total, impossible = source.reduce(_Pass(self, tables))
+        if impossible[0]:
+            raise ImpossibleEvidenceError(
+                f"{impossible[0]:g} rows of the data have probability 0 under the starting network; "
+                "start from tables without zeros, or from a graph"
+            )
+        return Expected(gradient, float(total[0]))
+
+    def block(self, tables: Array, block: Block) -> tuple[Array, Array]:
+        """The gradient over a block, and ln P of each of its rows."""
+        n = block.n_rows
+        codes = np.empty((n, len(self.names)), dtype=np.int32)
+        for v, name in enumerate(self.names):
+            codes[:, v] = block.codes[name] if name in block.codes else self.cards[v]
+        logs = np.empty(n)
+        starts = range(0, n, max(CHUNK, len(tables) // 4))
+
+        def work(start: int) -> Array:
+            rows = slice(start, start + starts.step)
+            gradient = np.zeros(len(tables))
+            gradient_rows(tables, codes[rows], block.weights[rows], self.tree, gradient, logs[rows])
+            return gradient
+
+        if self.n_jobs == 1 or len(starts) <= 1:
+            parts = map(work, starts)
+            return sum(parts, np.zeros(len(tables))), logs
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            return sum(pool.map(work, starts), np.zeros(len(tables))), logs
+
+
+class _Pass:
+    """What is done to each block: a function that can be sent to where the block is."""
+
+    def __init__(self, expectation: Expectation, tables: Array) -> None:
+        self.expectation, self.tables = expectation, tables
+
+    def __call__(self, block: Block) -> list[Array]:
+        gradient, logs = self.expectation.block(self.tables, block)
+        counted = block.weights > 0
+        impossible = np.isneginf(logs) & counted
+        total = np.dot(block.weights[counted & ~impossible], logs[counted & ~impossible])
+        return [gradient, np.array([total]), np.array([block.weights[impossible].sum()])]
+
+
+def build_tree(model: FlatModel) -> Tree:
+    """A junction tree of the families, each table at the smallest clique that holds it."""
+    cost = price(model, Question(everything=True))
+    layout = kernels.lay_out(
+        model.cards,
+        model.scope_ptr,
+        model.scope,
+        model.table_ptr,
+        cost.factors,
+        cost.role,
+        cost.elimination,
+        np.empty(0, np.int64),
+        False,
+    )
+    cards = model.cards.tolist()
+    ends = layout.axes_ptr.tolist()
+    axes = [layout.axes[a:b].tolist() for a, b in pairwise(ends)]
+    parent = layout.parent.tolist()
+    separator = [k if p >= 0 else -1 for k, p in zip(layout.separator.tolist(), parent, strict=True)]
+    factors: list[list[int]] = [[] for _ in axes]
+    size = [float(np.prod([cards[v] for v in clique])) for clique in axes]
+    for f in range(len(model.heads)):
+        scope = set(model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]].tolist())
+        factors[
+            min((c for c, clique in enumerate(axes) if scope <= set(clique)), key=size.__getitem__)
+        ].append(f)
+    return _streams(model, *_spread(axes, parent, separator, factors))
+
+
+def _spread(
+    axes: list[list[int]], parent: list[int], separator: list[int], factors: list[list[int]]
+) -> tuple[list[list[int]], list[int], list[int], list[list[int]]]:
+    """The tree with no more than MOST_TERMS tables and children at a clique: copies of it take the others."""
+    axes, parent, separator, factors = list(axes), list(parent), list(separator), [list(f) for f in factors]
+    children: list[list[int]] = [[] for _ in axes]
+    for c, p in enumerate(parent):
+        if p >= 0:
+            children[p].append(c)
+    c = 0
+    while c < len(axes):
+        terms = [(True, f) for f in factors[c]] + [(False, child) for child in children[c]]
+        if len(terms) > MOST_TERMS:
+            kept, moved = terms[: MOST_TERMS - 1], terms[MOST_TERMS - 1 :]
+            copy = len(axes)
+            axes.append(axes[c])
+            parent.append(c)
+            separator.append(len(axes[c]))
+            factors.append([f for is_factor, f in moved if is_factor])
+            children.append([child for is_factor, child in moved if not is_factor])
+            for child in children[copy]:
+                parent[child] = copy
+            factors[c] = [f for is_factor, f in kept if is_factor]
+            children[c] = [child for is_factor, child in kept if not is_factor] + [copy]
+        c += 1
+    order = [c for c, p in enumerate(parent) if p < 0]
+    for c in order:
+        order.extend(children[c])
+    rank = {c: k for k, c in enumerate(order)}
+    return (
+        [axes[c] for c in order],
+        [rank[parent[c]] if parent[c] >= 0 else -1 for c in order],
+        [separator[c] for c in order],
+        [factors[c] for c in order],
+    )
+
+
+def _streams(
+    model: FlatModel, axes: list[list[int]], parent: list[int], separator: list[int], factors: list[list[int]]
+) -> Tree:
+    """Where each clique's tables and messages lie, and how they are walked."""
+    cards = model.cards.tolist()
+    messages = []
+    message_size = 0
+    children: list[list[int]] = [[] for _ in axes]
+    for c, p in enumerate(parent):
+        shared = axes[c][: separator[c]] if p >= 0 else []
+        messages.append((message_size, shared))
+        if p >= 0:
+            children[p].append(c)
+            message_size += int(np.prod([cards[v] for v in shared], dtype=np.int64))
+    base: list[int] = []
+    strides: list[list[int]] = []
+    stream_ptr = [0]
+    for c, clique in enumerate(axes):
+        sources = [
+            (int(model.table_ptr[f]), model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]].tolist())
+            for f in factors[c]
+        ]
+        sources += [messages[child] for child in children[c]]
+        if parent[c] >= 0:
+            sources.append(messages[c])
+        for start, scope in sources:
+            base.append(start)
+            step = {
+                v: int(np.prod([cards[u] for u in scope[k + 1 :]], dtype=np.int64))
+                for k, v in enumerate(scope)
+            }
+            strides.append([step.get(v, 0) for v in clique])
+        stream_ptr.append(len(base))
+    return Tree(
+        model.cards,
+        _ends(axes),
+        _flat(axes),
+        np.array(separator, np.int64),
+        np.array([len(f) for f in factors], np.int64),
+        np.array([len(own) for own in children], np.int64),
+        np.array(stream_ptr, np.int64),
+        np.array(base, np.int64),
+        _ends(strides),
+        _flat(strides),
+        message_size,
+    )
+
+
+def _ends(lists: list[list[int]]) -> kernels.types.Ints:
+    return np.cumsum([0, *map(len, lists)]).astype(np.int64)
+
+
+def _flat(lists: list[list[int]]) -> kernels.types.Ints:
+    return np.array([item for items in lists for item in items], np.int64)
+
+
+def flat_tables(net: BayesianNetwork) -> Array:
+    """All tables of a network end to end, in its order."""
+    return np.concatenate([net[name].table.ravel() for name in net.names])
+
+
+def by_name(net: BayesianNetwork, flat: Array) -> dict[str, Array]:
+    """A flat array cut into arrays like the network's tables."""
+    result = {}
+    at = 0
     for name in net.names:
-        parents = net.parents(name)
-        marginals[name] = net.query([*parents, name]).values
-    return marginals
+        table = net[name].table
+        result[name] = flat[at : at + table.size].reshape(table.shape)
+        at += table.size
+    return result
+
+
+def family_marginals(net: BayesianNetwork) -> Mapping[str, Array]:
+    """P(x, parents) of each variable, shaped like its table: the expected counts of one row that observes nothing."""
+    tables = flat_tables(net)
+    gradient, _ = Expectation(net, n_jobs=1).block(tables, Block({}, np.ones(1)))
+    return by_name(net, tables * gradient)

@@ -110,7 +110,7 @@ def observe(
     structure: Structure,
     data: Any,
     states: Mapping[str, Sequence[State]] | None = None,
-    hidden: Mapping[str, Sequence[State]] | None = None,
+    hidden: Mapping[str, Sequence[State]] | Iterable[str] | None = None,
     **options: Any,
 ) -> tuple[dict[str, Variable], DataSource]:
     """The variables of a structure by name, and the data as a source of their columns.

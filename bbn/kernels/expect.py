@@ -1,0 +1,15 @@
+"""Gradients of the log-likelihood: the compiled kernel where it was built, else (or with BBN_PURE=1) its twin."""
+
+import os
+from typing import TYPE_CHECKING
+
+__all__ = ["COMPILED", "gradient_rows"]
+
+COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
+if COMPILED and not TYPE_CHECKING:
+    try:
+        from bbn.kernels._expect import gradient_rows
+    except ImportError:
+        COMPILED = False
+if TYPE_CHECKING or not COMPILED:
+    from bbn.kernels.expect_py import gradient_rows

@@ -1,0 +1,308 @@
+"""Climbing the likelihood of incomplete data: what EM and gradient ascent share.
+
+A problem is data, a structure and a prior; a climb starts from some tables and takes steps until one gains too little.
+All tables lie end to end in one array, so that a step is a few operations on flat arrays whatever the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.cpt import CPT
+from bbn.data import DataSource
+from bbn.errors import DataError, nearest
+from bbn.frozen import Array
+from bbn.learning.checkpoint import Checkpoint
+from bbn.learning.expected import Expectation, Expected, by_name, flat_tables
+from bbn.learning.families import observe, read_structure
+from bbn.learning.priors import Prior, checked_prior
+from bbn.learning.result import FitResult
+from bbn.network import BayesianNetwork
+from bbn.progress import progress_bar
+from bbn.variable import State
+
+
+class Point(NamedTuple):
+    """Tables, and what a pass over the data says of them."""
+
+    tables: Array
+    gradient: Array
+    """∂ ln P(data) / ∂ entry."""
+    log_likelihood: float
+    objective: float
+    """The log-likelihood plus Σ α ln θ."""
+
+
+class Problem:
+    """Data, structure and prior, ready to be climbed.
+
+    Attributes
+    ----------
+    start
+        A network of the structure: the one that was given, or one with uniform tables.
+    given
+        Whether `start` was given.
+    alpha
+        The prior's pseudo-counts, for all tables end to end.
+    """
+
+    def __init__(
+        self,
+        structure: Any,
+        data: Any,
+        hidden: Mapping[str, Sequence[State]] | Iterable[str] | None,
+        prior: Prior | None,
+        states: Mapping[str, Sequence[State]] | None,
+        fixed: Iterable[str],
+        tied: Iterable[Iterable[str]],
+        n_jobs: int | None,
+        **options: Any,
+    ) -> None:
+        shape = read_structure(structure)
+        variables, source = observe(shape, data, states, hidden, **options)
+        prior = checked_prior(prior, shape.names)
+        parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
+        self.source: DataSource = source
+        self.given = shape.network is not None
+        self.start = shape.network or BayesianNetwork(
+            [CPT.uniform(variables[n], parents[n]) for n in shape.names]
+        )
+        self.names = self.start.names
+        self.alpha = np.zeros(sum(self.start[n].table.size for n in self.names))
+        if prior is not None:
+            tables = [prior.pseudocounts((*parents[n], variables[n])).ravel() for n in self.names]
+            self.alpha = np.concatenate(tables)
+        self.expectation = Expectation(self.start, n_jobs)
+        self._rows()
+        self.free = self._free_entries(fixed)
+        self.groups = self._tied_entries(tied)
+        self.n_passes = 0
+
+    def _rows(self) -> None:
+        """Where each row of each table begins, and the row of each entry."""
+        cards = np.array([self.start[n].variable.card for n in self.names])
+        rows = np.array([self.start[n].table.size for n in self.names]) // cards
+        lengths = np.repeat(cards, rows)
+        self.row_starts: NDArray[np.intp] = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.intp)
+        self.row_of: NDArray[np.intp] = np.repeat(np.arange(len(lengths)), lengths)
+        self.lengths = lengths
+
+    def _slice(self, name: str) -> slice:
+        at = self.names.index(name)
+        return slice(int(self.expectation.table_ptr[at]), int(self.expectation.table_ptr[at + 1]))
+
+    def _free_entries(self, fixed: Iterable[str]) -> NDArray[np.bool_]:
+        free = np.ones(len(self.alpha), dtype=bool)
+        names = [fixed] if isinstance(fixed, str) else list(fixed)
+        if names and not self.given:
+            raise DataError(
+                "fixed= keeps tables of a network as they are; the structure is a graph, without tables"
+            )
+        for name in names:
+            self._check_name(name, "fixed")
+            free[self._slice(name)] = False
+        return free
+
+    def _tied_entries(self, tied: Iterable[Iterable[str]]) -> list[list[slice]]:
+        groups = []
+        for group in tied:
+            names = list(group)
+            for name in names:
+                self._check_name(name, "tied")
+            shapes = {name: self.start[name].table.shape for name in names}
+            if len(set(shapes.values())) > 1:
+                raise DataError(f"tied= wants tables of one shape, found {shapes}")
+            groups.append([self._slice(name) for name in names])
+        return groups
+
+    def _check_name(self, name: str, what: str) -> None:
+        if name not in self.names:
+            raise DataError(f"{what}= names {name!r}, which is no variable{nearest(name, self.names)}")
+
+    def tie(self, entries: Array) -> Array:
+        """Entries of tied tables added up, and the sum given to each of them."""
+        for group in self.groups:
+            total = np.sum([entries[part] for part in group], axis=0)
+            for part in group:
+                entries[part] = total
+        return entries
+
+    def row_sums(self, entries: Array) -> Array:
+        """The sum of each row, one per entry of it."""
+        return np.asarray(np.add.reduceat(entries, self.row_starts)[self.row_of])
+
+    def normalise(self, entries: Array, old: Array) -> Array:
+        """Each row divided by its sum; rows without any mass, and fixed tables, as they were."""
+        sums = self.row_sums(entries)
+        seen = (sums > 0) & self.free
+        return np.where(seen, entries / np.where(seen, sums, 1.0), old)
+
+    def look(self, tables: Array) -> Point:
+        """A pass over the data."""
+        expected: Expected = self.expectation(tables, self.source)
+        self.n_passes += 1
+        counted = self.alpha > 0
+        with np.errstate(divide="ignore"):
+            log_prior = float(np.dot(self.alpha[counted], np.log(tables[counted]))) if counted.any() else 0.0
+        return Point(tables, expected.gradient, expected.log_likelihood, expected.log_likelihood + log_prior)
+
+    def start_tables(self) -> Array:
+        """The tables of the start, tied ones at their mean."""
+        tables = flat_tables(self.start)
+        mean = self.normalise(self.tie(tables.copy()), tables)
+        for part in (part for group in self.groups for part in group):
+            tables[part] = mean[part]
+        return tables
+
+    def random_tables(self, generator: np.random.Generator) -> Array:
+        """Each row drawn uniformly from the simplex, tied tables alike; fixed tables as given."""
+        drawn = generator.standard_exponential(len(self.alpha))
+        for group in self.groups:
+            for part in group[1:]:
+                drawn[part] = drawn[group[0]]
+        return self.normalise(drawn, flat_tables(self.start))
+
+    def network(self, tables: Array) -> BayesianNetwork:
+        """The network with these tables."""
+        cpts = []
+        for name, table in by_name(self.start, tables).items():
+            cpt = self.start[name]
+            cpts.append(CPT.trusted(cpt.variable, cpt.parents, table.copy()))
+        return BayesianNetwork(cpts, self.start.name, self.start.metadata)
+
+    def fingerprint(self, method: str, seed: Any) -> str:
+        """A digest of what a checkpoint belongs to."""
+        families = [(n, self.start[n].variable.states, self.start.parents(n)) for n in self.names]
+        text = repr((method, families, repr(seed), self.free.tobytes(), self.alpha.tobytes()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Climber(Protocol):
+    """A method: how to go from a point to the next, with whatever memory it needs as an array."""
+
+    def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
+        """The next point."""
+
+
+Stop = Callable[[Point, Point], bool]
+"""Whether a step from one point to the next gained too little to go on."""
+
+
+def climb(
+    problem: Problem,
+    climber: Climber,
+    stop: Stop,
+    *,
+    method: str,
+    restarts: int,
+    max_iter: int,
+    seed: int | np.random.Generator | None,
+    checkpoint: Any,
+    progress: bool | None,
+) -> FitResult:
+    """Climb from each start in turn and keep the best: the given network first, then tables drawn at random."""
+    if restarts < 1 or max_iter < 0:
+        raise ValueError(
+            f"restarts is {restarts} and max_iter {max_iter}; expected at least 1 and at least 0"
+        )
+    generator = np.random.default_rng(seed)
+    starts = [problem.start_tables()] if problem.given else [problem.random_tables(generator)]
+    starts += [problem.random_tables(generator) for _ in range(restarts - 1)]
+    saved = Checkpoint(checkpoint, problem.fingerprint(method, seed if isinstance(seed, int) else None))
+    best = saved.best
+    finals = list(saved.finals)
+    with _shown(progress, restarts * max_iter, method) as show:
+        for k in range(len(finals), restarts):
+            try:
+                run = _Run(problem, climber, stop, starts[k], saved if saved.restart == k else None)
+            except KeyboardInterrupt:
+                if best is None:
+                    raise
+                best = {**best, "reason": "interrupted"}
+                break
+            reason = run.climb(max_iter, partial(saved.save, k, finals, best), show)
+            finals.append(run.objectives[-1])
+            if best is None or run.objectives[-1] > best["objectives"][-1]:
+                best = run.state(reason)
+            saved.save(k + 1, finals, best, None)
+            if reason == "interrupted":
+                break
+    assert best is not None
+    network = problem.network(best["tables"])
+    return FitResult(network, best["log_likelihoods"], best["objectives"], best["reason"], finals)
+
+
+class _Run:
+    """One climb from one start."""
+
+    def __init__(
+        self, problem: Problem, climber: Climber, stop: Stop, start: Array, saved: Checkpoint | None
+    ) -> None:
+        self.problem, self.climber, self.stop = problem, climber, stop
+        self.memory: Array | None = None
+        self.log_likelihoods: list[float] = []
+        self.objectives: list[float] = []
+        if saved is not None and saved.current is not None:
+            start = saved.current["tables"]
+            self.memory = saved.current["memory"]
+            self.log_likelihoods = saved.current["log_likelihoods"].tolist()
+            self.objectives = saved.current["objectives"].tolist()
+        self.point = problem.look(start)
+        if not self.objectives:
+            self.note()
+        elif (
+            abs(self.point.log_likelihood - self.log_likelihoods[-1])
+            > 1e-9 * abs(self.point.log_likelihood) + 1e-9
+        ):
+            raise DataError(
+                f"the checkpoint says that the log-likelihood is {self.log_likelihoods[-1]!r}, but these data give "
+                f"{self.point.log_likelihood!r}: it was written for other data; remove it to start anew"
+            )
+
+    def note(self) -> None:
+        self.log_likelihoods.append(self.point.log_likelihood)
+        self.objectives.append(self.point.objective)
+
+    def climb(self, max_iter: int, save: Callable[[_Run], None], show: Callable[[float], None]) -> str:
+        try:
+            while len(self.objectives) <= max_iter:
+                previous = self.point
+                self.point, self.memory = self.climber.step(self.problem, self.point, self.memory)
+                self.note()
+                show(self.point.log_likelihood)
+                if self.stop(previous, self.point):
+                    return "converged"
+                save(self)
+        except KeyboardInterrupt:
+            return "interrupted"
+        return "max_iter"
+
+    def state(self, reason: str = "") -> dict[str, Any]:
+        return {
+            "tables": self.point.tables,
+            "memory": self.memory,
+            "log_likelihoods": np.array(self.log_likelihoods),
+            "objectives": np.array(self.objectives),
+            "reason": reason,
+        }
+
+
+@contextmanager
+def _shown(progress: bool | None, total: int, what: str) -> Iterator[Callable[[float], None]]:
+    """A bar with the log-likelihood beside it, where someone is looking."""
+    with progress_bar(progress, total, what, "step") as advance:
+        bar = getattr(advance, "__self__", None)
+
+        def show(log_likelihood: float) -> None:
+            if bar is not None:
+                bar.set_postfix_str(f"log-likelihood {log_likelihood:.6g}", refresh=False)
+            advance(1)
+
+        yield show
