@@ -7,87 +7,15 @@ from typing import Any
 import numpy as np
 
 # Cooper and Herskovits (1992) number ALARM's variables 1 to 37; their order for K2 is by those numbers.
-ALARM_NAMES = [
-    "CVP",
-    "PCWP",
-    "HISTORY",
-    "TPR",
-    "BP",
-    "CO",
-    "HRBP",
-    "HREKG",
-    "HRSAT",
-    "PAP",
-    "SAO2",
-    "FIO2",
-    "PRESS",
-    "EXPCO2",
-    "MINVOL",
-    "MINVOLSET",
-    "HYPOVOLEMIA",
-    "LVFAILURE",
-    "ANAPHYLAXIS",
-    "INSUFFANESTH",
-    "PULMEMBOLUS",
-    "INTUBATION",
-    "KINKEDTUBE",
-    "DISCONNECT",
-    "LVEDVOLUME",
-    "STROKEVOLUME",
-    "CATECHOL",
-    "ERRLOWOUTPUT",
-    "HR",
-    "ERRCAUTER",
-    "SHUNT",
-    "PVSAT",
-    "ARTCO2",
-    "VENTALV",
-    "VENTLUNG",
-    "VENTTUBE",
-    "VENTMACH",
-]
-ALARM_ORDER = [
-    ALARM_NAMES[int(number) - 1]
-    for number in [
-        "12",
-        "16",
-        "17",
-        "18",
-        "19",
-        "20",
-        "21",
-        "22",
-        "23",
-        "24",
-        "25",
-        "26",
-        "28",
-        "30",
-        "31",
-        "37",
-        "1",
-        "2",
-        "3",
-        "4",
-        "10",
-        "36",
-        "13",
-        "35",
-        "15",
-        "34",
-        "32",
-        "33",
-        "11",
-        "14",
-        "27",
-        "29",
-        "6",
-        "7",
-        "8",
-        "9",
-        "5",
-    ]
-]
+_NAMES = """
+CVP PCWP HISTORY TPR BP CO HRBP HREKG HRSAT PAP SAO2 FIO2 PRESS EXPCO2 MINVOL MINVOLSET HYPOVOLEMIA LVFAILURE
+ANAPHYLAXIS INSUFFANESTH PULMEMBOLUS INTUBATION KINKEDTUBE DISCONNECT LVEDVOLUME STROKEVOLUME CATECHOL ERRLOWOUTPUT
+HR ERRCAUTER SHUNT PVSAT ARTCO2 VENTALV VENTLUNG VENTTUBE VENTMACH
+"""
+_ORDER = (
+    "12 16 17 18 19 20 21 22 23 24 25 26 28 30 31 37 1 2 3 4 10 36 13 35 15 34 32 33 11 14 27 29 6 7 8 9 5"
+)
+ALARM_ORDER = [_NAMES.split()[int(number) - 1] for number in _ORDER.split()]
 
 
 def sample(net: Any, n_rows: int, seed: int) -> dict[str, list[Any]]:

@@ -214,49 +214,45 @@ cdef void sum_down(
 
 cdef void count_bits(
     const Column* columns, const int64_t* members, const int64_t* ptr, const int64_t* offsets, int64_t f, int64_t k,
-    int64_t base_size, int64_t n_rows, int64_t* cells, uint64_t* base, uint64_t* spare, int64_t* totals, int fast,
+    int64_t n_rows, int64_t start, int64_t length, int64_t* cells, uint64_t* base, uint64_t* spare, int fast,
 ) noexcept nogil:
-    """Count a run of k families by bit maps; a candidate's last state is what remains of the total."""
-    cdef int64_t words = (n_rows + 63) // 64, start = 0, length, j, c, s, b, size, n_rest = ptr[f + 1] - ptr[f] - 1
-    cdef int64_t radix, i
+    """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave."""
+    cdef int64_t words = (n_rows + 63) // 64, n_rest = ptr[f + 1] - ptr[f] - 1, size = 1
+    cdef int64_t i, j, c, s, b, radix, common, left
+    cdef int64_t totals[MAX_SETTINGS]
     cdef const uint64_t* bits
     cdef uint64_t* held
     cdef int64_t* out
-    while start < words:
-        length = min(<int64_t> WORDS, words - start)
-        for i in range(length):
-            base[i] = <uint64_t> -1
-        if start + length == words and n_rows % 64:
-            base[length - 1] = ((<uint64_t> 1) << (n_rows % 64)) - 1
-        size = 1
-        for j in range(n_rest):
-            c = members[ptr[f] + 1 + j]
-            radix = columns[c].radix
-            for b in range(size):
-                for s in range(radix):
-                    bits = columns[c].bits + s * words + start
-                    for i in range(length):
-                        spare[(b * radix + s) * WORDS + i] = base[b * WORDS + i] & bits[i]
-            held = base
-            base = spare
-            spare = held
-            size *= radix
+    for i in range(length):
+        base[i] = <uint64_t> -1
+    if start + length == words and n_rows % 64:
+        base[length - 1] = ((<uint64_t> 1) << (n_rows % 64)) - 1
+    for j in range(n_rest):
+        c = members[ptr[f] + 1 + j]
+        radix = columns[c].radix
         for b in range(size):
-            totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, fast)
-        for j in range(f, f + k):
-            c = members[ptr[j]]
-            radix = columns[c].radix
-            out = cells + offsets[j]
-            for b in range(size):
-                if totals[b]:
-                    i = totals[b]
-                    for s in range(radix - 1):
-                        n_rest = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, fast)
-                        out[s * size + b] += n_rest
-                        i -= n_rest
-                    out[(radix - 1) * size + b] += i
-        n_rest = ptr[f + 1] - ptr[f] - 1
-        start += length
+            for s in range(radix):
+                bits = columns[c].bits + s * words + start
+                for i in range(length):
+                    spare[(b * radix + s) * WORDS + i] = base[b * WORDS + i] & bits[i]
+        held = base
+        base = spare
+        spare = held
+        size *= radix
+    for b in range(size):
+        totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, fast)
+    for j in range(f, f + k):
+        c = members[ptr[j]]
+        radix = columns[c].radix
+        out = cells + offsets[j]
+        for b in range(size):
+            if totals[b]:
+                left = totals[b]
+                for s in range(radix - 1):
+                    common = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, fast)
+                    out[s * size + b] += common
+                    left -= common
+                out[(radix - 1) * size + b] += left
 
 
 cdef bint same_rest(const int64_t* members, const int64_t* ptr, int64_t f, int64_t g) noexcept nogil:
@@ -306,9 +302,9 @@ def count_families(
     cdef double* own_sums = NULL
     cdef int64_t* out[MAX_BUNDLE]
     cdef int64_t firsts[MAX_BUNDLE]
-    cdef int64_t totals[MAX_SETTINGS]
     cdef const int64_t* rest
     cdef int64_t f, g, k, c, i, base_size, size, n_rest, room, copies, largest = 1
+    cdef int64_t n_runs = 0, words = (n_rows + 63) // 64, start, length
     cdef int fast = BBN_HAS_AVX2
     cdef bint all_bits
     result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
@@ -317,13 +313,14 @@ def count_families(
     cdef Column* column = <Column*> calloc(n_columns + 1, sizeof(Column))
     cdef uint32_t* index = <uint32_t*> malloc(BLOCK * sizeof(uint32_t))
     cdef uint64_t* base = <uint64_t*> malloc(2 * MAX_SETTINGS * WORDS * sizeof(uint64_t))
+    cdef int64_t* run = <int64_t*> malloc(2 * (n_families // MIN_RUN + 1) * sizeof(int64_t))
     cdef uint32_t* table = NULL
     # a joint table may have as many cells as it is still cheap to clear and to sum down
     room = max(<int64_t> 16, min(<int64_t> 4096, n_rows // 8))
     for f in range(n_families):
         largest = max(largest, offsets[f + 1] - offsets[f])
     try:
-        if column == NULL or index == NULL or base == NULL:
+        if column == NULL or index == NULL or base == NULL or run == NULL:
             raise MemoryError
         for c in range(n_columns):
             column[c].radix = radixes[c]
@@ -370,8 +367,9 @@ def count_families(
                            and column[members[ptr[g]]].bits != NULL):
                         g += 1
                     if g - f >= MIN_RUN:
-                        count_bits(column, &members[0], &ptr[0], &offsets[0], f, g - f, base_size, n_rows, &cells[0],
-                                   base, base + MAX_SETTINGS * WORDS, totals, fast)
+                        run[2 * n_runs] = f
+                        run[2 * n_runs + 1] = g - f
+                        n_runs += 1
                         f = g
                         continue
                 k = 1
@@ -399,9 +397,18 @@ def count_families(
                 if weight == NULL:
                     sum_down(column, firsts, k, base_size, table, size, copies, out)
                 f += k
+            # all runs on some words of the bit maps, then all on the next
+            start = 0
+            while n_runs and start < words:
+                length = min(<int64_t> WORDS, words - start)
+                for i in range(n_runs):
+                    count_bits(column, &members[0], &ptr[0], &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
+                               length, &cells[0], base, base + MAX_SETTINGS * WORDS, fast)
+                start += length
     finally:
         free(column)
         free(index)
         free(base)
+        free(run)
         free(table)
     return result

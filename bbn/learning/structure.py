@@ -72,10 +72,10 @@ class Constraints:
         self.max_parents = n if max_parents is None else max_parents
         self.required = [0] * n
         self.allowed = [((1 << n) - 1) & ~(1 << i) for i in range(n)]
-        for a, b in self._arcs(forbidden, "forbidden"):
+        for a, b in self.arcs(forbidden, "forbidden"):
             self.allowed[b] &= ~(1 << a)
         self._tiers(tiers)
-        for a, b in self._arcs(required, "required"):
+        for a, b in self.arcs(required, "required"):
             if not self.allowed[b] >> a & 1:
                 raise ModelError(
                     f"the arc {self.names[a]!r} → {self.names[b]!r} is required, but also forbidden"
@@ -92,7 +92,8 @@ class Constraints:
             shown = " → ".join(repr(self.names[i]) for i in cycle)
             raise ModelError(f"the required arcs form a cycle: {shown}")
 
-    def _arcs(self, arcs: Any, what: str) -> Iterator[tuple[int, int]]:
+    def arcs(self, arcs: Any, what: str) -> Iterator[tuple[int, int]]:
+        """Arcs, or those of a graph, as positions."""
         for arc in getattr(arcs, "edges", arcs):
             a, b = _arc(arc)
             if a == b:
@@ -166,7 +167,7 @@ def masks_of(structure: Any, constraints: Constraints, what: str) -> list[int]:
     """The parents' masks of a structure over the same variables."""
     arcs: Any = structure.arcs if isinstance(structure, BayesianNetwork) else structure
     masks = [0] * len(constraints.names)
-    for a, b in constraints._arcs(arcs, what):
+    for a, b in constraints.arcs(arcs, what):
         masks[b] |= 1 << a
     cycle = find_cycle(masks)
     if cycle:
