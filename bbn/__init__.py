@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bbn.bayes.classifiers import TAN as TAN
+    from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
@@ -109,6 +111,7 @@ _HOMES = {
     "bbn.inference.loopy": ("LoopyBeliefPropagation",),
     "bbn.bayes.hypotheses": ("HypothesisSpace",),
     "bbn.bayes.naive_bayes": ("NaiveBayes",),
+    "bbn.bayes.classifiers": ("TAN", "BayesNetClassifier"),
     "bbn.bayes.text": ("TextNaiveBayes",),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.em": ("fit_em",),

@@ -13,12 +13,27 @@ from bbn.bayes.concepts import Conjunction, conjunctions, find_s
 from bbn.bayes.hypotheses import HypothesisSpace
 
 if TYPE_CHECKING:
+    from bbn.bayes.classifiers import TAN, BayesNetClassifier
     from bbn.bayes.naive_bayes import NaiveBayes
     from bbn.bayes.text import TextNaiveBayes
 
-__all__ = ["Conjunction", "HypothesisSpace", "NaiveBayes", "TextNaiveBayes", "conjunctions", "find_s"]
+__all__ = [
+    "BayesNetClassifier",
+    "Conjunction",
+    "HypothesisSpace",
+    "NaiveBayes",
+    "TAN",
+    "TextNaiveBayes",
+    "conjunctions",
+    "find_s",
+]
 
-_CLASSIFIERS = {"NaiveBayes": "bbn.bayes.naive_bayes", "TextNaiveBayes": "bbn.bayes.text"}
+_CLASSIFIERS = {
+    "BayesNetClassifier": "bbn.bayes.classifiers",
+    "NaiveBayes": "bbn.bayes.naive_bayes",
+    "TAN": "bbn.bayes.classifiers",
+    "TextNaiveBayes": "bbn.bayes.text",
+}
 
 
 def __getattr__(name: str) -> Any:

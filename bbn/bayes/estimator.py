@@ -145,7 +145,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         wrong = known[(places == len(self.classes_)) | (self.classes_.take(places, mode="clip") != known)]
         if len(wrong):
             raise ValueError(
-                f"y has the label {wrong[0]!r}, which is not among the classes {self.classes_.tolist()}"
+                f"y has the label {plain(wrong[0])!r}, which is not among the classes {self.classes_.tolist()}"
             )
         if classes is not None or not reset:
             labels = np.append(places, UNLABELLED)[labels]
