@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
     from bbn.cpt import CPT as CPT
     from bbn.errors import AccuracyWarning as AccuracyWarning
+    from bbn.data.discretize import Discretizer as Discretizer
+    from bbn.data.discretize import discretize as discretize
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
     from bbn.errors import BudgetError as BudgetError
@@ -113,6 +115,7 @@ _HOMES = {
     "bbn.bayes.naive_bayes": ("NaiveBayes",),
     "bbn.bayes.classifiers": ("TAN", "BayesNetClassifier"),
     "bbn.bayes.text": ("TextNaiveBayes",),
+    "bbn.data.discretize": ("discretize", "Discretizer"),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.em": ("fit_em",),
     "bbn.learning.gradient": ("fit_gradient", "gradient"),

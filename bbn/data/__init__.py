@@ -12,7 +12,8 @@ that are there, and `table.kind` gives results back in the kind that came in.
 """
 
 from bbn.data.coding import code
+from bbn.data.discretize import Discretizer, discretize
 from bbn.data.kinds import Kind
 from bbn.data.source import Block, CodedTable, DataSource, as_source
 
-__all__ = ["Block", "CodedTable", "DataSource", "Kind", "as_source", "code"]
+__all__ = ["Block", "CodedTable", "DataSource", "Discretizer", "Kind", "as_source", "code", "discretize"]

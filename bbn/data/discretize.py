@@ -1,0 +1,317 @@
+"""Discretising: columns of numbers become intervals, whose cut points are kept and applied to new data.
+
+Equal width cuts the range evenly, quantiles put as many rows in each interval, k-means puts the cuts midway between the
+centres of clusters (Lloyd 1982, started at quantiles), MDLP cuts where a target's entropy falls by more than a cut costs
+to describe (Fayyad and Irani 1993). A value equal to a cut point lies to its right.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.data.coding import MANY_NUMBERS
+from bbn.data.kinds import Pandas
+from bbn.data.tables import Levels, RawTable, read_table
+from bbn.errors import DataError, nearest
+from bbn.frozen import Array, Frozen, read_only
+
+METHODS = ("quantiles", "equal-width", "k-means", "mdlp")
+
+
+def discretize(
+    data: Any,
+    columns: str | Iterable[str] | None = None,
+    method: str = "quantiles",
+    bins: int = 5,
+    target: str | None = None,
+) -> Discretizer:
+    """Cut columns of numbers into intervals.
+
+    Parameters
+    ----------
+    data
+        Any table.
+    columns
+        The columns to cut; all columns of fractions, or of more than a hundred different numbers, if not given.
+    method
+        "quantiles", "equal-width", "k-means", or "mdlp", which chooses the number of intervals by itself.
+    bins
+        How many intervals; there are fewer where values repeat.
+    target
+        The column that "mdlp" is to predict.
+
+    Returns
+    -------
+    Discretizer
+        `.data` is the table with those columns cut, `.cuts` the cut points, `.apply(new)` cuts new data alike.
+
+    >>> found = discretize({"Age": [1.5, 2.0, 30.0, 31.0, 70.0, 75.0]}, bins=3, method="k-means")
+    >>> found.cuts["Age"], found.data["Age"].tolist()
+    (array([16.125, 51.5  ]), ['<16.125', '<16.125', '16.125..51.5', '16.125..51.5', '>=51.5', '>=51.5'])
+    >>> found.apply({"Age": [20.0]})["Age"].tolist()
+    ['16.125..51.5']
+    """
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    if bins < 1:
+        raise ValueError(f"bins is {bins}; expected at least 1")
+    table = read_table(data)
+    if (target is None) == (method == "mdlp"):
+        raise ValueError(
+            'target= names the column that method="mdlp" predicts; it goes with that method alone'
+        )
+    names = [columns] if isinstance(columns, str) else list(columns) if columns is not None else None
+    if names is None:
+        names = [name for name in table.names if name != target and _is_continuous(table, name)]
+    cuts = {}
+    for name in names:
+        values = _numbers(table, name)
+        there = ~np.isnan(values)
+        if not there.any():
+            raise DataError(f"column {name!r} holds no value at all, so there is nothing to cut")
+        if target is not None:
+            classes = table.levels(_known(table, target)).codes
+            known = there & (classes >= 0)
+            cuts[name] = mdlp_cuts(values[known], classes[known])
+        else:
+            cuts[name] = CUTTERS[method](values[there], bins)
+    found = Discretizer(cuts)
+    found._set(data=found.apply(data))
+    return found
+
+
+class Discretizer(Frozen):
+    """Cut points by column.
+
+    Attributes
+    ----------
+    cuts
+        Column to its ascending cut points; n of them make n + 1 intervals.
+    data
+        The table that the cuts were found in, with its columns cut; None if they were given.
+    """
+
+    __slots__ = ("cuts", "data")
+
+    cuts: dict[str, Array]
+    data: Any
+
+    def __init__(self, cuts: Mapping[str, Any]) -> None:
+        checked = {}
+        for name, points in cuts.items():
+            array = np.array(points, dtype=np.float64)
+            if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
+                raise DataError(f"the cut points of {name!r} must be finite and ascending, found {points!r}")
+            checked[name] = read_only(array)
+        self._set(cuts=checked, data=None)
+
+    def states(self, name: str) -> tuple[str, ...]:
+        """The labels of a column's intervals, in order."""
+        points = self.cuts[name].tolist()
+        if not points:
+            return ("any",)
+        texts = [f"{x:.6g}" for x in points]
+        if len(set(texts)) < len(texts):
+            texts = [repr(x) for x in points]
+        between = [f"{a}..{b}" for a, b in zip(texts[:-1], texts[1:], strict=True)]
+        return (f"<{texts[0]}", *between, f">={texts[-1]}")
+
+    def apply(self, data: Any) -> Any:
+        """The table, in kind, with each known column that it has cut; missing values stay missing."""
+        table = read_table(data)
+        coded = {}
+        for name, points in self.cuts.items():
+            if name in table.names:
+                values = _numbers(table, name)
+                codes = np.searchsorted(points, values, side="right")
+                coded[name] = np.where(np.isnan(values), -1, codes)
+        return _replaced(data, table, coded, self.states)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Discretizer):
+            return NotImplemented
+        return self.cuts.keys() == other.cuts.keys() and all(
+            np.array_equal(points, other.cuts[name]) for name, points in self.cuts.items()
+        )
+
+    def __hash__(self) -> int:
+        return hash(frozenset((name, points.tobytes()) for name, points in self.cuts.items()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {len(points) + 1} intervals" for name, points in self.cuts.items())
+        return f"<Discretizer {shown}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Discretizer, (self.cuts,)
+
+
+def quantile_cuts(values: Array, bins: int) -> Array:
+    """Cuts that leave about as many values in each interval, each midway between two values that occur."""
+    distinct, counts = np.unique(values, return_counts=True)
+    below = np.cumsum(counts)[:-1]
+    if not len(below):
+        return below.astype(np.float64)
+    wanted = len(values) * np.arange(1, bins) / bins
+    places = (
+        np.unique([int(np.argmin(np.abs(below - w))) for w in wanted]) if bins > 1 else np.empty(0, np.int64)
+    )
+    return np.asarray((distinct[places] + distinct[places + 1]) / 2)
+
+
+def equal_width_cuts(values: Array, bins: int) -> Array:
+    """Cuts that divide the range evenly."""
+    low, high = float(values.min()), float(values.max())
+    return np.linspace(low, high, bins + 1)[1:-1] if high > low else np.empty(0)
+
+
+def k_means_cuts(values: Array, bins: int) -> Array:
+    """Cuts midway between the centres of clusters, by Lloyd's algorithm on the line, started at quantiles."""
+    distinct, counts = np.unique(values, return_counts=True)
+    k = min(bins, len(distinct))
+    centres = np.unique(np.quantile(values, (np.arange(k) + 0.5) / k))
+    while True:
+        cuts = (centres[1:] + centres[:-1]) / 2
+        nearest_centre = np.searchsorted(cuts, distinct, side="right")
+        weight = np.bincount(nearest_centre, counts, minlength=len(centres))
+        sums = np.bincount(nearest_centre, counts * distinct, minlength=len(centres))
+        new = sums[weight > 0] / weight[weight > 0]
+        if len(new) == len(centres) and np.array_equal(new, centres):
+            return np.asarray(cuts)
+        centres = new
+
+
+def mdlp_cuts(values: Array, classes: NDArray[Any]) -> Array:
+    """Cuts accepted by the minimum description length principle, found from the top down (Fayyad and Irani 1993)."""
+    order = np.argsort(values, kind="stable")
+    x, c = values[order], np.unique(classes[order], return_inverse=True)[1]
+    counts = np.zeros((len(x) + 1, int(c.max(initial=-1)) + 1))
+    counts[1:][np.arange(len(x)), c] = 1
+    counts = counts.cumsum(axis=0)  # row i: how often each class occurs among the i smallest values
+    cuts: list[float] = []
+    stack = [(0, len(x))]
+    while stack:
+        start, stop = stack.pop()
+        at = _best_cut(x, counts, start, stop)
+        if at is not None:
+            cuts.append((x[at - 1] + x[at]) / 2)
+            stack += [(start, at), (at, stop)]
+    return np.array(sorted(cuts))
+
+
+def _best_cut(x: Array, counts: Array, start: int, stop: int) -> int | None:
+    """The cut of rows start to stop with the least entropy, if it pays for itself."""
+    places = start + 1 + np.flatnonzero(x[start + 1 : stop] > x[start : stop - 1])
+    if not len(places):
+        return None
+    n = stop - start
+    left, right = counts[places] - counts[start], counts[stop] - counts[places]
+    total = counts[stop] - counts[start]
+    mixed = ((places - start) * _entropy(left) + (stop - places) * _entropy(right)) / n
+    best = int(np.argmin(mixed))
+    whole, parts = (
+        _entropy(total[None])[0],
+        (_entropy(left[best : best + 1])[0], _entropy(right[best : best + 1])[0]),
+    )
+    k, k1, k2 = ((row > 0).sum() for row in (total, left[best], right[best]))
+    delta = np.log2(3.0**k - 2) - (k * whole - k1 * parts[0] - k2 * parts[1])
+    return int(places[best]) if whole - mixed[best] > (np.log2(n - 1) + delta) / n else None
+
+
+def _entropy(counts: Array) -> Array:
+    """The entropy, in bits, of each row of counts."""
+    p = counts / counts.sum(axis=1, keepdims=True)
+    return np.asarray(-(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=1))
+
+
+CUTTERS: dict[str, Callable[[Array, int], Array]] = {
+    "quantiles": quantile_cuts,
+    "equal-width": equal_width_cuts,
+    "k-means": k_means_cuts,
+}
+
+
+def _known(table: RawTable, name: str) -> str:
+    if name not in table.names:
+        raise DataError(f"the data have no column {name!r}{nearest(name, table.names)}")
+    return name
+
+
+def _is_continuous(table: RawTable, name: str) -> bool:
+    """Whether a learner would refuse the column: fractions, or very many different numbers."""
+    levels = table.levels(name)
+    if levels.declared:
+        return False
+    numbers = _as_floats(levels)
+    if numbers is None or any(isinstance(v, bool) for v in levels.values):
+        return False
+    finite = numbers[~np.isnan(numbers)]
+    return len(finite) > MANY_NUMBERS or (not table.text and bool((finite % 1).any()))
+
+
+def _numbers(table: RawTable, name: str) -> Array:
+    levels = table.levels(_known(table, name))
+    numbers = _as_floats(levels)
+    if numbers is None:
+        odd = next(v for v in levels.values if _as_float(v) is None)
+        raise DataError(f"column {name!r} holds {odd!r}; only numbers can be cut into intervals")
+    return np.append(numbers, np.nan)[levels.codes]
+
+
+def _as_floats(levels: Levels) -> Array | None:
+    numbers = [_as_float(value) for value in levels.values]
+    return None if None in numbers else np.array(numbers, dtype=np.float64)
+
+
+def _as_float(value: Any) -> float | None:
+    try:
+        return float("nan") if value is None else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _replaced(
+    data: Any, table: RawTable, coded: Mapping[str, NDArray[Any]], states: Callable[[str], tuple[str, ...]]
+) -> Any:
+    """The data, in kind, with some columns replaced by labels; −1 is missing."""
+    labels = {}
+    for name, codes in coded.items():
+        names = np.array([*states(name), None], dtype=object)
+        labels[name] = names[codes]
+    if isinstance(data, str | os.PathLike) or isinstance(table.kind, Pandas):
+        import pandas as pd
+
+        frame = data.copy(deep=False) if isinstance(data, pd.DataFrame) else _frame(table)
+        for name, codes in coded.items():
+            frame[name] = pd.Categorical.from_codes(codes, list(states(name)), ordered=True)
+        return frame
+    if isinstance(data, Mapping):
+        return {**data, **labels}
+    if isinstance(data, list):
+        return [{**row, **{name: labels[name][i] for name in labels}} for i, row in enumerate(data)]
+    if isinstance(data, tuple):
+        matrix = np.array(data[0], dtype=object)
+        for name, column in labels.items():
+            matrix[:, table.names.index(name)] = column
+        return matrix, data[1]
+    import narwhals as nw
+
+    native: Any = nw.from_native(data)
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    columns = [
+        nw.new_series(n, v.tolist(), nw.String(), backend=frame.implementation) for n, v in labels.items()
+    ]
+    return frame.with_columns(*columns).to_native()
+
+
+def _frame(table: RawTable) -> Any:
+    """A pandas frame of a table that came from a file."""
+    columns = {}
+    for name in table.names:
+        levels = table.levels(name)
+        columns[name] = np.array([*levels.values, None], dtype=object)[levels.codes]
+    return table.kind.frame(columns)
