@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from bbn.errors import ParseError
 from bbn.io.build import RawNode, build
@@ -34,16 +34,6 @@ _NODE = re.compile(
 _ROW = re.compile(r"      \"?([^\n\[\]:]*?)\"?: \[([^\]]*+)\]\n")
 
 
-class _Plain(NamedTuple):
-    """A node whose rows have these keys, in this order; no keys if its entries are in the table's own order."""
-
-    name: str
-    states: tuple[State, ...]
-    parents: Sequence[str]
-    keys: Sequence[str] | None
-    values: list[float]
-
-
 Shell = Callable[[Source], BayesianNetwork]
 """Reads the texts of a file: what stands before its nodes, with a stand-in for them."""
 
@@ -54,7 +44,7 @@ def quick_yaml(source: Source, strict: bool, shell: Shell) -> BayesianNetwork | 
     start = re.search(r"^nodes:\n", text, re.MULTILINE)
     if start is None:
         return None
-    nodes: list[_Plain] = []
+    nodes = _Nodes()
     lists: dict[str, tuple[State, ...]] = {}
     place = start.end()
     while place < len(text):
@@ -62,63 +52,84 @@ def quick_yaml(source: Source, strict: bool, shell: Shell) -> BayesianNetwork | 
         if match is None:
             return None
         name, states, parents, entries, rows = match.group(1, 2, 3, 4, 5)
-        keys = None
+        if (rows is None) != (parents is None) or not isinstance(resolve(name), str):
+            return None
+        keys: Sequence[str] = ()
         if rows is not None:
             keys, numbers = zip(*_ROW.findall(rows), strict=True)
             entries = ", ".join(numbers)
-        if (rows is None) != (parents is None):
-            return None
-        words = _word_list(states, lists)
-        names: Sequence[Any] = _word_list(parents, lists) if parents else ()
-        if not isinstance(resolve(name), str):
-            return None
-        nodes.append(_Plain(name, words, names, keys, [float(number) for number in entries.split(", ")]))
+        names: Any = _word_list(parents, lists) if parents else ()
+        nodes.add(
+            name, _word_list(states, lists), names, keys, [float(number) for number in entries.split(", ")]
+        )
         place = match.end()
     try:
-        texts = shell(Source(text[: start.end()].encode()[:-1] + b" {x: {states: [x], table: [1]}}"))
+        texts = shell(Source(text[: start.end() - 1].encode() + b" {x: {states: [x], table: [1]}}"))
     except ParseError:
         return None
-    return _built(source, nodes, texts.name, dict(texts.metadata), strict)
+    return nodes.network(source, texts.name, texts.metadata, strict)
 
 
 def quick_json(source: Source, strict: bool) -> BayesianNetwork | None:
-    """The network in a JSON file whose tables are lists, or rows in the table's own order; or None."""
+    """The network in a JSON file whose rows are in the table's own order, or None."""
+    nodes = _Nodes()
     try:
         found = json.loads(source.text, object_pairs_hook=_without_repeats, parse_constant=_refuse)
-        specs = found.pop("nodes")
-        nodes = [_plain_node(name, **spec) for name, spec in specs.items()]
+        for name, spec in found.pop("nodes").items():
+            nodes.add(name, *_plain_node(**spec))
         if not all(isinstance(text, str) for text in found.values()):
             return None
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
-    return _built(source, nodes, found.pop("name", ""), found, strict)
+    return nodes.network(source, found.pop("name", ""), found, strict)
 
 
-def _built(
-    source: Source, nodes: list[_Plain], name: str, texts: dict[str, str], strict: bool
-) -> BayesianNetwork | None:
-    states = {node.name: node.states for node in nodes}
-    expected: dict[Any, list[str]] = {}
-    raw = []
-    for node in nodes:
-        if node.keys is not None:
-            try:
-                parents = tuple((states[parent], type(states[parent][0])) for parent in node.parents)
-                keys = expected.get(parents)
-            except (LookupError, TypeError):
-                return None
-            if keys is None:
-                if prod(len(own) for own, _ in parents) != len(node.keys):
-                    return None
-                texts_of = [[state_text(state) for state in own] for own, _ in parents]
-                keys = expected[parents] = [", ".join(setting) for setting in product(*texts_of)]
-            if list(node.keys) != keys:
-                return None
-        raw.append(RawNode(node.name, node.states, node.parents, node.values))
-    try:
-        return build(source, raw, name, texts, strict)
-    except ParseError:
-        return None
+class _Nodes:
+    """The nodes so far. Rows must have the expected keys in the expected order."""
+
+    def __init__(self) -> None:
+        self.nodes: list[RawNode] = []
+        self.states: dict[str, tuple[State, ...]] = {}
+        self.unchecked: list[tuple[Sequence[str], Sequence[str]]] = []
+        self.expected: dict[Any, tuple[str, ...]] = {}
+
+    def add(
+        self,
+        name: str,
+        states: tuple[State, ...],
+        parents: Sequence[str],
+        keys: Sequence[str],
+        values: list[float],
+    ) -> None:
+        """Add a node; its keys are compared at once where its parents are known, so that they need not be kept."""
+        self.states[name] = states
+        self.nodes.append(RawNode(name, states, parents, values))
+        if parents and not self._has_right_keys(parents, keys):
+            self.unchecked.append((parents, keys))
+
+    def network(
+        self, source: Source, name: str, texts: Mapping[str, str], strict: bool
+    ) -> BayesianNetwork | None:
+        """The network, or None if there is anything wrong with it."""
+        if not all(self._has_right_keys(parents, keys) for parents, keys in self.unchecked):
+            return None
+        try:
+            return build(source, self.nodes, name, texts, strict)
+        except ParseError:
+            return None
+
+    def _has_right_keys(self, parents: Sequence[str], keys: Sequence[str]) -> bool:
+        try:
+            family = tuple((self.states[parent], type(self.states[parent][0])) for parent in parents)
+            expected = self.expected.get(family)
+        except (LookupError, TypeError):
+            return False
+        if expected is None:
+            if prod(len(own) for own, _ in family) != len(keys):
+                return False
+            texts = [[state_text(state) for state in own] for own, _ in family]
+            expected = self.expected[family] = tuple(", ".join(setting) for setting in product(*texts))
+        return tuple(keys) == expected
 
 
 def _word_list(text: str, known: dict[str, tuple[State, ...]]) -> tuple[State, ...]:
@@ -129,19 +140,21 @@ def _word_list(text: str, known: dict[str, tuple[State, ...]]) -> tuple[State, .
     return words
 
 
-def _plain_node(name: str, states: Any, table: Any, parents: Any = ()) -> _Plain:
-    """A node from JSON; TypeError or ValueError if it is not in the plain form."""
+def _plain_node(
+    states: Any, table: Any, parents: Any = ()
+) -> tuple[tuple[State, ...], tuple[str, ...], Sequence[str], list[float]]:
+    """States, parents, keys and entries of a node from JSON; an error if it is not in the plain form."""
     if isinstance(table, dict):
         if not parents or any(type(row) is not list or len(row) != len(states) for row in table.values()):
             raise ValueError("not in the plain form")
-        keys, values = list(table), [value for row in table.values() for value in row]
+        keys, values = tuple(table), [value for row in table.values() for value in row]
     else:
         if parents:
             raise ValueError("not in the plain form")
-        keys, values = None, table
+        keys, values = (), table
     if type(states) is not list or type(values) is not list or not set(map(type, values)) <= {int, float}:
         raise TypeError("not in the plain form")
-    return _Plain(name, tuple(states), tuple(parents), keys, values)
+    return tuple(states), tuple(parents), keys, values
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
