@@ -278,3 +278,43 @@ def test_every_source_of_data_is_taken():
     assert bbn.fit(ARCS, code(data)) == bbn.fit(ARCS, data)
     with pytest.raises(bbn.DataError, match="no column 'D'"):
         bbn.fit(ARCS, code(data[["A", "B", "C"]]))
+
+
+def test_an_answer_has_a_credible_interval():
+    data = frame(200)
+    net = bbn.fit(ARCS, data, bbn.Dirichlet(1), keep_counts=True)
+    p = net.query("A", interval=0.9, seed=0, n_draws=2000)
+    from scipy.stats import beta
+
+    counts = net["A"].counts
+    np.testing.assert_allclose(p.low[0], beta.ppf(0.05, *counts), atol=0.01)
+    np.testing.assert_allclose(p.high[0], beta.ppf(0.95, *counts), atol=0.01)
+    assert p["x"] == net.query("A")["x"]
+    assert list(p.to_frame().columns) == ["A", "probability", "low", "high"]
+    again = pickle.loads(pickle.dumps(p))
+    assert again == p
+    np.testing.assert_array_equal(again.low, p.low)
+    assert (
+        net.query("A", interval=0.9, seed=0).low.tolist() == net.query("A", interval=0.9, seed=0).low.tolist()
+    )
+    with pytest.raises(bbn.EvidenceError, match="keep_counts=True"):
+        bbn.fit(ARCS, data, bbn.Dirichlet(1)).query("A", interval=0.9)
+    with pytest.raises(bbn.EvidenceError, match="interval is 95"):
+        net.query("A", interval=95)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    a, b = bbn.Variable("A", [0, 1]), bbn.Variable("B", [0, 1])
+    covered = 0
+    repeats = 100
+    for _ in range(repeats):
+        root, leaf = rng.dirichlet([1, 1]), rng.dirichlet([1, 1], size=2)
+        truth = bbn.BayesianNetwork([bbn.CPT(a, table=root), bbn.CPT(b, [a], leaf)])
+        x = (rng.random(40) < root[1]).astype(int)
+        y = (rng.random(40) < leaf[x, 1]).astype(int)
+        net = bbn.fit(truth, {"A": x, "B": y}, bbn.Dirichlet(1), keep_counts=True)
+        p = net.query("A", {"B": 1}, interval=0.8, n_draws=80, seed=rng)
+        covered += p.low[1] <= truth.query("A", {"B": 1})[1] <= p.high[1]
+    # 0.8 of 100 with a standard deviation of 4; 80 draws make the ends a little uncertain
+    assert 80 - 14 <= covered <= 80 + 14

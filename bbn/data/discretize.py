@@ -1,14 +1,15 @@
 """Discretising: columns of numbers become intervals, whose cut points are kept and applied to new data.
 
-Equal width cuts the range evenly, quantiles put as many rows in each interval, k-means puts the cuts midway between the
-centres of clusters (Lloyd 1982, started at quantiles), MDLP cuts where a target's entropy falls by more than a cut costs
-to describe (Fayyad and Irani 1993). A value equal to a cut point lies to its right.
+Equal width cuts the range evenly, quantiles put as many rows in each interval, k-means puts the cuts midway between
+the centres of clusters (Lloyd 1982, started at quantiles), MDLP cuts where a target's entropy falls by more than a cut
+costs to describe (Fayyad and Irani 1993). A value equal to a cut point lies to its right.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class Discretizer(Frozen):
         texts = [f"{x:.6g}" for x in points]
         if len(set(texts)) < len(texts):
             texts = [repr(x) for x in points]
-        between = [f"{a}..{b}" for a, b in zip(texts[:-1], texts[1:], strict=True)]
+        between = [f"{a}..{b}" for a, b in pairwise(texts)]
         return (f"<{texts[0]}", *between, f">={texts[-1]}")
 
     def apply(self, data: Any) -> Any:
@@ -287,7 +288,7 @@ def _replaced(
 
         frame = data.copy(deep=False) if isinstance(data, pd.DataFrame) else _frame(table)
         for name, codes in coded.items():
-            frame[name] = pd.Categorical.from_codes(codes, list(states(name)), ordered=True)
+            frame[name] = pd.Categorical.from_codes(codes, pd.Index(states(name)), ordered=True)
         return frame
     if isinstance(data, Mapping):
         return {**data, **labels}

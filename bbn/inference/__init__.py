@@ -61,7 +61,12 @@ def query(
     method: str = "auto",
     **options: Any,
 ) -> Posterior:
-    """The posterior of the targets given evidence."""
+    """The posterior of the targets given evidence, with a credible interval if `interval` is among the options."""
+    if options.get("interval") is not None:
+        from bbn.inference.credible import credible_query
+
+        return credible_query(model, targets, evidence, method, **options)
+    options.pop("interval", None)
     return engine(model, method).query(targets, evidence, **options)
 
 

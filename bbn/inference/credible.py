@@ -1,0 +1,112 @@
+"""Credible intervals: how sure an answer can be, given the data that the tables were learned from.
+
+A network fitted with `keep_counts=True` knows the Dirichlet posterior of each row of its tables. Tables drawn from it
+make networks, each network makes an answer, and the middle share of those answers is the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.evidence import Evidence, check_targets
+from bbn.frozen import Array, read_only
+from bbn.posterior import Posterior
+from bbn.variable import Variable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CrediblePosterior(Posterior):
+    """A posterior with an interval around each probability.
+
+    Attributes
+    ----------
+    interval
+        The share of the answers, over tables drawn from their posterior, that lie inside.
+    low, high
+        Arrays like `values`: the ends of the intervals.
+    """
+
+    __slots__ = ("high", "interval", "low")
+
+    interval: float
+    low: Array
+    high: Array
+
+    def __init__(
+        self,
+        variables: tuple[Variable, ...],
+        values: Array,
+        log_evidence: float,
+        interval: float,
+        low: Array,
+        high: Array,
+    ) -> None:
+        super().__init__(variables, values, log_evidence)
+        self._set(interval=interval, low=read_only(low), high=read_only(high))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per state or combination, with the columns "probability", "low" and "high"."""
+        frame = super().to_frame()
+        return frame.assign(low=self.low.ravel(), high=self.high.ravel())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.variables, self.values, self.log_evidence, self.interval, self.low, self.high)
+        return CrediblePosterior, parts
+
+
+def credible_query(
+    net: Any,
+    targets: str | Sequence[str],
+    evidence: Evidence | None = None,
+    method: str = "auto",
+    *,
+    interval: float,
+    n_draws: int = 500,
+    seed: int | np.random.Generator | None = None,
+    **options: Any,
+) -> CrediblePosterior:
+    """The posterior of the targets, with a credible interval of each probability.
+
+    Parameters
+    ----------
+    net
+        A network fitted with `keep_counts=True`.
+    targets, evidence, method
+        As in `net.query`.
+    interval
+        The share of the answers that lies inside, such as 0.95; as much is cut off below as above.
+    n_draws
+        How many networks to draw.
+    seed
+        An int or a Generator.
+    """
+    if not 0 < interval < 1:
+        raise EvidenceError(f"interval is {interval!r}; expected a share between 0 and 1, such as 0.95")
+    if n_draws < 2:
+        raise EvidenceError(f"n_draws is {n_draws!r}; expected at least 2")
+    names = check_targets(net, targets)
+    answer = net.query(names, evidence, method, **options)
+    relevant = net.subnetwork([*names, *(evidence or {})])
+    counted = [c for c in relevant.conditionals if hasattr(c, "draw")]
+    if not counted:
+        raise EvidenceError(
+            "the network does not know what its tables were learned from; "
+            "bbn.fit(..., keep_counts=True) makes one that does"
+        )
+    generator = np.random.default_rng(seed)
+    answers = []
+    for _ in range(n_draws):
+        drawn = relevant.with_cpts([c.draw(generator) for c in counted])
+        try:
+            answers.append(drawn.query(names, evidence, method, **options).values)
+        except ImpossibleEvidenceError:  # possible under the tables' mean, so almost surely not seen
+            continue
+    tail = (1 - interval) / 2
+    low, high = np.quantile(np.array(answers), [tail, 1 - tail], axis=0)
+    return CrediblePosterior(answer.variables, answer.values, answer.log_evidence, interval, low, high)
