@@ -51,6 +51,15 @@ class Problems:
         line, column = self.source.position(where) if isinstance(where, int) else where or (None, None)
         self.found.append(kind(message, self.source.path, line, column))
 
+    def twice(self, what: str, where: Where, first: Where) -> None:
+        """Note that something is there for the second time."""
+        self.add(f"{what} is given twice, first on line {self.line_of(first)}", where)
+
+    def line_of(self, where: Where) -> int:
+        """The line of a place."""
+        line, _ = self.source.position(where) if isinstance(where, int) else where or (0, 0)
+        return line
+
     def fail(self, message: str, where: Where = None) -> NoReturn:
         """Note a problem after which there is no going on, and raise it."""
         self.add(message, where)
@@ -119,9 +128,7 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
     first: dict[str, RawNode] = {}
     for node in nodes:
         if node.name in variables:
-            problems.add(
-                f"duplicate node {node.name!r}{_also_at(problems.source, first[node.name])}", node.where
-            )
+            problems.add(f"duplicate node {node.name!r}{_also_at(problems, first[node.name])}", node.where)
             continue
         first[node.name] = node
         try:
@@ -201,11 +208,8 @@ def _row_name(parents: Sequence[Variable], row: int) -> str:
     return f", row {', '.join(reversed(setting))}" if setting else ""
 
 
-def _also_at(source: Source, node: RawNode) -> str:
-    if node.where is None:
-        return ""
-    line, _ = source.position(node.where) if isinstance(node.where, int) else node.where
-    return f"; it is already on line {line}"
+def _also_at(problems: Problems, node: RawNode) -> str:
+    return "" if node.where is None else f"; it is already on line {problems.line_of(node.where)}"
 
 
 def _add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:

@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 from bbn.cpt import CPT
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from bbn.io.layout import row_keys, tables
 from bbn.io.quick import quick_json
-from bbn.io.spec import read_network, row_keys, tables
+from bbn.io.spec import read_network
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 

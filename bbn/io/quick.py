@@ -17,7 +17,7 @@ from typing import Any
 from bbn.errors import ParseError
 from bbn.io.build import RawNode, build
 from bbn.io.document import resolve
-from bbn.io.spec import state_text
+from bbn.io.layout import state_text
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 from bbn.variable import State

@@ -27,8 +27,9 @@ from yaml.events import (
 from bbn.cpt import CPT
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
+from bbn.io.layout import row_keys, state_text, tables
 from bbn.io.quick import quick_yaml
-from bbn.io.spec import read_network, row_keys, state_text, tables
+from bbn.io.spec import read_network
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 from bbn.variable import State
