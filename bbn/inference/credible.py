@@ -26,29 +26,33 @@ class CrediblePosterior(Posterior):
 
     Attributes
     ----------
-    interval
-        The share of the answers, over tables drawn from their posterior, that lie inside.
+    draws
+        (n, \\*shape): the answers of the networks that were drawn.
+    level
+        The share of them that lies between `low` and `high`.
     low, high
         Arrays like `values`: the ends of the intervals.
     """
 
-    __slots__ = ("high", "interval", "low")
+    __slots__ = ("draws", "high", "level", "low")
 
-    interval: float
+    draws: Array
+    level: float
     low: Array
     high: Array
 
     def __init__(
-        self,
-        variables: tuple[Variable, ...],
-        values: Array,
-        log_evidence: float,
-        interval: float,
-        low: Array,
-        high: Array,
+        self, variables: tuple[Variable, ...], values: Array, log_evidence: float, draws: Array, level: float
     ) -> None:
         super().__init__(variables, values, log_evidence)
-        self._set(interval=interval, low=read_only(low), high=read_only(high))
+        self._set(draws=read_only(draws), level=level)
+        low, high = self.interval(level)
+        self._set(low=read_only(low), high=read_only(high))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """The lower and upper ends between which this share of the draws lies, as many below as above."""
+        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
 
     def to_frame(self) -> pd.DataFrame:
         """One row per state or combination, with the columns "probability", "low" and "high"."""
@@ -56,8 +60,7 @@ class CrediblePosterior(Posterior):
         return frame.assign(low=self.low.ravel(), high=self.high.ravel())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.variables, self.values, self.log_evidence, self.interval, self.low, self.high)
-        return CrediblePosterior, parts
+        return CrediblePosterior, (self.variables, self.values, self.log_evidence, self.draws, self.level)
 
 
 def credible_query(
@@ -107,6 +110,6 @@ def credible_query(
             answers.append(drawn.query(names, evidence, method, **options).values)
         except ImpossibleEvidenceError:  # possible under the tables' mean, so almost surely not seen
             continue
-    tail = (1 - interval) / 2
-    low, high = np.quantile(np.array(answers), [tail, 1 - tail], axis=0)
-    return CrediblePosterior(answer.variables, answer.values, answer.log_evidence, interval, low, high)
+    return CrediblePosterior(
+        answer.variables, answer.values, answer.log_evidence, np.array(answers), interval
+    )
