@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from bbn.analysis.explain import Explanation
+    from bbn.analysis.sensitivity import Sensitivity
     from bbn.evidence import Evidence
     from bbn.posterior import Assignment, Posterior, Posteriors
     from bbn.view.explore import Explorer
@@ -424,6 +425,14 @@ class BayesianNetwork(Frozen):
         from bbn.analysis.information import information
 
         return information(self, target, evidence, method, **options)
+
+    def sensitivity(
+        self, target: str, evidence: Evidence | None = None, state: State | None = None
+    ) -> Sensitivity:
+        """How P(target = state | evidence) depends on each table entry; `.plot()` is a tornado chart."""
+        from bbn.analysis.sensitivity import sensitivity
+
+        return sensitivity(self, target, evidence, state)
 
     def plot(
         self,

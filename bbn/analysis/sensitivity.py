@@ -1,0 +1,208 @@
+"""How an answer depends on each table entry.
+
+With x = P(t, e) and y = P(e), both linear in any one entry θ = P(x_k | u), the answer x/y has the derivative
+(x′ − (x/y) y′) / y. The partial derivatives of x and y in all entries come from one backward pass each (Darwiche 2003;
+the same pass that gives EM its expected counts). An entry cannot change alone: the others of its row shrink or grow in
+proportion (proportional co-variation; Laskey 1995), and that is the derivative given here. Because x and y are linear
+in θ, the answer for any other value of θ follows without further inference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bbn.cpt import CPT
+from bbn.data import Block
+from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.evidence import Evidence, Findings, check_evidence
+from bbn.frozen import Array, Frozen
+from bbn.learning.expected import Expectation, by_name, flat_tables
+from bbn.network import BayesianNetwork
+from bbn.text import bar, grid
+from bbn.variable import State, Variable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STEP = 0.1
+"""A tornado chart moves each entry by so much of its value, and of its distance to 1."""
+
+
+class Entry(NamedTuple):
+    """One table entry and what the answer owes to it."""
+
+    name: str
+    """The entry in words, such as P(Campfire=yes | Storm=no)."""
+    variable: str
+    place: tuple[int, ...]
+    value: float
+    derivative: float
+    low: float
+    """The answer with the entry lower by a tenth."""
+    high: float
+    """The answer with the entry higher by a tenth of its distance to 1."""
+
+
+class Sensitivity(Frozen):
+    """The derivative of P(target = state | evidence) in every table entry.
+
+    Attributes
+    ----------
+    target, state, probability
+        The answer looked at.
+    derivatives
+        Variable name to an array like its table.
+    """
+
+    __slots__ = ("_entries", "derivatives", "probability", "state", "target")
+
+    target: str
+    state: State
+    probability: float
+    derivatives: dict[str, Array]
+    _entries: list[Entry]
+
+    def __init__(
+        self,
+        target: str,
+        state: State,
+        probability: float,
+        derivatives: dict[str, Array],
+        entries: list[Entry],
+    ) -> None:
+        self._set(
+            target=target, state=state, probability=probability, derivatives=derivatives, _entries=entries
+        )
+
+    def largest(self, n: int = 10) -> list[Entry]:
+        """The entries with the largest derivatives, largest first."""
+        return self._entries[:n]
+
+    def __repr__(self) -> str:
+        return f"<Sensitivity of P({self.target}={self.state}) = {self.probability:.6g}>"
+
+    def __str__(self) -> str:
+        top = self.largest(15)
+        most = max((abs(entry.derivative) for entry in top), default=0.0) or 1.0
+        rows = [
+            [entry.name, f"{entry.value:.6g}", f"{entry.derivative:+.4g}", bar(abs(entry.derivative) / most)]
+            for entry in top
+        ]
+        return f"P({self.target}={self.state}) = {self.probability:.6g}\n" + grid(
+            ["entry", "value", "derivative", ""], rows
+        )
+
+    def plot(self, n: int = 10, axes: Axes | None = None) -> Axes:
+        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth."""
+        top = sorted(self._entries[: 5 * n], key=lambda entry: -abs(entry.high - entry.low))[:n]
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            axes = plt.subplots(figsize=(7, 0.6 + 0.4 * len(top)), layout="constrained")[1]
+        for place, entry in enumerate(top):
+            axes.barh(place, entry.low - self.probability, left=self.probability, color="#b9c9da")
+            axes.barh(place, entry.high - self.probability, left=self.probability, color="#4878a8")
+        axes.axvline(self.probability, color="#1b1f24", linewidth=0.8)
+        axes.set_yticks(range(len(top)), [f"{entry.name} = {entry.value:.3g}" for entry in top])
+        axes.invert_yaxis()
+        axes.set_xlabel(
+            f"P({self.target}={self.state}); light: the entry a tenth lower, dark: a tenth higher"
+        )
+        return axes
+
+
+def sensitivity(
+    net: BayesianNetwork, target: str, evidence: Evidence | None = None, state: State | None = None
+) -> Sensitivity:
+    """The derivative of P(target = state | evidence) in each table entry; `state` is the most probable unless given.
+
+    >>> import bbn
+    >>> result = sensitivity(bbn.example("cancer_test"), "Cancer", {"Test": "positive"}, state="yes")
+    >>> result.largest(1)[0].name
+    'P(Cancer=yes)'
+    """
+    variable = net.variable(target)
+    findings = check_evidence(net, evidence)
+    if target in findings.hard:
+        raise EvidenceError(f"the target {target!r} is observed; there is nothing to be sensitive about")
+    if findings.soft:
+        raise EvidenceError("sensitivity takes hard and virtual evidence, not Soft")
+    posterior = net.query(target, evidence)
+    chosen = variable.code(posterior.mode() if state is None else state)
+    probability = float(posterior.values[chosen])
+    if probability == 0:
+        raise ImpossibleEvidenceError(f"P({target}={variable.states[chosen]}) is zero given this evidence")
+    whole, hard = _with_sensors(net, findings)
+    expectation = Expectation(whole, n_jobs=1)
+    below = _gradient(whole, expectation, hard)
+    above = _gradient(whole, expectation, {**hard, target: chosen})
+    derivatives: dict[str, Array] = {}
+    entries: list[Entry] = []
+    for name in net.names:
+        cpt = net[name]
+        x, y = probability * _covaried(cpt.table, above[name]), _covaried(cpt.table, below[name])
+        slope = x - probability * y
+        derivatives[name] = slope
+        for index in np.argwhere(np.abs(slope) > 1e-15):
+            place = tuple(index.tolist())
+            value = float(cpt.table[place])
+            low, high = (
+                _moved(probability, float(x[place]), float(y[place]), change)
+                for change in (-STEP * value, STEP * (1 - value))
+            )
+            entries.append(Entry(_entry_name(cpt, place), name, place, value, float(slope[place]), low, high))
+    entries.sort(key=lambda entry: -abs(entry.derivative))
+    return Sensitivity(target, variable.states[chosen], probability, derivatives, entries)
+
+
+def _with_sensors(net: BayesianNetwork, findings: Findings) -> tuple[BayesianNetwork, dict[str, int]]:
+    """The network with each likelihood as an observed binary child of its variable, and all hard findings."""
+    sensors, hard = [], dict(findings.hard)
+    for name, weights in findings.likelihood.items():
+        share = weights / weights.max()
+        sensor = Variable(_unused(net, name), [0, 1])
+        sensors.append(CPT(sensor, [net.variable(name)], np.stack([1 - share, share], axis=1)))
+        hard[sensor.name] = 1
+    return net.with_cpts(sensors), hard
+
+
+def _unused(net: BayesianNetwork, name: str) -> str:
+    candidate = f"finding on {name}"
+    while candidate in net:
+        candidate += "'"
+    return candidate
+
+
+def _gradient(net: BayesianNetwork, expectation: Expectation, hard: Mapping[str, int]) -> Mapping[str, Array]:
+    """∂ ln P(findings) / ∂ entry, every entry taken as free of the others."""
+    codes = {v.name: np.array([hard.get(v.name, v.card)], np.int32) for v in net.variables}
+    flat, logs = expectation.block(flat_tables(net), Block(codes, np.ones(1)))
+    if logs[0] == -math.inf:
+        raise ImpossibleEvidenceError("the evidence has probability zero")
+    return by_name(net, flat)
+
+
+def _covaried(table: Array, free: Array) -> Array:
+    """The derivative in each entry when the others of its row make room in proportion (equally, from 1)."""
+    rest = 1.0 - table
+    others = (free * table).sum(axis=-1, keepdims=True) - free * table
+    count = max(table.shape[-1] - 1, 1)
+    equally = (free.sum(axis=-1, keepdims=True) - free) / count
+    certain = rest <= 1e-12
+    shared = np.divide(others, rest, out=np.zeros_like(table), where=~certain)
+    return np.asarray(free - np.where(certain, equally, shared))
+
+
+def _moved(probability: float, x: float, y: float, change: float) -> float:
+    """The answer when an entry changes: (x/y + x′ change) / (1 + y′ change), all relative to P(e)."""
+    return min(1.0, max(0.0, (probability + x * change) / max(1.0 + y * change, 1e-300)))
+
+
+def _entry_name(cpt: CPT, place: tuple[int, ...]) -> str:
+    setting = (f"{p.name}={p.states[i]}" for p, i in zip(cpt.parents, place, strict=False))
+    given = " | " + ", ".join(setting) if cpt.parents else ""
+    return f"P({cpt.name}={cpt.variable.states[place[-1]]}{given})"
