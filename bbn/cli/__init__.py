@@ -111,6 +111,31 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_format(predict, "csv")
 
+    plot = command("plot", "bbn.cli.look:plot", "Draw a network with its beliefs.")
+    plot.add_argument("file", metavar="FILE", help=_FILE)
+    plot.add_argument(
+        "-o", "--output", default="-", help="a .svg, .png or .pdf file; - is SVG on standard output"
+    )
+    plot.add_argument("--structure", action="store_true", help="without beliefs")
+    plot.add_argument("--information", action="store_true", help="arcs the wider the more they tell")
+    _add_evidence(plot)
+    plot.set_defaults(targets=[])
+
+    explain = command("explain", "bbn.cli.look:explain", "Which findings moved an answer, and by how much.")
+    explain.add_argument("file", metavar="FILE", help=_FILE)
+    explain.add_argument("target", metavar="TARGET", help="the variable asked about")
+    _add_evidence(explain)
+    explain.add_argument("--ask-next", action="store_true", help="what each unobserved variable would tell")
+    explain.add_argument("--sensitivity", action="store_true", help="how the answer depends on the tables")
+    _add_format(explain, "table")
+    explain.set_defaults(targets=[])
+
+    explore = command("explore", "bbn.cli.look:explore", "Serve an interactive page of a network.")
+    explore.add_argument("file", metavar="FILE", help=_FILE)
+    explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
+    explore.add_argument("--port", type=int, default=0, help="the port (a free one)")
+    explore.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
     examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")
 

@@ -1,0 +1,54 @@
+"""The commands that look at a network: plot, explain, explore."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bbn.cli.ask import print_rows, read_evidence
+from bbn.cli.files import open_network
+
+
+def plot(options: argparse.Namespace) -> int:
+    """Draw the network with its beliefs to a file, or as SVG on standard output."""
+    network = open_network(options.file)
+    _, evidence = read_evidence(network, options)
+    drawing = network.plot(evidence, beliefs=not options.structure, information=options.information)
+    if options.output == "-":
+        sys.stdout.write(drawing.svg)
+    else:
+        drawing.save(options.output)
+    return 0
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print which findings moved the target, how it depends on the tables, or what to ask next."""
+    network = open_network(options.file)
+    _, evidence = read_evidence(network, options)
+    if options.ask_next:
+        rows = [[name, bits] for name, bits in network.information(options.target, evidence).items()]
+        print_rows(options.format, ["variable", "bits"], rows, {})
+    elif options.sensitivity:
+        found = network.sensitivity(options.target, evidence)
+        if options.format == "table":
+            print(found)
+        else:
+            rows = [[e.name, e.value, e.derivative] for e in found.largest(50)]
+            print_rows(options.format, ["entry", "value", "derivative"], rows, {})
+    else:
+        why = network.explain(options.target, evidence)
+        if options.format == "table":
+            print(why)
+        else:
+            rows = [[s.finding, str(s.value), s.alone, s.in_sequence] for s in why]
+            print_rows(options.format, ["finding", "value", "bits_alone", "bits_in_sequence"], rows, {})
+    return 0
+
+
+def explore(options: argparse.Namespace) -> int:
+    """Serve the interactive page until interrupted."""
+    network = open_network(options.file)
+    served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
+    print(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
+    served.wait()
+    return 0
