@@ -66,7 +66,7 @@ class Explanation(Frozen):
 
     def __str__(self) -> str:
         change = np.abs(self.posterior.values - self.prior.values)
-        top = self.posterior.variables[0].states[int(change.argmax())]
+        top = self.posterior.variables[0].states[int(change.round(12).argmax())]
         most = max([*(min(s.alone, 1e6) for s in self.steps), 1e-12])
         rows = [["(prior)", "", "", f"{self.prior[top]:.6g}", ""]]
         for s in self.steps:
