@@ -146,17 +146,19 @@ def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
 def merge_rows(list columns):
     """See `count_py.merge_rows`. Rows are hashed into an open table and compared in full where hashes meet."""
     cdef int64_t n_columns = len(columns), n_rows = len(columns[0]) if n_columns else 0
-    stacked = np.empty((n_rows, n_columns), dtype=np.uint16)
+    stacked = np.empty((n_rows, n_columns), dtype=np.result_type(np.uint8, *columns))
     for c in range(n_columns):
         stacked[:, c] = columns[c]
-    cdef uint16_t[:, ::1] rows = stacked
+    cdef const uint8_t[:, ::1] rows = stacked.view(np.uint8)
+    n_columns = rows.shape[1]
     cdef int64_t mask = 1, i, k, slot, n_sets = 0, other
-    while mask < 2 * n_rows + 1:
+    while mask < 3 * n_rows // 2 + 1:
         mask <<= 1
     first = np.empty(n_rows, dtype=np.int64)
     inverse = np.empty(n_rows, dtype=np.int64)
-    slots = np.full(mask, -1, dtype=np.int64)
-    cdef int64_t[::1] first_ = first, inverse_ = inverse, slots_ = slots
+    slots = np.full(mask, -1, dtype=np.int32)
+    cdef int64_t[::1] first_ = first, inverse_ = inverse
+    cdef int32_t[::1] slots_ = slots
     cdef uint64_t h
     cdef bint same
     mask -= 1

@@ -7,8 +7,7 @@ All tables lie end to end in one array, so that a step is a few operations on fl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -218,7 +217,7 @@ def climb(
     saved = Checkpoint(checkpoint, problem.fingerprint(method, seed if isinstance(seed, int) else None))
     best = saved.best
     finals = list(saved.finals)
-    with _shown(progress, restarts * max_iter, method) as show:
+    with progress_bar(progress, restarts * max_iter, method, "step") as advance:
         for k in range(len(finals), restarts):
             try:
                 run = _Run(problem, climber, stop, starts[k], saved if saved.restart == k else None)
@@ -227,7 +226,7 @@ def climb(
                     raise
                 best = {**best, "reason": "interrupted"}
                 break
-            reason = run.climb(max_iter, partial(saved.save, k, finals, best), show)
+            reason = run.climb(max_iter, partial(saved.save, k, finals, best), advance)
             finals.append(run.objectives[-1])
             if best is None or run.objectives[-1] > best["objectives"][-1]:
                 best = run.state(reason)
@@ -270,13 +269,13 @@ class _Run:
         self.log_likelihoods.append(self.point.log_likelihood)
         self.objectives.append(self.point.objective)
 
-    def climb(self, max_iter: int, save: Callable[[_Run], None], show: Callable[[float], None]) -> str:
+    def climb(self, max_iter: int, save: Callable[[_Run], None], advance: Callable[..., object]) -> str:
         try:
             while len(self.objectives) <= max_iter:
                 previous = self.point
                 self.point, self.memory = self.climber.step(self.problem, self.point, self.memory)
                 self.note()
-                show(self.point.log_likelihood)
+                advance(1, log_likelihood=f"{self.point.log_likelihood:.9g}")
                 if self.stop(previous, self.point):
                     return "converged"
                 save(self)
@@ -292,17 +291,3 @@ class _Run:
             "objectives": np.array(self.objectives),
             "reason": reason,
         }
-
-
-@contextmanager
-def _shown(progress: bool | None, total: int, what: str) -> Iterator[Callable[[float], None]]:
-    """A bar with the log-likelihood beside it, where someone is looking."""
-    with progress_bar(progress, total, what, "step") as advance:
-        bar = getattr(advance, "__self__", None)
-
-        def show(log_likelihood: float) -> None:
-            if bar is not None:
-                bar.set_postfix_str(f"log-likelihood {log_likelihood:.6g}", refresh=False)
-            advance(1)
-
-        yield show

@@ -76,17 +76,16 @@ class Expectation:
 
     def block(self, tables: Array, block: Block) -> tuple[Array, Array]:
         """The gradient over a block, and ln P of each of its rows."""
-        n = block.n_rows
-        codes = np.empty((n, len(self.names)), dtype=np.int32)
-        for v, name in enumerate(self.names):
-            codes[:, v] = block.codes[name] if name in block.codes else self.cards[v]
-        logs = np.empty(n)
-        starts = range(0, n, max(CHUNK, len(tables) // 4))
+        logs = np.empty(block.n_rows)
+        starts = range(0, block.n_rows, max(CHUNK, len(tables) // 4))
 
         def work(start: int) -> Array:
             rows = slice(start, start + starts.step)
             gradient = np.zeros(len(tables))
-            gradient_rows(tables, codes[rows], block.weights[rows], self.tree, gradient, logs[rows])
+            codes = np.empty((len(logs[rows]), len(self.names)), dtype=np.int32)
+            for v, name in enumerate(self.names):
+                codes[:, v] = block.codes[name][rows] if name in block.codes else self.cards[v]
+            gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
             return gradient
 
         if self.n_jobs == 1 or len(starts) <= 1:
