@@ -405,6 +405,17 @@ def test_other_classifiers_take_missing_labels_and_values_too():
     assert model.predict_proba(frame).shape == (300, 2)
 
 
+def test_a_given_structure_is_learned_by_em_to_the_same_tables():
+    frame, labels, _ = half_labelled(2, n=200)
+    naive = [("class", name) for name in frame.columns]
+    by_network = BayesNetClassifier(structure=naive).fit(frame, labels).network_
+    by_formula = NaiveBayes(tol=1e-12, max_iter=3000).fit(frame, labels).network_
+    labelled_only = NaiveBayes().fit(frame[pd.notna(labels)], labels[pd.notna(labels)]).network_
+    for name in frame.columns:
+        np.testing.assert_allclose(by_network[name].table, by_formula[name].table, atol=2e-3)
+    assert abs(by_formula["a0"].table - labelled_only["a0"].table).max() > 0.01
+
+
 # TAN and BayesNetClassifier
 
 
@@ -492,6 +503,19 @@ def test_averaging_is_bayes_optimal_over_structures():
     np.testing.assert_allclose(model.predict_proba(frame[["a", "b", "c"]]), expected, rtol=1e-9)
     assert model.network_ == model.networks_[int(weights.argmax())]
     assert pickle.loads(pickle.dumps(model)).space_ == model.space_
+
+
+def test_structures_over_some_of_the_columns_are_weighed_by_all_the_data():
+    X, y = dependent(np.random.default_rng(11), 60)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    small, full = [("class", "a")], [("class", "a"), ("a", "b"), ("b", "c")]
+    model = BayesNetClassifier(structure=[small, full], averaging="bic").fit(frame, y)
+    data = frame.assign(**{"class": y})
+    graph = bbn.BayesianNetwork([bbn.CPT.uniform(bbn.Variable(n, [0, 1])) for n in data]).add_arc(
+        "class", "a"
+    )
+    odds = bbn.score(graph, data, "bic") - bbn.score(full, data, "bic")
+    assert model.space_.probabilities[0] == pytest.approx(1 / (1 + math.exp(-odds)), rel=1e-9)
 
 
 def test_faults_of_structures_and_learners():
