@@ -1,6 +1,7 @@
 """BIF, the interchange format 0.15 and its dialects.
 
-One regular expression cuts the text into blocks (`network`, `variable`, `probability`), `str.split` cuts a block
+Files written in the ordinary way are read by a compiled kernel. For the others, and where it is not built, one
+regular expression cuts the text into blocks (`network`, `variable`, `probability`), `str.split` cuts a block
 into entries and an entry into words, so the work is done at C speed, in time linear in the text, and a position
 is worked out only for an error.
 
@@ -19,15 +20,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import chain, islice, product
 from math import prod
 
-from bbn.errors import nearest
+from bbn.errors import ParseError, nearest
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
+from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
 from bbn.io.text import Source
+from bbn.kernels.bif import scan
 from bbn.network import BayesianNetwork
 
 _PROPERTY = rf"property\b{PLAIN};?[\s;]*+"
@@ -48,6 +51,12 @@ _BARE = re.compile(r"(?!.*/[/*])[\w.+<>=/-]+")
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network that a BIF file describes."""
+    scanned = scan(source.data)
+    if scanned is not None:
+        name, head, found = scanned
+        nodes = [RawNode(*node) for node in found]
+        with suppress(ParseError):  # the general reader says better what is wrong, and where
+            return build(source, nodes, name, _about(source.data[:head].decode()), strict)
     return _Parser(source).network(strict)
 
 
@@ -81,8 +90,7 @@ class _Parser:
         for variable in self.states:
             if variable not in defined:
                 self.source.fail(f"variable {variable!r} has no probability block", len(text))
-        if head:
-            metadata |= {key: _whole(value) for key, value in _ABOUT.findall(head[0])}
+        metadata |= _about(head[0] if head else "")
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
     def _declare(self, block: Block) -> None:
@@ -259,6 +267,11 @@ def _properties(body: str) -> dict[str, str]:
     return found
 
 
+def _about(head: str) -> dict[str, str]:
+    """The metadata in the comments at the head of a file."""
+    return {key: _whole(value) for key, value in _ABOUT.findall(head)} if head else {}
+
+
 def _whole(value: str) -> str:
     """A value of metadata from its line: text, or a JSON string where it has more lines than one."""
     try:
@@ -300,11 +313,10 @@ def write(network: BayesianNetwork) -> str:
         note = f"  property bbn = {quoted(label.note)};\n" if label.note else ""
         listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(states[name])} }};\n"
         parts.append(f"variable {names[name]} {{\n{listed}{note}}}\n")
-    words = Words()
     for cpt in tables(network):
-        rows = map(", ".join, zip(*[iter(words.of(cpt.table))] * cpt.variable.card, strict=True))
+        rows = row_texts(cpt.table, ", ")
         if not cpt.parents:
-            parts.append(f"probability ( {names[cpt.name]} ) {{\n  table {next(rows)};\n}}\n")
+            parts.append(f"probability ( {names[cpt.name]} ) {{\n  table {rows[0]};\n}}\n")
             continue
         given = ", ".join(names[parent.name] for parent in cpt.parents)
         keys = map(", ".join, product(*(states[parent.name] for parent in cpt.parents)))

@@ -18,7 +18,7 @@ from bbn.errors import nearest
 from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
+from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 
@@ -127,18 +127,17 @@ def write(network: BayesianNetwork) -> str:
             f"node {label.name}\n{{\n  label = {quoted(_text(name))};\n"
             f"  states = ({' '.join(map(quoted, label.states))});\n{note}}}\n"
         )
-    words = Words()
     for cpt in tables(network):
         given = " | " + " ".join(written[parent.name].name for parent in cpt.parents) if cpt.parents else ""
         parts.append(f"potential ({written[cpt.name].name}{given})\n{{\n  data = ")
-        parts.append(_nested(words.of(cpt.table), [parent.card for parent in cpt.parents], cpt.variable.card))
+        parts.append(_nested(row_texts(cpt.table, " "), [parent.card for parent in cpt.parents]))
         parts.append(";\n}\n")
     return "".join(parts)
 
 
-def _nested(words: list[str], cards: list[int], card: int) -> str:
-    """The entries with one pair of parentheses for each axis."""
-    groups = [f"({row})" for row in map(" ".join, zip(*[iter(words)] * card, strict=True))]
+def _nested(rows: list[str], cards: list[int]) -> str:
+    """The rows with one pair of parentheses for each axis."""
+    groups = [f"({row})" for row in rows]
     for length in reversed(cards):
         groups = [f"({group})" for group in map("\n    ".join, zip(*[iter(groups)] * length, strict=True))]
     return groups[0]

@@ -1,7 +1,7 @@
-"""Tables of numbers between words and arrays, in bulk: each different number of a file is converted once.
+"""Tables of numbers between words and arrays, in bulk.
 
-The tables of real networks repeat themselves (diabetes has 460,080 entries and 614 different ones), so a
-dictionary is several times faster than converting every word, and costs little where they do not.
+Each different word of a file is converted once: the tables of real networks repeat themselves (diabetes has 460,080
+entries and 614 different ones), so a dictionary is several times faster than converting every word.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import re
 from collections.abc import Sequence
 from math import inf
 
-import numpy as np
-
 from bbn.budget import require_table
 from bbn.cpt import CPT
 from bbn.errors import BudgetError, ModelError
 from bbn.frozen import Array
 from bbn.io.build import Where
 from bbn.io.text import OversizedFileError, Source
+from bbn.kernels import decimals
 from bbn.network import BayesianNetwork
 
 _NUMBER = r"[+-]?(?:[0-9]{1,400}+(?:\.[0-9]{0,400}+)?|\.[0-9]{1,400}+)(?:[eE][+-]?[0-9]{1,20}+)?"
@@ -65,27 +64,14 @@ def _first(words: Sequence[str], bad: set[str]) -> BadNumberError:
     return next(BadNumberError(word) for word in words if word in bad)
 
 
-class Words:
-    """Numbers to words that read back bit for bit, for one file.
+def row_texts(table: Array, separator: str) -> list[str]:
+    """The rows of a table, along its last axis, as text that reads back bit for bit.
 
-    >>> Words().of(np.array([0.1, 1 / 3]))
-    ['0.1', '0.3333333333333333']
+    >>> import numpy as np
+    >>> row_texts(np.array([[0.1, 0.9], [1 / 3, 2 / 3]]), " ")
+    ['0.1 0.9', '0.3333333333333333 0.6666666666666666']
     """
-
-    def __init__(self) -> None:
-        self._known: dict[float, str] = {}
-
-    def of(self, table: Array) -> list[str]:
-        """The entries of the table, in its order."""
-        values = table.ravel().tolist()
-        if np.signbit(table).any():  # -0.0 equals 0.0 and would share its word
-            return list(map(repr, values))
-        try:
-            return list(map(self._known.__getitem__, values))
-        except KeyError:
-            new = set(values).difference(self._known)
-            self._known.update(zip(new, map(repr, new), strict=True))
-        return list(map(self._known.__getitem__, values))
+    return decimals.row_texts(table.ravel(), table.shape[-1], separator)
 
 
 def require_size(source: Source, name: str, cards: list[int], where: Where) -> None:

@@ -28,7 +28,7 @@ from bbn.factor_graph import FactorGraph
 from bbn.io.blocks import shortened
 from bbn.io.build import RawNode, build
 from bbn.io.rows import TOLERATED
-from bbn.io.tables import BadNumberError, Numbers, Words, tables
+from bbn.io.tables import BadNumberError, Numbers, row_texts, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
@@ -235,9 +235,9 @@ def write(model: BayesianNetwork | FactorGraph) -> str:
             LossyFormatWarning,
             stacklevel=3,
         )
-    words = Words()
     lines = [kind, str(len(ordered)), " ".join(str(variable.card) for variable in ordered), str(len(factors))]
     lines += [" ".join(map(str, [len(f.names), *(numbers[name] for name in f.names)])) for f in factors]
     for factor in factors:
-        lines += ["", str(factor.values.size), " ".join(words.of(factor.values))]
+        rows = row_texts(factor.values, " ") if factor.names else [repr(factor.values.item())]
+        lines += ["", str(factor.values.size), *rows]
     return "\n".join(lines) + "\n"

@@ -24,7 +24,7 @@ from bbn.errors import nearest
 from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
-from bbn.io.tables import BadNumberError, Numbers, Words, require_size, tables
+from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
 from bbn.io.text import Source
 from bbn.io.xml import Element, parse
 from bbn.io.xmlbif import legal_text
@@ -186,7 +186,6 @@ def write(network: BayesianNetwork) -> str:
         for key, value in network.metadata.items()
     ]
     parts.append("  <nodes>\n")
-    words = Words()
     for cpt in tables(network):
         label = written[cpt.name]
         parts.append(f'    <cpt id="{label.name}">\n')
@@ -194,7 +193,7 @@ def write(network: BayesianNetwork) -> str:
         if cpt.parents:
             parents = " ".join(written[parent.name].name for parent in cpt.parents)
             parts.append(f"      <parents>{parents}</parents>\n")
-        parts.append(f"      <probabilities>{' '.join(words.of(cpt.table))}</probabilities>\n")
+        parts.append(f"      <probabilities>{' '.join(row_texts(cpt.table, ' '))}</probabilities>\n")
         if label.note:
             parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')
         parts.append("    </cpt>\n")

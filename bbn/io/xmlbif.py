@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.tables import BadNumberError, Numbers, Words, tables
+from bbn.io.tables import BadNumberError, Numbers, row_texts, tables
 from bbn.io.text import Source
 from bbn.io.xml import Element, parse
 from bbn.network import BayesianNetwork
@@ -107,12 +107,11 @@ def write(network: BayesianNetwork) -> str:
         if label.note:
             parts.append(f"  <PROPERTY>bbn = {_escaped(label.note)}</PROPERTY>\n")
         parts.append("</VARIABLE>\n")
-    words = Words()
     for cpt in tables(network):
         parts.append(f"<DEFINITION>\n  <FOR>{_escaped(written[cpt.name].name)}</FOR>\n")
         parts += [f"  <GIVEN>{_escaped(written[parent.name].name)}</GIVEN>\n" for parent in cpt.parents]
-        rows = map(" ".join, zip(*[iter(words.of(cpt.table))] * cpt.variable.card, strict=True))
-        parts.append(f"  <TABLE>{chr(10).join(rows)}</TABLE>\n</DEFINITION>\n")
+        rows = "\n".join(row_texts(cpt.table, " "))
+        parts.append(f"  <TABLE>{rows}</TABLE>\n</DEFINITION>\n")
     parts.append("</NETWORK>\n</BIF>\n")
     return "".join(parts)
 
