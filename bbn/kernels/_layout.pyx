@@ -38,9 +38,12 @@ cdef enum:
     MASKED = 3
     QUERY = 0
     MARGINALS = 1
+    COLLECTED = 2
     EXPECTED = 3
     RESCALE_EVERY = 8
     SLAB = 2048
+    STREAM = 8192
+    MOST_SOURCES = 32
     FEW = 8
 
 
@@ -214,8 +217,8 @@ def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targ
     writer.take(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal)
     writer.join_cliques()
     writer.order_axes()
-    writer.place()
     writer.seat()
+    writer.place()
     return writer.layout()
 
 
@@ -242,6 +245,7 @@ cdef class Writer:
     cdef int64_t *message
     cdef int64_t *fresh
     cdef int64_t *dynamic
+    cdef int64_t *streamed
     cdef int64_t *in_run
     cdef int64_t *child_head
     cdef int64_t *child_next
@@ -459,8 +463,9 @@ cdef class Writer:
                 offset += self.rows[c]
         self.clear = offset
         for c in range(self.n_cliques):
-            self.clique[c] = offset
-            offset += self.size[c]
+            if not self.streamed[c]:
+                self.clique[c] = offset
+                offset += self.size[c]
         self.work_size = offset
         return 0
 
@@ -510,7 +515,31 @@ cdef class Writer:
         for c in range(self.n_cliques - 1, -1, -1):
             if self.dynamic[c] and self.parent[c] >= 0:
                 self.dynamic[self.parent[c]] = 1
+        self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
+        for c in range(self.n_cliques):
+            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
+            self.streamed[c] = (
+                self.size[c] > STREAM
+                and self.goal != COLLECTED
+                and not self.in_run[c]
+                and self.all_sources(c) <= MOST_SOURCES
+            )
         return 0
+
+    cdef int64_t all_sources(self, int64_t c) noexcept:
+        cdef int64_t count = 0, k = self.factor_head[c]
+        while k >= 0:
+            count += 1
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            count += 1
+            k = self.child_next[k]
+        k = self.likely_head[c]
+        while k >= 0:
+            count += 1
+            k = self.likely_next[k]
+        return count
 
     cdef object layout(self):
         """Write the tapes."""
@@ -558,7 +587,7 @@ cdef class Writer:
     cdef int gather(self, int64_t c) except -1:
         """Collect: clique c is the product of its factors and its children's messages; then its own message."""
         cdef int64_t still = self.count_sources(c, False)
-        cdef bint keep = self.goal != QUERY
+        cdef bint keep = self.goal != QUERY and not self.streamed[c]
         if not self.dynamic[c]:
             self.product(c, self.once, NOTHING, False, still, True, keep)
             return self.close(c, self.once)
@@ -566,6 +595,26 @@ cdef class Writer:
             self.product(c, self.once, NOTHING, False, still, False, True)
         self.product(c, self.run, BASE if still else NOTHING, True, self.count_sources(c, True), True, keep)
         return self.close(c, self.run)
+
+    cdef int put_constants(self, int64_t c) except -1:
+        """All sources of a clique that no evidence can reach, in one sweep."""
+        cdef int64_t k = self.factor_head[c]
+        while k >= 0:
+            self.table_step(MUL, k)
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            self.separator_step(MUL, k, self.message[k])
+            k = self.child_next[k]
+        return 0
+
+    cdef int put_sends(self, int64_t c) except -1:
+        self.separator_step(ADD, c, self.message[c])
+        if c == 0 and self.n_targets:
+            self.set_strides(self.targets, 0, self.n_targets)
+            self.step(ADD, OUT, 0, -1)
+            self.unset_strides(self.targets, 0, self.n_targets)
+        return 0
 
     cdef int64_t count_sources(self, int64_t c, bint changing) noexcept:
         cdef int64_t count = 0, k = self.factor_head[c]
@@ -586,8 +635,8 @@ cdef class Writer:
     cdef int product(self, int64_t c, Tape tape, int64_t left, bint changing, int64_t count, bint sends,
                      bint keep) except -1:
         """Sweep over clique c; after each few factors its largest cell is made 1 again."""
-        cdef int64_t k, v, i, done = 0
-        self.begin_clique(tape, c, left, keep or count > RESCALE_EVERY)
+        cdef int64_t k, v, done = 0
+        self.begin_clique(tape, c, left, keep or (count > RESCALE_EVERY and not self.streamed[c]))
         k = self.factor_head[c]
         while k >= 0:
             if (self.moving[k] > 0) == changing:
@@ -609,15 +658,11 @@ cdef class Writer:
                 self.stride[v] = 0
                 v = self.likely_next[v]
         if sends:
-            self.separator_step(ADD, c, self.message[c])
-            if c == 0 and self.n_targets:
-                self.set_strides(self.targets, 0, self.n_targets)
-                self.step(ADD, OUT, 0, -1)
-                self.unset_strides(self.targets, 0, self.n_targets)
+            self.put_sends(c)
         return self.end_sweep()
 
     cdef int64_t pause(self, int64_t c, Tape tape, int64_t done, int64_t count, bint keep) except -1:
-        if done and done % RESCALE_EVERY == 0:
+        if done and done % RESCALE_EVERY == 0 and not self.streamed[c]:
             self.end_sweep()
             tape.write(RESCALE, self.clique[c], self.size[c])
             self.begin_clique(tape, c, WORK, keep or count - done > RESCALE_EVERY)
@@ -631,9 +676,9 @@ cdef class Writer:
     cdef int plan_reads(self) except -1:
         """Where each posterior is read, and so which cliques the distribution must reach."""
         cdef Arena arena = self.arena
-        cdef int64_t c, k, v, p, size
+        cdef int64_t c, k, v, size
         cdef bint is_message
-        self.in_run, self.swept, self.reached = arena.ints(self.m), arena.ints(self.m), arena.ints(self.m)
+        self.swept, self.reached = arena.ints(self.m), arena.ints(self.m)
         self.best, self.source, self.out = arena.ints(self.n), arena.ints(self.n), arena.ints(self.n)
         self.read_head, self.read_next = arena.ints(self.m), arena.ints(self.n)
         self.out_size = 1 if self.n_targets else 0
@@ -642,8 +687,6 @@ cdef class Writer:
         for v in range(self.n):
             self.out[v] = -1
         for c in range(self.n_cliques):
-            p = self.parent[c]
-            self.in_run[c] = self.dynamic[c] if p < 0 else self.in_run[p]
             self.read_head[c] = -1
             self.swept[c] = self.reached[c] = self.goal == EXPECTED
         if self.goal == MARGINALS:
@@ -677,11 +720,10 @@ cdef class Writer:
 
     cdef int scatter(self, int64_t c, Tape tape) except -1:
         """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
-        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c], count = 0, known = 0, i, j, k, v
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c], count = 0, known = 0, i, j, k
         cdef int64_t old = BASE if self.in_run[c] and not self.dynamic[c] else WORK
-        cdef int64_t chosen, rows, region_start, region_stop
+        cdef int64_t chosen, region_start, region_stop
         cdef int64_t regions[FEW]
-        cdef int64_t sources[FEW]
         if not self.reached[c]:
             return 0
         if self.parent[c] >= 0:
@@ -702,7 +744,11 @@ cdef class Writer:
                 self.ordered[i] = k
                 count += 1
             k = self.child_next[k]
-        self.begin_clique(tape, c, old, False)
+        if self.streamed[c]:
+            self.begin_clique(tape, c, NOTHING, False)
+            self.put_constants(c)
+        else:
+            self.begin_clique(tape, c, old, False)
         if self.parent[c] >= 0:
             self.separator_step(MUL, c, self.fresh[c])
             regions[0] = c

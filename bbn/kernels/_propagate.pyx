@@ -43,21 +43,47 @@ cdef struct State:
     bint maximise
 
 
+cdef extern from *:
+    """
+    /* The target is the left operand itself or apart from it, never shifted against it, so lanes do not mix. */
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define BBN_LANES _Pragma("GCC ivdep")
+    #elif defined(__clang__)
+    #define BBN_LANES _Pragma("clang loop vectorize(assume_safety)")
+    #else
+    #define BBN_LANES
+    #endif
+    static inline void bbn_scale(double *target, const double *left, double factor, int64_t n) {
+        BBN_LANES
+        for (int64_t i = 0; i < n; i++) target[i] = left[i] * factor;
+    }
+    static inline void bbn_multiply(double *target, const double *left, const double *right, int64_t n) {
+        BBN_LANES
+        for (int64_t i = 0; i < n; i++) target[i] = left[i] * right[i];
+    }
+    static inline void bbn_gather(double *target, const double *left, const double *right, int64_t step, int64_t n) {
+        for (int64_t i = 0; i < n; i++) target[i] = left[i] * right[i * step];
+    }
+    static inline void bbn_add(double *target, const double *cells, int64_t n) {
+        BBN_LANES
+        for (int64_t i = 0; i < n; i++) target[i] += cells[i];
+    }
+    """
+    void bbn_scale(double* target, Source left, double factor, int64_t n) noexcept nogil
+    void bbn_multiply(double* target, Source left, Source right, int64_t n) noexcept nogil
+    void bbn_gather(double* target, Source left, Source right, int64_t step, int64_t n) noexcept nogil
+    void bbn_add(double* target, Source cells, int64_t n) noexcept nogil
+
+
 # ---- clique = left * source ----
 
 cdef inline void mul_run(double* target, Source left, Source source, int64_t n, int64_t step) noexcept nogil:
-    cdef int64_t i
-    cdef double factor
     if step == 0:
-        factor = source[0]
-        for i in range(n):
-            target[i] = left[i] * factor
+        bbn_scale(target, left, source[0], n)
     elif step == 1:
-        for i in range(n):
-            target[i] = left[i] * source[i]
+        bbn_multiply(target, left, source, n)
     else:
-        for i in range(n):
-            target[i] = left[i] * source[i * step]
+        bbn_gather(target, left, source, step, n)
 
 
 cdef inline void set_run(double* target, Source source, int64_t n, int64_t step) noexcept nogil:
@@ -68,8 +94,7 @@ cdef inline void set_run(double* target, Source source, int64_t n, int64_t step)
         for i in range(n):
             target[i] = value
     elif step == 1:
-        for i in range(n):
-            target[i] = source[i]
+        memcpy(target, source, n * sizeof(double))
     else:
         for i in range(n):
             target[i] = source[i * step]
@@ -185,10 +210,7 @@ cdef void add_plane(double* target, Source source, int64_t outer, int64_t inner,
             target[i * step_out + 1] += source[2 * i + 1]
     elif step_in == 1:
         for i in range(outer):
-            row = target + i * step_out
-            cells = source + i * inner
-            for j in range(inner):
-                row[j] += cells[j]
+            bbn_add(target + i * step_out, source + i * inner, inner)
     else:
         for i in range(outer):
             row = target + i * step_out

@@ -133,8 +133,8 @@ class _Writer:
         ptr, around = elimination[1].tolist(), elimination[2].tolist()
         self.join_cliques([around[ptr[k] : ptr[k + 1]] for k in range(len(self.order))])
         self.order_axes()
-        self.place()
         self.seat()
+        self.place()
 
     def join_cliques(self, around: list[list[int]]) -> None:
         """The maximal elimination cliques and their tree, rooted where the targets are, numbered parents first."""
@@ -204,9 +204,9 @@ class _Writer:
             self.fresh.append(offset)
             offset += rows if self.distributes and parent >= 0 else 0
         self.clear = offset
-        for size in self.size:
-            self.clique.append(offset)
-            offset += size
+        for c, size in enumerate(self.size):
+            self.clique.append(0 if self.streamed[c] else offset)
+            offset += 0 if self.streamed[c] else size
         self.work_size = offset
 
     def seat(self) -> None:
@@ -236,6 +236,13 @@ class _Writer:
         for c in reversed(range(len(self.members))):
             if self.dynamic[c] and self.parent[c] >= 0:
                 self.dynamic[self.parent[c]] = True
+        self.in_run: list[bool] = []
+        self.streamed: list[bool] = []
+        for c, p in enumerate(self.parent):
+            self.in_run.append(self.dynamic[c] if p < 0 else self.in_run[p])
+            sources = len(self.factors[c]) + len(self.children[c]) + len(self.likelihoods[c])
+            large = self.size[c] > t.STREAM and sources <= t.MOST_SOURCES and self.goal != t.COLLECTED
+            self.streamed.append(large and not self.in_run[c])
 
     def layout(self) -> Layout:
         """Write the tapes."""
@@ -271,16 +278,11 @@ class _Writer:
 
     def gather(self, c: int, once: list[int], run: list[int]) -> None:
         """Collect: clique c is the product of its factors and its children's messages; then its own message."""
-        still = [self.table_step(t.MUL, f) for f in self.factors[c] if not self.moves(f)]
-        moving = [self.table_step(t.MUL, f) for f in self.factors[c] if self.moves(f)]
-        for child in self.children[c]:
-            message = (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
-            (moving if self.dynamic[child] else still).append(message)
-        moving += [(t.LIKELY, t.TABLES, v, [], {v: 1}) for v in self.likelihoods[c]]
+        still, moving = self.sources(c, False), self.sources(c, True)
         sends: list[Step] = [(t.ADD, t.WORK, self.message[c], [], self.separator_strides(c))]
         if c == 0 and self.targets:
             sends.append((t.ADD, t.OUT, 0, [], self.strides(self.targets)))
-        keep = self.goal != t.QUERY
+        keep = self.goal != t.QUERY and not self.streamed[c]
         if not self.dynamic[c]:
             self.product(c, once, t.NOTHING, still, sends, keep)
             self.close(c, once)
@@ -290,11 +292,21 @@ class _Writer:
         self.product(c, run, t.BASE if still else t.NOTHING, moving, sends, keep)
         self.close(c, run)
 
+    def sources(self, c: int, changing: bool) -> list[Step]:
+        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
+        steps = [self.table_step(t.MUL, f) for f in self.factors[c] if bool(self.moves(f)) == changing]
+        for child in self.children[c]:
+            if self.dynamic[child] == changing:
+                steps.append((t.MUL, t.WORK, self.message[child], [], self.separator_strides(child)))
+        if changing:
+            steps += [(t.LIKELY, t.TABLES, v, [], {v: 1}) for v in self.likelihoods[c]]
+        return steps
+
     def product(
         self, c: int, tape: list[int], left: int, sources: list[Step], sends: list[Step], keep: bool
     ) -> None:
         """Sweep over clique c; after each few factors its largest cell is made 1 again."""
-        while len(sources) > t.RESCALE_EVERY:
+        while len(sources) > t.RESCALE_EVERY and not self.streamed[c]:
             self.sweep(tape, self.clique[c], self.axes[c], left, True, sources[: t.RESCALE_EVERY])
             _emit(tape, t.RESCALE, [self.clique[c], self.size[c]])
             left, sources = t.WORK, sources[t.RESCALE_EVERY :]
@@ -309,9 +321,6 @@ class _Writer:
     def plan_reads(self) -> None:
         """Where each posterior is read, and so which cliques the distribution must reach."""
         m = len(self.members)
-        self.in_run = [False] * m
-        for c in range(m):
-            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
         self.in_clique: list[list[int]] = [[] for _ in range(m)]
         self.in_message: list[list[int]] = [[] for _ in range(m)]
         self.out = [-1] * len(self.cards)
@@ -341,6 +350,10 @@ class _Writer:
         if not self.reached[c]:
             return
         steps: list[Step] = []
+        left = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
+        if self.streamed[c]:
+            left = t.NOTHING
+            steps += self.sources(c, False)
         if self.parent[c] >= 0:
             old = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
             _emit(tape, t.RATIO, [self.fresh[c], self.message[c], self.rows[c], old])
@@ -363,7 +376,6 @@ class _Writer:
         steps += [self.read_step(v) for v in self.in_clique[c]]
         if self.goal == t.EXPECTED:
             steps += [self.table_step(t.ADD, f) for f in self.factors[c]]
-        left = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
         self.sweep(tape, self.clique[c], self.axes[c], left, False, steps)
         for region, axes, step in later:
             self.sweep(tape, region, axes, t.WORK, False, [step])

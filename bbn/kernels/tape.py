@@ -71,6 +71,10 @@ EXPECTED: Final = 3
 RESCALE_EVERY: Final = 8
 SLAB: Final = 2048
 """Cells of a slab: it and its operands fit the nearest cache."""
+STREAM: Final = 8192
+"""A clique of more cells than this that no evidence can reach is not written to memory: what it gives is used once."""
+MOST_SOURCES: Final = 32
+"""Cliques of more sources than this are stored all the same, since their products must be rescaled on the way."""
 LARGE: Final = 1_000_000
 """Of programs with more cells than this, at most one idle workspace is kept."""
 
@@ -87,7 +91,7 @@ class Layout(NamedTuple):
         numbered parents first.
     parent, separator, clique, dynamic : int64 arrays
         Per clique: its parent (-1 for a root), the number of leading axes it shares with the parent, the offset of
-        its cells, and whether a run computes it (else it is in BASE).
+        its cells (if they are stored), and whether a run computes it (else it is in BASE).
     out : int64 array (n,)
         Where a variable's marginal lies in the answer, or -1.
     out_size, work_size : int
