@@ -9,6 +9,7 @@ import sys
 from itertools import product
 
 import numpy as np
+import oracle
 import pandas as pd
 import pytest
 from sklearn.base import clone
@@ -25,7 +26,6 @@ from bbn.bayes import TAN, BayesNetClassifier, NaiveBayes
 from bbn.datasets import play_tennis
 from bbn.errors import DataError, ImpossibleEvidenceError, ModelError
 from bbn.learning.chow_liu import tan
-from tests import oracle
 
 CLASSIFIERS = [NaiveBayes(), TAN(), BayesNetClassifier()]
 

@@ -382,6 +382,104 @@ def test_gibbs_errs_at_most_twice_as_often_by_simulation():
         assert sample.mean() <= 5 * sample.std() / math.sqrt(len(sample))
 
 
+# Theory: what maximum likelihood means for regression and for predicting probabilities
+
+
+def log_likelihood(space, data, h):
+    """ln P(data | h), from the description length in bits."""
+    return -space.mdl(data)[h].data * math.log(2)
+
+
+def test_least_squares_is_maximum_likelihood_under_gaussian_noise():
+    """With d = f(x) + N(0, σ²), the ML line of a grid is the one of least squared error (Mitchell 1997, 6.4)."""
+    rng = np.random.default_rng(0)
+    lines = [(a, b) for a in np.linspace(-2, 2, 21).tolist() for b in np.linspace(-1, 1, 11).tolist()]
+    for sigma in (0.3, 2.0):
+        x = rng.uniform(-3, 3, size=15)
+        d = 0.7 * x - 0.3 + rng.normal(0, sigma, size=15)
+
+        def density(h, point, sigma=sigma):
+            error = point[1] - (h[0] * point[0] + h[1])
+            return math.exp(-(error**2) / (2 * sigma**2)) / math.sqrt(2 * math.pi * sigma**2)
+
+        space = HypothesisSpace(dict.fromkeys(lines, 1 / len(lines)), density)
+        data = list(zip(x.tolist(), d.tolist(), strict=True))
+        squares = {h: float(((d - h[0] * x - h[1]) ** 2).sum()) for h in lines}
+        assert space.ml(data) == min(lines, key=squares.__getitem__)
+        ranked = sorted(lines, key=lambda h: -log_likelihood(space, data, h))
+        assert ranked == sorted(lines, key=squares.__getitem__)
+        # and the least-squares solution itself beats every line of the grid
+        a, b = np.polyfit(x, d, 1).tolist()
+        wider = HypothesisSpace(dict.fromkeys([*lines, (a, b)], 1 / (len(lines) + 1)), density)
+        assert wider.ml(data) == (a, b)
+
+
+def sigmoid_unit(w, x):
+    return 1 / (1 + math.exp(-sum(wi * xi for wi, xi in zip(w, x, strict=True))))
+
+
+def unit_likelihood(w, datum):
+    x, d = datum
+    h = sigmoid_unit(w, x)
+    return h if d else 1 - h
+
+
+def unit_data(seed, n=40):
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(n), rng.normal(size=(n, 2))])
+    d = rng.random(n) < 1 / (1 + np.exp(-x @ [0.4, 1.5, -1.0]))
+    return x, d, [(tuple(row), bool(label)) for row, label in zip(x.tolist(), d, strict=True)]
+
+
+def test_cross_entropy_is_maximum_likelihood_for_probabilities():
+    """The ML hypothesis maximises Σ d ln h + (1−d) ln(1−h) (Mitchell 1997, 6.5)."""
+    x, d, data = unit_data(0)
+    rng = np.random.default_rng(1)
+    units = [tuple(w) for w in rng.normal(scale=2, size=(100, 3)).tolist()]
+    space = HypothesisSpace(dict.fromkeys(units, 0.01), unit_likelihood)
+    h = {w: 1 / (1 + np.exp(-x @ w)) for w in units}
+    entropy = {w: float((d * np.log(h[w]) + ~d * np.log1p(-h[w])).sum()) for w in units}
+    for w in units:
+        assert log_likelihood(space, data, w) == pytest.approx(entropy[w], rel=1e-9)
+    assert space.ml(data) == max(units, key=entropy.__getitem__)
+
+
+def test_the_gradient_rule_of_a_sigmoid_unit():
+    """∂ ln P(D | w) / ∂w_j = Σ (d − h(x)) x_j (Mitchell 1997, equation 6.14), by central differences."""
+    x, d, data = unit_data(2)
+    step = 1e-5
+    for w in np.random.default_rng(3).normal(size=(5, 3)).tolist():
+        shifted = []
+        for j in range(3):
+            for sign in (1, -1):
+                moved = list(w)
+                moved[j] += sign * step
+                shifted.append(tuple(moved))
+        space = HypothesisSpace(dict.fromkeys(shifted, 1 / 6), unit_likelihood)
+        logs = [log_likelihood(space, data, h) for h in shifted]
+        by_rule = (d - 1 / (1 + np.exp(-x @ w))) @ x
+        np.testing.assert_allclose(
+            [(logs[2 * j] - logs[2 * j + 1]) / (2 * step) for j in range(3)], by_rule, atol=1e-5
+        )
+
+
+def test_climbing_the_gradient_reaches_the_maximum_likelihood_unit():
+    from sklearn.linear_model import LogisticRegression
+
+    x, d, data = unit_data(4, n=200)
+    w = np.zeros(3)
+    for _ in range(5000):
+        w += 0.02 * (d - 1 / (1 + np.exp(-x @ w))) @ x
+    model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, d)
+    np.testing.assert_allclose(w, model.coef_[0], atol=1e-5)
+    rivals = {f"beside {j}": tuple(w + 0.05 * np.eye(3)[j]) for j in range(3)}
+    units = {"climbed": tuple(w), **rivals}
+    space = HypothesisSpace(
+        dict.fromkeys(units, 0.25), lambda name, datum: unit_likelihood(units[name], datum)
+    )
+    assert space.ml(data) == "climbed"
+
+
 # Faults
 
 

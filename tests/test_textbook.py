@@ -5,6 +5,7 @@ agree with the plain-dict oracle to 1e-12. A new example is a new `Row`: `ask` m
 """
 
 # ruff: noqa: E501 (one example to a line reads best)
+import math
 from collections.abc import Callable
 from fractions import Fraction as F
 from functools import cache
@@ -14,7 +15,7 @@ import oracle
 import pytest
 
 import bbn
-from bbn import CPT, BayesianNetwork, Variable
+from bbn import CPT, BayesianNetwork, HypothesisSpace, Variable
 
 MITCHELL = "Mitchell, Machine Learning, 1997"
 RUSSELL = "Russell and Norvig, Artificial Intelligence, A Modern Approach"
@@ -26,8 +27,8 @@ LAURITZEN = "Lauritzen and Spiegelhalter, Local computations with probabilities,
 class Row(NamedTuple):
     """One worked example."""
 
-    model: str | Callable[[], BayesianNetwork]
-    ask: Callable[[BayesianNetwork], Any]
+    model: str | Callable[[], Any]
+    ask: Callable[[Any], Any]
     answer: Any
     source: str
     places: int | None = None
@@ -94,6 +95,44 @@ def version_space() -> BayesianNetwork:
     return BayesianNetwork([CPT.uniform(t), *labels])
 
 
+@cache
+def cancer_space() -> HypothesisSpace:
+    """Two hypotheses about a patient, told apart by a test."""
+    positive = {"cancer": 0.98, "no cancer": 0.03}
+    return HypothesisSpace(
+        {"cancer": 0.008, "no cancer": 0.992}, lambda h, test: positive[h] if test == "+" else 1 - positive[h]
+    )
+
+
+@cache
+def three_hypotheses() -> HypothesisSpace:
+    """P(h|D) = .4, .3, .3; the first says +, the others −."""
+    says = {"h1": "+", "h2": "-", "h3": "-"}
+    return HypothesisSpace({"h1": 0.4, "h2": 0.3, "h3": 0.3}, lambda h, datum: 1.0, lambda h, x: says[h])
+
+
+@cache
+def prince_space() -> HypothesisSpace:
+    """Where the prize is, told by the door that the king opens after the prince has picked A."""
+    opens = {"A": {"B": 0.5, "C": 0.5}, "B": {"C": 1.0}, "C": {"B": 1.0}}
+    return HypothesisSpace(dict.fromkeys("ABC", 1 / 3), lambda h, door: opens[h].get(door, 0.0))
+
+
+@cache
+def threshold_space() -> HypothesisSpace:
+    """The ten threshold concepts x ≥ t on 0..9 with a uniform prior."""
+    return HypothesisSpace.from_concepts({t: (lambda x, t=t: x >= t) for t in range(10)})
+
+
+@cache
+def tennis_classifier() -> Any:
+    """NaiveBayes without smoothing, fitted to Mitchell's 14 days, and a day to classify."""
+    days = bbn.datasets.play_tennis()
+    model = bbn.NaiveBayes(m=0).fit(days.drop(columns="PlayTennis"), days["PlayTennis"])
+    today = days.drop(columns="PlayTennis").iloc[:1].assign(**TENNIS_DAY)
+    return model, today
+
+
 TENNIS_DAY = {"Outlook": "sunny", "Temperature": "cool", "Humidity": "high", "Wind": "strong"}
 SEEN = {"x2": False, "x6": True}
 
@@ -132,6 +171,26 @@ ROWS = {
     "burglary, one event": Row(
         "burglary", probability(JohnCalls="yes", MaryCalls="yes", Alarm="yes", Burglary="no", Earthquake="no"),
         F(9, 10) * F(7, 10) * F(1, 1000) * F(999, 1000) * F(998, 1000), RUSSELL + ", 14.2.1"),
+    "cancer test by Bayes' rule": Row(
+        cancer_space, lambda space: space.update(["+"]).probabilities["cancer"], F(784, 3760), MITCHELL + ", 6.2.1"),
+    "cancer test, MAP of two": Row(cancer_space, lambda space: space.update(["+"]).map(), "no cancer", MITCHELL + ", 6.2.1"),
+    "cancer test, ML of two": Row(cancer_space, lambda space: space.ml(["+"]), "cancer", MITCHELL + ", 6.2"),
+    "cancer test, shortest description": Row(cancer_space, lambda space: space.mdl(["+"]).best, "no cancer", MITCHELL + ", 6.6"),
+    "bayes optimal vote": Row(three_hypotheses, lambda space: space.bayes_optimal(None)["-"], F(6, 10), MITCHELL + ", 6.7"),
+    "bayes optimal against MAP": Row(
+        three_hypotheses, lambda space: (space.bayes_optimal(None).mode(), space.map()), ("-", "h1"), MITCHELL + ", 6.7"),
+    "prince and king by Bayes' rule": Row(
+        prince_space, lambda space: space.update(["B"]).probabilities["C"], F(2, 3), "Selvin 1975"),
+    "version space, one over its size": Row(
+        threshold_space, lambda space: space.update([(2, False), (6, True)]).probabilities[4], F(1, 4), MITCHELL + ", 6.3.1"),
+    "version space, its members": Row(
+        threshold_space, lambda space: space.update([(2, False), (6, True)]).version_space(), (3, 4, 5, 6), MITCHELL + ", 6.3.1"),
+    "play tennis, classifier, no": Row(
+        tennis_classifier, lambda pair: math.exp(pair[0].predict_joint_log_proba(pair[1])[0, 0]), 0.0206, MITCHELL + ", 6.9.1", 4),
+    "play tennis, classifier, yes": Row(
+        tennis_classifier, lambda pair: math.exp(pair[0].predict_joint_log_proba(pair[1])[0, 1]), 0.0053, MITCHELL + ", 6.9.1", 4),
+    "play tennis, classifier": Row(
+        tennis_classifier, lambda pair: pair[0].predict_proba(pair[1])[0, 0], F(3 * 4 * 3 * 5, 14 * 5**4) / (F(3 * 4 * 3 * 5, 14 * 5**4) + F(9 * 2 * 27, 14 * 9**4)), MITCHELL + ", 6.9.1"),
     "sprinkler, rain": Row("sprinkler", p("Rain", "yes", WetGrass="yes"), 0.708, MURPHY, 3),
     "sprinkler, sprinkler": Row("sprinkler", p("Sprinkler", "yes", WetGrass="yes"), 0.430, MURPHY, 3),
     "sprinkler, wet grass": Row("sprinkler", probability(WetGrass="yes"), F(6471, 10_000), MURPHY),
