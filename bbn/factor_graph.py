@@ -6,20 +6,19 @@ it too, since a network's tables are just factors; ln Z is `log_partition()`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from bbn.asking import Askable
 from bbn.errors import EvidenceError, ModelError, nearest
 from bbn.factor import Factor
-from bbn.frozen import Frozen
 from bbn.variable import Variable
 
 if TYPE_CHECKING:
     from bbn.evidence import Evidence
-    from bbn.posterior import Assignment, Posterior, Posteriors
 
 
-class FactorGraph(Frozen):
+class FactorGraph(Askable):
     """An undirected model.
 
     Parameters
@@ -28,6 +27,8 @@ class FactorGraph(Frozen):
         At least one; factors that share a variable's name must mean the same variable.
     name
         A title; it takes no part in comparisons.
+
+    The log_probability of `mpe` and `map` is that of the product of the factors, not divided by Z.
 
     >>> a, b = Variable("A", [0, 1]), Variable("B", [0, 1])
     >>> pair = FactorGraph([Factor([a, b], [[3, 1], [1, 3]])])
@@ -90,46 +91,6 @@ class FactorGraph(Frozen):
         from bbn.inference import log_evidence
 
         return log_evidence(self, evidence, method, **options)
-
-    def query(
-        self,
-        targets: str | Sequence[str],
-        evidence: Evidence | None = None,
-        method: str = "auto",
-        **options: Any,
-    ) -> Posterior:
-        """The distribution of the targets given evidence; of several, their joint, axes in the order asked."""
-        from bbn.inference import query
-
-        return query(self, targets, evidence, method, **options)
-
-    def posteriors(
-        self, evidence: Evidence | None = None, method: str = "auto", **options: Any
-    ) -> Posteriors:
-        """The distribution of every unobserved variable, by name, in one pass."""
-        from bbn.inference import posteriors
-
-        return posteriors(self, evidence, method, **options)
-
-    def mpe(
-        self, evidence: Evidence | None = None, k: int | None = None, method: str = "auto", **options: Any
-    ) -> Any:
-        """The most probable assignment, or the list of the `k` best; its log_probability is not divided by Z."""
-        from bbn.inference import mpe
-
-        return mpe(self, evidence, k, method, **options)
-
-    def map(
-        self,
-        targets: str | Sequence[str],
-        evidence: Evidence | None = None,
-        method: str = "auto",
-        **options: Any,
-    ) -> Assignment:
-        """The most probable joint state of the targets, the others summed out; not divided by Z."""
-        from bbn.inference import marginal_map
-
-        return marginal_map(self, targets, evidence, method, **options)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._variables

@@ -7,18 +7,18 @@ nothing modifies it: every edit gives a new network, and everything above asks i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bbn.asking import AskableNetwork
 from bbn.assembly import by_name, check_parents, topological_order
 from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional
 from bbn.errors import EvidenceError, ModelError, nearest
 from bbn.factor import Factor
-from bbn.frozen import Frozen
 from bbn.variable import State, Variable, checked_name
 
 if TYPE_CHECKING:
@@ -26,15 +26,8 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from bbn.analysis.explain import Explanation
-    from bbn.analysis.sensitivity import Sensitivity
-    from bbn.evidence import Evidence
-    from bbn.posterior import Assignment, Posterior, Posteriors
-    from bbn.view.explore import Explorer
-    from bbn.view.scene import Drawing
 
-
-class BayesianNetwork(Frozen):
+class BayesianNetwork(AskableNetwork):
     """A Bayesian network.
 
     Parameters
@@ -323,7 +316,7 @@ class BayesianNetwork(Frozen):
 
         >>> import bbn
         >>> bbn.example("burglary").joint()["yes", "no", "yes", "yes", "no"]
-        0.000253327...
+        0.0002532924...
         """
         variables = self.variables
         require_table(
@@ -347,136 +340,6 @@ class BayesianNetwork(Frozen):
         from bbn.inference import probability
 
         return probability(self, assignment)
-
-    def query(
-        self,
-        targets: str | Sequence[str],
-        evidence: Evidence | None = None,
-        method: str = "auto",
-        **options: Any,
-    ) -> Posterior:
-        """The posterior of the targets given evidence; of several targets, their joint, axes in the order asked.
-
-        >>> import bbn
-        >>> p = bbn.example("burglary").query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})
-        >>> round(p["yes"], 6)
-        0.284172
-        """
-        from bbn.inference import query
-
-        return query(self, targets, evidence, method, **options)
-
-    def posteriors(
-        self, evidence: Evidence | None = None, method: str = "auto", **options: Any
-    ) -> Posteriors:
-        """The posterior of every unobserved variable, by name, in one pass."""
-        from bbn.inference import posteriors
-
-        return posteriors(self, evidence, method, **options)
-
-    def mpe(
-        self, evidence: Evidence | None = None, k: int | None = None, method: str = "auto", **options: Any
-    ) -> Any:
-        """The most probable explanation of the evidence, or the list of the `k` best."""
-        from bbn.inference import mpe
-
-        return mpe(self, evidence, k, method, **options)
-
-    def map(
-        self,
-        targets: str | Sequence[str],
-        evidence: Evidence | None = None,
-        method: str = "auto",
-        **options: Any,
-    ) -> Assignment:
-        """The most probable joint state of the targets given evidence, the others summed out (marginal MAP)."""
-        from bbn.inference import marginal_map
-
-        return marginal_map(self, targets, evidence, method, **options)
-
-    def predict(self, data: Any, target: str, **options: Any) -> Any:
-        """The most probable state of `target` for each row of data; columns absent are unobserved."""
-        from bbn.inference.predict import predict
-
-        return predict(self, data, target, **options)
-
-    def predict_proba(self, data: Any, target: str, **options: Any) -> Any:
-        """The posterior of `target` for each row of data, one column per state."""
-        from bbn.inference.predict import predict_proba
-
-        return predict_proba(self, data, target, **options)
-
-    def log_likelihood(self, data: Any, **options: Any) -> Any:
-        """ln P(row) for each row of data, missing values summed out."""
-        from bbn.inference.predict import log_likelihood
-
-        return log_likelihood(self, data, **options)
-
-    def explain(self, target: str, evidence: Evidence, method: str = "auto", **options: Any) -> Explanation:
-        """Which findings moved the posterior of `target`, and by how much, in bits."""
-        from bbn.analysis.explain import explain
-
-        return explain(self, target, evidence, method, **options)
-
-    def information(
-        self, target: str, evidence: Evidence | None = None, method: str = "auto", **options: Any
-    ) -> dict[str, float]:
-        """Bits that each unobserved variable would tell about `target`, the most telling first: what to ask next."""
-        from bbn.analysis.information import information
-
-        return information(self, target, evidence, method, **options)
-
-    def sensitivity(
-        self, target: str, evidence: Evidence | None = None, state: State | None = None
-    ) -> Sensitivity:
-        """How P(target = state | evidence) depends on each table entry; `.plot()` is a tornado chart."""
-        from bbn.analysis.sensitivity import sensitivity
-
-        return sensitivity(self, target, evidence, state)
-
-    def plot(
-        self,
-        evidence: Evidence | None = None,
-        beliefs: bool = True,
-        information: bool = False,
-        **options: Any,
-    ) -> Drawing:
-        """The network drawn as cards with belief bars; shows itself in a notebook, `.save("x.svg")` writes it.
-
-        `information=True` draws an arc the wider, the more its ends tell of each other.
-        """
-        from bbn.view.cards import draw_network
-
-        return draw_network(self, evidence, beliefs, information, **options)
-
-    def explore(self, **options: Any) -> Explorer:
-        """The interactive page of the network, served on this machine; a notebook shows it in the cell."""
-        from bbn.view.explore import explore
-
-        return explore(self, **options)
-
-    def _repr_svg_(self) -> str:
-        return self.plot(beliefs=False).svg
-
-    def sample(
-        self,
-        n: int,
-        evidence: Evidence | None = None,
-        seed: Any = None,
-        missing: float | Mapping[str, float] = 0.0,
-        **options: Any,
-    ) -> Any:
-        """A DataFrame of n rows drawn from the network given evidence; `missing` hides values at random.
-
-        Further options are those of `bbn.inference.sampling.sample`: `as_codes`, `chunks`, `n_jobs`, ….
-
-        >>> import bbn
-        >>> bbn.example("campfire").sample(3, seed=7).shape
-        (3, 6)
-        """
-        from bbn.inference.sampling import sample
-
-        return sample(self, n, evidence, seed, missing, **options)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write the network to a file; the format is that of the suffix unless given."""
