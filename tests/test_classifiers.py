@@ -250,6 +250,8 @@ def test_measurements_are_cut_at_their_quantiles():
     model = NaiveBayes(bins=4).fit(X, y)
     np.testing.assert_array_equal(sum(model.feature_count_[0]), [250, 250, 250, 250])
     (column,) = model.encoder_.columns
+    states = bbn.discretize({"x": X[:, 0]}, "x", bins=4).states("x")
+    assert column.variable.states == states
     np.testing.assert_allclose(column.edges, np.quantile(X, [0.25, 0.5, 0.75]), atol=0.02)
     assert column.codes(np.array([-9.0, 9.0, np.nan])).tolist() == [0, 3, 4]
 
@@ -480,7 +482,7 @@ def test_learners_by_name_and_by_function():
     np.testing.assert_allclose(naive.predict_proba(X), NaiveBayes().fit(X, y).predict_proba(X), rtol=1e-12)
     own = BayesNetClassifier(learner=lambda data, target: tan(data, target)).fit(X, y)
     np.testing.assert_allclose(own.predict_proba(X), TAN().fit(X, y).predict_proba(X), rtol=1e-12)
-    for name in ("chow-liu", "k2"):
+    for name in ("chow-liu", "k2", "hill-climb"):
         model = BayesNetClassifier(learner=name).fit(X, y)
         assert set(model.network_.names) == {*X.columns, "PlayTennis"}
 

@@ -22,6 +22,7 @@ from bbn.frozen import Array
 from bbn.learning.chow_liu import chow_liu, tan
 from bbn.learning.em import fit_em
 from bbn.learning.families import read_structure
+from bbn.learning.hill_climb import hill_climb
 from bbn.learning.k2 import k2
 from bbn.learning.parameters import network_from_counts
 from bbn.learning.priors import MEstimate
@@ -44,6 +45,7 @@ LEARNERS: dict[str, Callable[[CodedTable, str], Any]] = {
     "tan": tan,
     "chow-liu": lambda data, target: chow_liu(data, target),
     "k2": _k2,
+    "hill-climb": lambda data, target: hill_climb(data, progress=False),
 }
 """Learners of a structure by name; each is given the coded examples and the name of the class."""
 
@@ -57,9 +59,9 @@ class BayesNetClassifier(NetworkClassifier):
         A DiGraph, a list of arcs (parent, child) or a network, over the columns' names and the class's: the name of y
         where it has one, else "class". Columns that are not in it are left out. With `averaging`, a list of such.
     learner
-        Where there is no structure: "naive", "tan" (the default), "chow-liu", "k2", or a function of the examples (a
-        data source, which every learner of bbn takes) and the name of the class, which gives a structure. With
-        `averaging`, a list of such.
+        Where there is no structure: "naive", "tan" (the default), "chow-liu", "k2", "hill-climb", or a function of the
+        examples (a data source, which every learner of bbn takes) and the name of the class, which gives a structure.
+        With `averaging`, a list of such.
     averaging
         None, or the score ("bdeu", "k2", "bic", …) that stands for ln P(data | structure): the predictions of several
         structures are then averaged, each weighted by its posterior probability.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data.coding import MANY_NUMBERS
+from bbn.data.discretize import Discretizer
 from bbn.data.tables import Levels, column_levels
 from bbn.errors import DataError
 from bbn.evidence import is_missing
@@ -65,7 +66,7 @@ class Discrete:
 
 @dataclass(frozen=True)
 class Cut:
-    """A column of numbers, cut into intervals (e_k−1, e_k]."""
+    """A column of numbers, cut into intervals [e_k−1, e_k), named as `bbn.discretize` names them."""
 
     variable: Variable
     edges: Array = field(compare=False)
@@ -77,7 +78,7 @@ class Cut:
             raise DataError(
                 f"column {self.variable.name!r} held numbers when the classifier was fitted, not now"
             )
-        codes = np.searchsorted(self.edges, numbers, side="left").astype(_dtype(self.variable.card))
+        codes = np.searchsorted(self.edges, numbers, side="right").astype(_dtype(self.variable.card))
         codes[np.isnan(numbers)] = self.variable.card
         return codes
 
@@ -216,18 +217,7 @@ def _cut(name: str, numbers: Array, weights: Array | None, bins: int) -> Cut:
     where = np.unique(np.searchsorted(below, wanted * (1 - 1e-12), side="left"))
     where = where[where < len(values) - 1]
     edges = values[where] + (values[where + 1] - values[where]) / 2
-    return Cut(Variable(name, _intervals(edges)), edges)
-
-
-def _intervals(edges: Array) -> list[State]:
-    """Names for the intervals between cuts, with as many digits as it takes to tell them apart."""
-    for digits in (4, 9, 17):
-        shown = [f"{edge:.{digits}g}" for edge in edges.tolist()]
-        if len(set(shown)) == len(shown):
-            break
-    if not shown:
-        return ["any"]
-    return [f"≤ {shown[0]}", *(f"{a} to {b}" for a, b in pairwise(shown)), f"> {shown[-1]}"]
+    return Cut(Variable(name, Discretizer({name: edges}).states(name)), edges)
 
 
 def _whole_numbers(table: Any) -> list[list[State]] | None:
