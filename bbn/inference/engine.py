@@ -13,13 +13,15 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from bbn.budget import MAX_AXES
 from bbn.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.evidence import Evidence, Findings, Model, check_evidence, check_targets
 from bbn.frozen import Array
+from bbn.inference.soft import TOLERANCE, fit_marginals
 from bbn.posterior import Assignment, Posterior, Posteriors
 
-SOFT_TOLERANCE = 1e-11
-"""Soft findings are fitted until every marginal is within this of the one asked for."""
+SOFT_CELLS = 1 << 18
+"""Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
 SOFT_SWEEPS = 2000
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
@@ -176,37 +178,53 @@ class Engine:
     ) -> Findings:
         """The findings with the soft ones as likelihoods under which each marginal is the one asked for.
 
-        Each step multiplies one variable's likelihood by (wanted / current) marginal. That keeps the total
-        mass, so ln P of the result stays that of the hard and virtual part.
+        Those keep the total mass, so ln P of the result stays that of the hard and virtual part.
         """
-        fitted = Findings(findings.hard, dict(findings.likelihood), {})
+        names, wanted = tuple(findings.soft), list(findings.soft.values())
+        given = {name: (evidence or {})[name] for name in names}
+        firm = Findings(findings.hard, findings.likelihood, {})
+        for name, want in findings.soft.items():
+            has, log_evidence = self._joint((name,), firm, options)
+            if log_evidence == -math.inf:
+                raise self._impossible(firm, evidence, options)
+            if (want[has == 0] > 0).any():
+                raise ImpossibleEvidenceError(
+                    f"soft evidence on {name!r} gives weight to a state that the other findings exclude",
+                    {name: given[name]},
+                )
+        if math.prod(map(len, wanted)) <= SOFT_CELLS and len(names) <= MAX_AXES:
+            likelihoods, off = fit_marginals(self._joint(names, firm, options)[0], wanted)
+        else:
+            likelihoods, off = self._sweep_soft(firm, names, wanted, options)
+        if off > TOLERANCE:
+            raise ImpossibleEvidenceError(
+                f"the soft findings on {', '.join(names)} cannot hold together: "
+                f"at the end of the fitting a marginal is still off by {off:.2g}",
+                given,
+            )
+        return Findings(firm.hard, {**firm.likelihood, **dict(zip(names, likelihoods, strict=True))}, {})
+
+    def _sweep_soft(
+        self, firm: Findings, names: tuple[str, ...], wanted: list[Array], options: Mapping[str, Any]
+    ) -> tuple[list[Array], float]:
+        """As `fit_marginals`, for more soft findings than have a joint: one query per finding and sweep."""
+        likelihoods = {name: np.ones(len(want)) for name, want in zip(names, wanted, strict=True)}
         for _ in range(SOFT_SWEEPS):
             off = 0.0
-            for name, wanted in findings.soft.items():
-                current, log_evidence = self._joint((name,), fitted, options)
+            for name, want in zip(names, wanted, strict=True):
+                fitted = Findings(firm.hard, {**firm.likelihood, **likelihoods}, {})
+                has, log_evidence = self._joint((name,), fitted, options)
                 if log_evidence == -math.inf:
-                    raise self._impossible(fitted, evidence, options)
-                if ((current == 0) & (wanted > 0)).any():
-                    raise ImpossibleEvidenceError(
-                        f"soft evidence on {name!r} gives weight to a state that the other findings exclude",
-                        {name: (evidence or {})[name]},
-                    )
-                off = max(off, float(np.abs(current - wanted).max()))
-                ratio = np.divide(wanted, current, out=np.zeros_like(wanted), where=current > 0)
+                    return [], math.inf
+                off = max(off, float(np.abs(has - want).max()))
+                ratio = np.divide(want, has, out=np.zeros_like(want), where=has > 0)
                 with np.errstate(over="ignore"):
-                    fitted.likelihood[name] = fitted.likelihood.get(name, 1.0) * ratio
-                if not np.isfinite(fitted.likelihood[name]).all():  # weights run off where nothing can fit
-                    raise self._unfitted(findings, evidence, off)
-            if off <= SOFT_TOLERANCE:
-                return fitted
-        raise self._unfitted(findings, evidence, off)
-
-    def _unfitted(self, findings: Findings, evidence: Evidence | None, off: float) -> ImpossibleEvidenceError:
-        return ImpossibleEvidenceError(
-            f"the soft findings on {', '.join(findings.soft)} cannot hold together: "
-            f"at the end of the fitting a marginal is still off by {off:.2g}",
-            {name: (evidence or {})[name] for name in findings.soft},
-        )
+                    likelihoods[name] = likelihoods[name] * ratio
+                if not np.isfinite(likelihoods[name]).all():
+                    return [], math.inf
+            if off <= TOLERANCE:
+                break
+        return list(likelihoods.values()), off
 
     def _impossible(
         self, findings: Findings, evidence: Evidence | None, options: Mapping[str, Any]
