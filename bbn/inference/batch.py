@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.inference.plan import FlatModel, Plan, Question
 from bbn.kernels.count import merge_rows
-from bbn.kernels.tape import FREE, SLICED
+from bbn.kernels.tape import FREE, MARGINALS, QUERY, SLICED
 from bbn.kernels.types import Floats, Int32s, Ints
 
 GROUP = 32
@@ -91,7 +91,9 @@ def answer_rows(
     for chosen, group, likelihood in groups(model, rows, crowded):
         sliced = frozenset(group.columns.tolist()) - likelihood
         padded = frozenset(lonely) & sliced
-        question = Question(sliced, likelihood, targets=tuple(targets), everything=everything)
+        question = Question(
+            sliced, likelihood, targets=tuple(targets), goal=MARGINALS if everything else QUERY
+        )
         plan = planner(model, question, padded)
         answers = run_plan(model, plan, group, n_jobs)
         if everything:

@@ -32,6 +32,7 @@ from bbn.inference.plan import (
     price,
 )
 from bbn.inference.traceback import best_states
+from bbn.kernels.tape import COLLECTED, MARGINALS
 from bbn.posterior import Posteriors
 from bbn.variable import Variable
 
@@ -87,10 +88,10 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, foretold: nothing is allocated."""
-        cost = price(self.flat, Question(everything=True), self.options["order"])
+        cost = price(self.flat, Question(goal=MARGINALS), self.options["order"])
         names, cells, cliques = largest_clique(self.flat, cost)
         width = int(np.diff(cost.elimination[1]).max(initial=0))
-        return Stats(width, cliques, int(cost.cells), tuple(names), int(cells), cost.bytes)
+        return Stats(width, cliques, int(cost.cells), tuple(names), int(cells), int(cost.bytes))
 
     def rows(
         self,
@@ -152,13 +153,13 @@ class JunctionTree(Engine):
         observed = frozenset(hard)
         if self._masks(options):
             key: Any = "masked"
-            question = Question(masked=True, everything=True)
+            question = Question(masked=True, goal=MARGINALS)
         else:
             key = (observed, frozenset(likelihood) if likelihood else None)
             question = Question(
                 frozenset(map(number.__getitem__, hard)),
                 frozenset(map(number.__getitem__, likelihood)),
-                everything=True,
+                goal=MARGINALS,
             )
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
@@ -172,7 +173,7 @@ class JunctionTree(Engine):
         key = ("best", sliced)
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
-            plan = self._compile(key, Question(sliced, masked=True, wanted=True, maximise=True), options)
+            plan = self._compile(key, Question(sliced, masked=True, goal=COLLECTED, maximise=True), options)
         work, base, log_probability = plan.program.collect(*self._numbered(findings))
         if log_probability == -math.inf:
             return {}, log_probability
@@ -200,7 +201,7 @@ class JunctionTree(Engine):
         if self._small is None:
             self._small = (
                 len(self.flat.cards) <= MASKED_VARIABLES
-                and price(self.flat, Question(everything=True), options["order"]).cells <= MASKED_CELLS
+                and price(self.flat, Question(goal=MARGINALS), options["order"]).cells <= MASKED_CELLS
             )
         return self._small
 

@@ -17,13 +17,16 @@ import numpy as np
 
 from bbn import kernels
 from bbn.budget import memory_limit, require_memory
+from bbn.errors import BudgetError
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, cliques_of_order, find_rule
-from bbn.kernels.tape import COLLECTED, FREE, LIKELIHOOD, MARGINALS, MASKED, QUERY, SLICED, Layout
+from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, QUERY, SLICED, Layout
 from bbn.kernels.types import Floats, Ints
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
+BEYOND = 1e15
+"""Cells past which no layout is made."""
 SMALL = 100_000.0
 """Cells up to which the first rule of the portfolio is good enough."""
 INSTEAD = (
@@ -85,63 +88,67 @@ class Question(NamedTuple):
     """Whether each run may bring a likelihood or a code for any variable that is not sliced."""
     targets: tuple[int, ...] = ()
     """The variables whose joint is read; all in one clique then."""
-    everything: bool = False
-    """Whether the marginal of each variable is read instead."""
-    wanted: bool = False
-    """Whether no variable is barren, though none is read (as for a maximum over all)."""
+    goal: int = QUERY
+    """QUERY: the joint of the targets; MARGINALS: of each variable; COLLECTED, EXPECTED: see `bbn.kernels.tape`."""
     maximise: bool = False
     """Whether the run takes maxima, not sums."""
 
 
-class Plan:
-    """A compiled question: the layout of its junction forest, and the program that runs it."""
-
-    def __init__(
-        self, model: FlatModel, question: Question, elimination: Elimination, factors: Ints, role: Ints
-    ) -> None:
-        self.question = question
-        self.tables = model.tables
-        self.layout: Layout = kernels.lay_out(
-            model.cards,
-            model.scope_ptr,
-            model.scope,
-            model.table_ptr,
-            factors,
-            role,
-            elimination,
-            np.array(question.targets, np.int64),
-            MARGINALS if question.everything else COLLECTED if question.maximise else QUERY,
-        )
-        self.program = kernels.Program(model.cards, model.tables, self.layout, question.maximise)
-        self.bytes = 8 * self.layout.work_size * (2 if self.layout.run.size else 1)
-
-
 class Price(NamedTuple):
-    """What a plan would cost."""
+    """A question pruned and triangulated, and what its plan would cost."""
 
     elimination: Elimination
     factors: Ints
     role: Ints
     cells: float
     """The cells of all cliques."""
-    bytes: int
+    layout: Layout | None
+    """The plan's layout, unless its cliques are beyond any memory."""
+    bytes: float
     """The memory of its potentials."""
 
 
+class Plan:
+    """A compiled question: the layout of its junction forest, and the program that runs it."""
+
+    def __init__(self, model: FlatModel, question: Question, layout: Layout) -> None:
+        self.question = question
+        self.tables = model.tables
+        self.layout = layout
+        self.program = kernels.Program(model.cards, model.tables, layout, question.maximise)
+        self.bytes = _bytes(layout)
+
+
 def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
-    """Prune, triangulate, and foresee the cost."""
+    """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated."""
     role = np.full(len(model.cards), MASKED if question.masked else FREE, np.int64)
     role[list(question.likelihood)] = LIKELIHOOD
     role[list(question.sliced)] = SLICED
-    wanted = np.full(len(model.cards), question.everything or question.wanted, np.int64)
+    wanted = np.full(len(model.cards), question.goal != QUERY, np.int64)
     wanted[list(question.targets)] = 1
     factors, ptr, scope = kernels.reduce_scopes(model.scope_ptr, model.scope, model.heads, role, wanted)
-    if len(question.targets) > 1:
+    if question.targets:
         ptr = np.append(ptr, ptr[-1] + len(question.targets))
         scope = np.append(scope, question.targets)
     elimination, cells = triangulate(model.cards, ptr, scope, order)
-    changing = question.sliced or question.likelihood or question.masked
-    return Price(elimination, factors, role, cells, int(8 * cells) * (2 if changing else 1))
+    if cells > BEYOND:
+        return Price(elimination, factors, role, cells, None, 8 * cells)
+    layout = kernels.lay_out(
+        model.cards,
+        model.scope_ptr,
+        model.scope,
+        model.table_ptr,
+        factors,
+        role,
+        elimination,
+        np.array(question.targets, np.int64),
+        question.goal,
+    )
+    return Price(elimination, factors, role, cells, layout, _bytes(layout))
+
+
+def _bytes(layout: Layout) -> int:
+    return 8 * layout.work_size * (2 if layout.run.size else 1)
 
 
 def triangulate(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto") -> tuple[Elimination, float]:
@@ -164,7 +171,9 @@ def compile_plan(
     """The plan of a question; BudgetError if it would need more memory than allowed."""
     cost = price(model, question, order)
     require(model, cost, limit)
-    return Plan(model, question, cost.elimination, cost.factors, cost.role)
+    if cost.layout is None:
+        raise BudgetError(f"the junction tree would have {cost.cells:.3g} cells; {INSTEAD}")
+    return Plan(model, question, cost.layout)
 
 
 def require(model: FlatModel, cost: Price, limit: int | str | None) -> None:
@@ -176,7 +185,7 @@ def require(model: FlatModel, cost: Price, limit: int | str | None) -> None:
             f"the junction tree ({cost.cells:.3g} cells in {cliques} cliques, "
             f"the largest of {cells:.3g} cells over {len(names)} variables: {shown})"
         )
-        require_memory(cost.bytes, what, INSTEAD, limit)
+        require_memory(int(min(cost.bytes, 1e300)), what, INSTEAD, limit)
 
 
 def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int]:

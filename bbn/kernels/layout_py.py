@@ -295,9 +295,11 @@ class _Writer:
     def sources(self, c: int, changing: bool) -> list[Step]:
         """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
         steps = [self.table_step(t.MUL, f) for f in self.factors[c] if bool(self.moves(f)) == changing]
-        for child in self.children[c]:
-            if self.dynamic[child] == changing:
-                steps.append((t.MUL, t.WORK, self.message[child], [], self.separator_strides(child)))
+        steps += [
+            (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
+            for child in self.children[c]
+            if self.dynamic[child] == changing
+        ]
         if changing:
             steps += [(t.LIKELY, t.TABLES, v, [], {v: 1}) for v in self.likelihoods[c]]
         return steps
@@ -368,7 +370,7 @@ class _Writer:
             return
         later: list[tuple[int, list[int], Step]] = []
         for child, source in self.sources_of_children(c):
-            step = (t.ADD, t.WORK, self.fresh[child], [], self.separator_strides(child))
+            step: Step = (t.ADD, t.WORK, self.fresh[child], [], self.separator_strides(child))
             if source is None:
                 steps.append(step)
             else:

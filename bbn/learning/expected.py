@@ -26,6 +26,7 @@ from bbn.inference.batch import jobs
 from bbn.inference.plan import FlatModel, Question, flatten, price
 from bbn.kernels.expect import gradient_rows
 from bbn.kernels.expect_py import Tree
+from bbn.kernels.tape import MARGINALS, QUERY
 from bbn.network import BayesianNetwork
 
 CHUNK = 1024
@@ -111,7 +112,7 @@ class _Pass:
 
 def build_tree(model: FlatModel) -> Tree:
     """A junction tree of the families, each table at the smallest clique that holds it."""
-    cost = price(model, Question(everything=True))
+    cost = price(model, Question(goal=MARGINALS))
     layout = kernels.lay_out(
         model.cards,
         model.scope_ptr,
@@ -121,7 +122,7 @@ def build_tree(model: FlatModel) -> Tree:
         cost.role,
         cost.elimination,
         np.empty(0, np.int64),
-        False,
+        QUERY,
     )
     cards = model.cards.tolist()
     ends = layout.axes_ptr.tolist()
