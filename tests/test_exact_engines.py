@@ -333,3 +333,19 @@ def test_ten_thousand_observed_nodes_do_not_underflow(method):
     assert engine.log_evidence(evidence) == pytest.approx(total, rel=1e-12)
     assert engine.mpe(evidence).states == {"Root": "y"}
     assert engine.mpe(evidence).log_probability == pytest.approx(logs[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_one_engine_answers_any_evidence_in_any_order(method):
+    """Whatever an engine keeps from one question must not show in the next."""
+    rng = np.random.default_rng(5)
+    for _ in range(15):
+        net = random_network(rng, max_cells=500)
+        engine = engine_class(method)(net)
+        for kind in rng.permutation(KINDS):
+            truth = Truth(net, draw_evidence(rng, net, kind))
+            targets = [net.names[int(j)] for j in rng.permutation(len(net))[:2]]
+            if truth.possible:
+                check_answers(engine, truth, targets, thorough=False)
+            else:
+                check_impossible(engine, truth, targets)
