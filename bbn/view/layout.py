@@ -82,6 +82,7 @@ def _layers(names: list[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]
         return {name: i // side for i, name in enumerate(names)}
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
     index = {name: i for i, name in enumerate(names)}
     heads = np.array([index[parent] for parent, _ in arcs])
@@ -96,7 +97,11 @@ def _layers(names: list[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]
         cost, A_ub=matrix, b_ub=-np.ones(len(arcs)), bounds=(0, len(names)), method="highs-ds"
     )
     y = np.rint(answer.x).astype(int)
-    return {name: int(y[i] - y.min()) for name, i in index.items()}
+    links = coo_array((np.ones(len(arcs)), (heads, tails)), shape=(len(names), len(names)))
+    part = connected_components(links, directed=False)[1]
+    for label in np.unique(part):  # each connected part starts at the top
+        y[part == label] -= y[part == label].min()
+    return {name: int(y[i]) for name, i in index.items()}
 
 
 def _spread(layer_of: dict[str, int], arcs: Sequence[tuple[str, str]]) -> dict[str, int]:

@@ -6,6 +6,7 @@ The SVG text needs nothing but this file; `save` to PNG or PDF and `axes` use ma
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     import os
 
     from matplotlib.axes import Axes
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML does not allow in a text."""
 
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
@@ -94,7 +98,7 @@ class Drawing:
             f'<rect x="{-m:g}" y="{-m:g}" width="{w:.1f}" height="{h:.1f}" fill="#ffffff"/>',
         ]
         parts += [_svg(shape) for shape in self.shapes]
-        return "\n".join([*parts, "</svg>"]) + "\n"
+        return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", "\n".join([*parts, "</svg>"]) + "\n")
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -102,6 +106,8 @@ class Drawing:
     def save(self, path: str | os.PathLike[str], dpi: float = 144.0) -> None:
         """Write the picture to a .svg, .png or .pdf file."""
         target = Path(path)
+        if target.suffix not in (".svg", ".png", ".pdf"):
+            raise ValueError(f"{target.name!r}: a picture is saved as .svg, .png or .pdf")
         if target.suffix == ".svg":
             target.write_text(self.svg, encoding="utf-8")
             return
