@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bbn.bayes.classifiers import TAN as TAN
     from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
+    from bbn.bayes.classifiers import TAN as TAN
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
     from bbn.cpt import CPT as CPT
-    from bbn.errors import AccuracyWarning as AccuracyWarning
     from bbn.data.discretize import Discretizer as Discretizer
     from bbn.data.discretize import discretize as discretize
+    from bbn.errors import AccuracyWarning as AccuracyWarning
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
     from bbn.errors import BudgetError as BudgetError
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from bbn.learning.em import fit_em as fit_em
     from bbn.learning.gradient import fit_gradient as fit_gradient
     from bbn.learning.gradient import gradient as gradient
+    from bbn.learning.hill_climb import hill_climb as hill_climb
     from bbn.learning.k2 import k2 as k2
     from bbn.learning.parameters import fit as fit
     from bbn.learning.parameters import fit_update as fit_update
@@ -124,6 +125,7 @@ _HOMES = {
     "bbn.learning.scores": ("score", "family_scores"),
     "bbn.learning.k2": ("k2",),
     "bbn.learning.chow_liu": ("chow_liu", "tan"),
+    "bbn.learning.hill_climb": ("hill_climb",),
     "bbn.errors": (
         "BBNError",
         "ModelError",

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 @contextmanager
 def progress_bar(
     progress: bool | None, total: float | None, what: str, unit: str = "it"
-) -> Iterator[Callable[[float], object]]:
-    """A function to call with the amount of work done since the last call.
+) -> Iterator[Callable[..., object]]:
+    """A function to call with the amount of work done since the last call, and by keyword what to show beside the bar.
 
     Parameters
     ----------
@@ -20,16 +20,22 @@ def progress_bar(
         The amount of all the work, or None if that is not known.
 
     >>> with progress_bar(False, 10, "counting") as advance:
-    ...     advance(10)
+    ...     advance(10, score=-12.5)
     """
     if progress is False or (progress is None and not _someone_looks()):
-        yield lambda amount: None
+        yield lambda amount, **shown: None
         return
     from tqdm.auto import tqdm
 
     delay = 0.0 if progress else 1.0
     with tqdm(total=total, desc=what, unit=unit, unit_scale=True, delay=delay, leave=bool(progress)) as bar:
-        yield bar.update
+
+        def advance(amount: float, **shown: object) -> None:
+            if shown:
+                bar.set_postfix(shown, refresh=False)
+            bar.update(amount)
+
+        yield advance
 
 
 def _someone_looks() -> bool:

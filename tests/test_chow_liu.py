@@ -90,9 +90,7 @@ def test_tan_is_the_best_tree_given_the_target(seed):
 
 def test_independent_columns_still_give_a_full_tree():
     # all pairs have exactly zero information, and a tree spans them all the same
-    data = {
-        name: column for name, column in zip("ABC", zip(*product([0, 1], repeat=3), strict=True), strict=True)
-    }
+    data = dict(zip("ABC", zip(*product([0, 1], repeat=3), strict=True), strict=True))
     tree = bbn.chow_liu(data)
     assert nx.is_arborescence(tree)
     assert tree.graph["information"] == 0.0

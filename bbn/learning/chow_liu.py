@@ -222,7 +222,7 @@ def _oriented(
     for i, j, value in edges:
         near[i].append((j, value))
         near[j].append((i, value))
-    graph = to_graph(source.variables, [() for _ in source.variables])
+    graph = to_graph(source.variables, ())
     reached: set[int] = set()
     start = [] if root is None else [names.index(root)]
     for top in [*start, *range(len(names))]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bbn.errors import DataError, ModelError, nearest
 from bbn.learning.scores import ScoreCache
-from bbn.learning.structure import TIE, Arcs, Constraints, complete_source, members, to_graph
+from bbn.learning.structure import TIE, Arcs, Constraints, arcs_of, complete_source, members, to_graph
 from bbn.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -107,13 +107,12 @@ def k2(
                 best = total, parents, positions
             if interrupted:
                 break
-            advance(1)
+            advance(1, score=best[0])
     assert best is not None  # there is at least one order
     total, parents, positions = best
-    rank = {node: i for i, node in enumerate(positions)}
     return to_graph(
         source.variables,
-        [sorted(members(mask), key=rank.__getitem__) for mask in parents],
+        arcs_of(cache.names, parents),
         score=total,
         order=tuple(cache.names[i] for i in positions),
         interrupted=interrupted,

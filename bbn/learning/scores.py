@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,10 @@ from bbn.learning.structure import members, require_complete
 Ints = NDArray[np.int64]
 Term = Callable[["FlatCounts"], Array]
 """A score: the terms of a batch of families from their counts."""
+
+
+MAX_CELLS = 2**26
+"""The most cells that a search asks for at a time."""
 
 
 class FlatCounts(NamedTuple):
@@ -197,6 +202,28 @@ def count_and_score(source: DataSource, families: Sequence[tuple[str, ...]], ter
     return term(flatten(source.counts(families), source.total))
 
 
+def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]], term: Term) -> Array:
+    """The same from several requests, so that no answer has more than `MAX_CELLS` cells.
+
+    A family that has more by itself gets −∞: no data that fit a machine can tell so many parents' settings apart.
+    """
+    cards = {v.name: v.card for v in source.variables}
+    scores = np.full(len(families), -np.inf)
+    batch: list[int] = []
+    cells = 0
+    for f, family in enumerate(families):
+        size = prod(cards[name] for name in family)
+        if size > MAX_CELLS:
+            continue
+        if cells + size > MAX_CELLS:
+            scores[batch] = count_and_score(source, [families[i] for i in batch], term)
+            batch, cells = [], 0
+        batch.append(f)
+        cells += size
+    scores[batch] = count_and_score(source, [families[i] for i in batch], term)
+    return scores
+
+
 def flatten(tables: Sequence[NDArray[Any]], total: float) -> FlatCounts:
     """Contingency tables, child's axis last, end to end."""
     if isinstance(tables, Tables):
@@ -213,13 +240,14 @@ def flatten(tables: Sequence[NDArray[Any]], total: float) -> FlatCounts:
 class ScoreCache:
     """The terms of families of one source, each counted once.
 
-    Variables are their positions in `names`; a family is a child and the set of its parents as a bit mask, so that
-    ``1 << p`` is set for parent p. `n_evaluated` counts the families that had to be counted.
+    Variables are their positions in `names`, the source's order unless given; a family is a child and the set of its
+    parents as a bit mask, so that ``1 << p`` is set for parent p. `n_evaluated` is the number of families counted.
     """
 
-    def __init__(self, source: DataSource, score: Any) -> None:
+    def __init__(self, source: DataSource, score: Any, names: Sequence[str] | None = None) -> None:
         self.source = source
-        self.names = tuple(v.name for v in source.variables)
+        self.names = tuple(names) if names is not None else tuple(v.name for v in source.variables)
+        self._largest_card = max((v.card for v in source.variables), default=1)
         self.term = as_term(score)
         self.n_evaluated = 0
         self._known: dict[tuple[int, int], float] = {}
@@ -239,7 +267,9 @@ class ScoreCache:
         if new:
             asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
             self.n_evaluated += len(new)
-            known.update(zip(new, count_and_score(self.source, asked, self.term).tolist(), strict=True))
+            most = self._largest_card ** max(map(len, asked)) * len(asked)
+            ask = count_and_score if most <= MAX_CELLS else count_and_score_large
+            known.update(zip(new, ask(self.source, asked, self.term).tolist(), strict=True))
         return [known[family] for family in families]
 
     def total(self, parents: Iterable[int]) -> float:

@@ -113,6 +113,15 @@ class Constraints:
                 if later > level:
                     self.allowed[child] &= ~(1 << other)
 
+    def allow(self, parents: Sequence[int]) -> bool:
+        """Whether a structure keeps to the constraints; cycles are another matter."""
+        return all(
+            not mask & ~self.allowed[i]
+            and not self.required[i] & ~mask
+            and mask.bit_count() <= self.max_parents
+            for i, mask in enumerate(parents)
+        )
+
     def index(self, name: str, what: str) -> int:
         """The position of the variable of this name; DataError if there is none."""
         try:
@@ -150,17 +159,24 @@ def members(mask: int) -> Iterator[int]:
 
 
 def to_graph(
-    variables: Sequence[Variable], parents: Sequence[Iterable[int]], **attributes: Any
+    variables: Sequence[Variable], arcs: Iterable[tuple[str, str]], **attributes: Any
 ) -> nx.DiGraph[str]:
-    """A DiGraph of the variables, each with its "states", and an arc from each of its parents."""
+    """A DiGraph of the variables, each with its "states", and the arcs, sorted by child, then by parent."""
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph(**attributes)
     for variable in variables:
         graph.add_node(variable.name, states=variable.states)
-    for child, own in enumerate(parents):
-        graph.add_edges_from((variables[p].name, variables[child].name) for p in own)
+    position = {variable.name: i for i, variable in enumerate(variables)}
+    graph.add_edges_from(sorted(arcs, key=lambda arc: (position[arc[1]], position[arc[0]])))
     return graph
+
+
+def arcs_of(names: Sequence[str], parents: Sequence[int]) -> Iterator[Arc]:
+    """The arcs of parents' masks, by name."""
+    for child, mask in enumerate(parents):
+        for parent in members(mask):
+            yield names[parent], names[child]
 
 
 def masks_of(structure: Any, constraints: Constraints, what: str) -> list[int]:
