@@ -11,7 +11,9 @@ from bbn.errors import ModelError, nearest
 
 def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
     """Name to conditional, in the order given; ModelError if there are two for one variable."""
-    if isinstance(conditionals, Conditional | str | Mapping) or not isinstance(conditionals, Iterable):
+    if not isinstance(conditionals, list | tuple) and (
+        isinstance(conditionals, Conditional | str | Mapping) or not isinstance(conditionals, Iterable)
+    ):  # lists first: to ask whether something is a Conditional is slow
         raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
     given: dict[str, Conditional] = {}
     for conditional in conditionals:

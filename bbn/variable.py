@@ -130,6 +130,8 @@ def _checked_states(name: str, states: Iterable[object]) -> tuple[State, ...]:
         raise ModelError(f"variable {name!r} has no states; at least one is needed")
     checked = tuple(map(plain, checked))
     kind = type(checked[0])
+    if kind is str and set(map(type, checked)) == {str} and len(set(checked)) == len(checked):
+        return checked  # type: ignore[return-value]  # all strings, by far the most frequent case
     for state in checked:
         if not isinstance(state, str | int | bool):
             raise ModelError(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import zlib
 from bisect import bisect_right
 from functools import cached_property
-from pathlib import Path
-from typing import IO, NoReturn
+from io import FileIO
+from typing import NoReturn
 
 from bbn.budget import memory_limit, show_bytes
 from bbn.errors import BudgetError, ParseError
@@ -69,7 +70,7 @@ class Source:
     def open(cls, path: str | os.PathLike[str]) -> Source:
         """The file at `path`; OSError if it cannot be opened or is a directory."""
         name = os.fspath(path)
-        with Path(name).open("rb") as file:
+        with open(name, "rb", buffering=0) as file:  # pathlib's takes as long as the reading
             return cls(_read_within_limit(file, name), name)
 
     @cached_property
@@ -148,11 +149,20 @@ def _byte_limit() -> int:
     return min(MAX_BYTES, memory_limit() // 8)
 
 
-def _read_within_limit(file: IO[bytes], path: str) -> bytes:
+def _read_within_limit(file: FileIO, path: str) -> bytes:
     limit = _byte_limit()
-    size = os.fstat(file.fileno()).st_size
-    data = file.read(limit + 1) if size <= limit else b""
-    if size > limit or len(data) > limit:
+    status = os.fstat(file.fileno())
+    size = status.st_size
+    data = b""
+    if stat.S_ISREG(status.st_mode):
+        data = file.readall() if size <= limit else data
+    else:  # a pipe or a device, which may never end
+        pieces: list[bytes] = []
+        while size <= limit and (piece := file.read(_CHUNK)):
+            pieces.append(piece)
+            size += len(piece)
+        data = b"".join(pieces)
+    if size > limit:
         message = f"a file of {show_bytes(size)}: more than the limit of {show_bytes(limit)}"
         raise OversizedFileError(message, path, needed=size, limit=limit)
     return data
