@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.io import loads
+from bbn.io import bif, loads
+from bbn.io.text import Source
 
 ROOT = Path(__file__).parent.parent
 COUNTS = {
@@ -91,6 +92,14 @@ def test_the_numbers_are_the_repository_s(name):
                 assert cpt.table[index].tolist() == row
             else:
                 assert np.allclose(cpt.table[index], written / written.sum(), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_kernel_and_the_general_reader_agree(name):
+    source = Source(original(name))
+    general, usual = bif._Parser(source).network(strict=False), bif.read(source)
+    assert general == usual
+    assert all(general[node].table.tobytes() == usual[node].table.tobytes() for node in general.names)
 
 
 def test_rows_off_in_single_precision_are_counted():

@@ -24,14 +24,16 @@ from contextlib import suppress
 from itertools import chain, islice, product
 from math import prod
 
-from bbn.errors import ParseError, nearest
+from bbn.cpt import CPT
+from bbn.errors import ModelError, ParseError, nearest
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
 from bbn.io.text import Source
-from bbn.kernels.bif import scan
+from bbn.kernels.bif import Scan, scan
 from bbn.network import BayesianNetwork
+from bbn.variable import Variable
 
 _PROPERTY = rf"property\b{PLAIN};?[\s;]*+"
 _DECLARATION = re.compile(
@@ -53,11 +55,25 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network that a BIF file describes."""
     scanned = scan(source.data)
     if scanned is not None:
-        name, head, found = scanned
-        nodes = [RawNode(*node) for node in found]
-        with suppress(ParseError):  # the general reader says better what is wrong, and where
-            return build(source, nodes, name, _about(source.data[:head].decode()), strict)
+        with suppress(ParseError, ModelError):  # the general reader says better what is wrong, and where
+            return _from_scan(source, scanned, strict)
     return _Parser(source).network(strict)
+
+
+def _from_scan(source: Source, scanned: Scan, strict: bool) -> BayesianNetwork:
+    """The network of a file that was scanned; tables whose rows are exact need no further look."""
+    name, head, exact, found = scanned
+    about = _about(source.data[:head].decode())
+    if not exact:
+        return build(source, [RawNode(*node) for node in found], name, about, strict)
+    variables = {node: Variable(node, states) for node, states, _, _, _ in found}
+    conditionals = []
+    for node, states, parents, values, _ in found:
+        family = tuple([variables[parent] for parent in parents])
+        if family:
+            values = values.reshape([*[len(parent.states) for parent in family], len(states)])
+        conditionals.append(CPT.trusted(variables[node], family, values))
+    return BayesianNetwork(conditionals, name, about)
 
 
 class _Parser:

@@ -18,6 +18,7 @@ cdef enum:
     MAX_PARENTS = 30
     MAX_NUMBER = 300
 
+cdef double NEARLY = 9e-10  # a little less than what a reader keeps, since sums may differ in their last digits
 cdef double[23] POWERS
 cdef unsigned char[256] IS_SPACE, IS_NAME, IS_NUMBER
 cdef int _i
@@ -52,6 +53,7 @@ cdef class _Scanner:
     cdef dict index  # name to number
     cdef dict tuples  # states as written to states, since many variables share them
     cdef list states, firsts
+    cdef bint exact  # whether every row sums to 1, so nearly that it is kept as it is
 
     def __cinit__(self, bytes data):
         self.data = data
@@ -61,6 +63,7 @@ cdef class _Scanner:
         self.tuples = {}
         self.states = []
         self.firsts = []
+        self.exact = True
 
     def __dealloc__(self):
         free(self.starts)
@@ -92,7 +95,7 @@ cdef class _Scanner:
                 self.expect(c"{")
                 self.expect(c"}")
             elif self.at == self.size and len(nodes) == len(self.index):
-                return name, head, list(nodes.values())
+                return name, head, self.exact, list(nodes.values())
             else:
                 raise Unusual
 
@@ -206,7 +209,7 @@ cdef class _Scanner:
         self.expect(c")")
         self.expect(c"{")
         number = self.index.get(name)
-        if number is None or name in nodes or len(parents) > MAX_PARENTS:
+        if number is None or name in nodes or len(parents) > MAX_PARENTS or len({name, *parents}) <= len(parents):
             raise Unusual
         card = len(self.states[number])
         for parent in parents:
@@ -266,12 +269,16 @@ cdef class _Scanner:
     cdef int row(self, double* out, Py_ssize_t card) except -1:
         """The numbers of one entry, up to its semicolon."""
         cdef Py_ssize_t i
+        cdef double sum = 0.0
         for i in range(card):
             self.skip()
             if i and self.text[self.at] == c",":
                 self.at += 1
                 self.skip()
             out[i] = self.number()
+            sum += out[i]
+        if not 1.0 - NEARLY <= sum <= 1.0 + NEARLY:
+            self.exact = False
         self.expect(c";")
         return 0
 

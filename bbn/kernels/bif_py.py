@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bbn.kernels.types import Floats
 
-Scan = tuple[str, int, list[tuple[str, tuple[str, ...], tuple[str, ...], Floats, int]]]
+Scan = tuple[str, int, bool, list[tuple[str, tuple[str, ...], tuple[str, ...], Floats, int]]]
 
 
 def scan(data: bytes) -> Scan | None:
@@ -12,8 +12,9 @@ def scan(data: bytes) -> Scan | None:
 
     Returns
     -------
-    The network's name, where the comments at the head of the file end, and for each table the variable's name, its
-    states, its parents' names, the entries (parents' axes first, in C order) and where it starts. Numbers are not
-    negative and finite; nothing else about them has been checked.
+    The network's name; where the comments at the head of the file end; whether every row sums to 1 within 9e-10; and
+    for each table the variable's name, its states, its parents' names, the entries (parents' axes first, in C order)
+    and where it starts. Every variable has one table, with the right number of entries, finite and not negative, and
+    distinct parents among the variables. That the states are distinct and the arcs make no cycle is not checked.
     """
     return None
