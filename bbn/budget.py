@@ -6,8 +6,10 @@ The limit is half of physical memory, or of the control group's where that is sm
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -41,15 +43,15 @@ def parse_bytes(size: int | float | str, what: str = "size") -> int:
     (1572864, 1000)
     """
     if isinstance(size, str):
-        match = re.fullmatch(r"\s*([0-9.]+(?:[eE][0-9]+)?)\s*([kmgtKMGT]?)(i?)[bB]?\s*", size)
-        if match is None:
+        match = re.fullmatch(r"\s*(\d+\.?\d*(?:[eE]\d+)?)\s*([kmgtKMGT]?)(i?)[bB]?\s*", size, re.ASCII)
+        if match is None or not float(match[1]) > 0:
             raise ValueError(f"{what}: {size!r} is not a number of bytes; expected e.g. 2000000000 or '2GB'")
         number, unit, binary = match.groups()
         factor = (_BINARY_UNITS if binary and unit else _UNITS)[unit.lower()]
         return int(float(number) * factor)
     if not size > 0:
         raise ValueError(f"{what}: {size!r} is not a positive number of bytes")
-    return int(size)
+    return sys.maxsize if size == math.inf else int(size)
 
 
 def show_bytes(size: int) -> str:
@@ -63,7 +65,7 @@ def show_bytes(size: int) -> str:
     amount = float(size)
     for unit in ("kB", "MB", "GB", "TB", "PB"):
         amount /= 1000
-        if amount < 1000:
+        if amount < 999.5:  # which is shown as 1000
             return f"{amount:.3g} {unit}"
     return f"{amount:.2e} PB"
 
