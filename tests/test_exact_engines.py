@@ -16,6 +16,8 @@ from strategies import random_network
 from bbn.cpt import CPT
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Not, OneOf, Soft, Virtual
+from bbn.factor import Factor
+from bbn.factor_graph import FactorGraph
 from bbn.inference import ENGINES, engine_class
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
@@ -349,3 +351,38 @@ def test_one_engine_answers_any_evidence_in_any_order(method):
                 check_answers(engine, truth, targets, thorough=False)
             else:
                 check_impossible(engine, truth, targets)
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_factor_graphs_against_brute_force(method):
+    """Any non-negative factors: ln Z, distributions and the best assignment, where the weights sum to anything."""
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        variables = [
+            Variable(f"v{i}", range(int(rng.integers(1, 4)))) for i in range(int(rng.integers(1, 6)))
+        ]
+        factors = []
+        for _ in range(int(rng.integers(1, 7))):
+            chosen = [variables[int(i)] for i in rng.permutation(len(variables))[: int(rng.integers(1, 4))]]
+            values = rng.random([v.card for v in chosen]) * 10.0 ** rng.integers(-3, 4)
+            factors.append(Factor(chosen, np.where(rng.random(values.shape) < 0.15, 0.0, values)))
+        model = FactorGraph(factors)
+        axis = {name: i for i, name in enumerate(model.names)}
+        evidence = {v.name: v.states[-1] for v in model.variables if rng.random() < 0.2}
+        operands = [x for f in factors for x in (f.values, [axis[n] for n in f.names])]
+        operands += [
+            x for name in evidence for x in (np.eye(model.variable(name).card)[-1], [axis[name]])
+        ]  # fmt: skip
+        weights = np.einsum(*operands, list(range(len(axis))))
+        engine = engine_class(method)(model)
+        if weights.sum() == 0:
+            assert engine.log_evidence(evidence) == -math.inf
+            with pytest.raises(ImpossibleEvidenceError):
+                engine.posteriors(evidence)
+            continue
+        assert engine.log_evidence(evidence) == pytest.approx(math.log(weights.sum()), abs=TOLERANCE)
+        assert engine.mpe(evidence).log_probability == pytest.approx(math.log(weights.max()), abs=TOLERANCE)
+        for name, posterior in engine.posteriors(evidence).items():
+            exact = weights.sum(axis=tuple(i for i in range(weights.ndim) if i != axis[name])) / weights.sum()
+            np.testing.assert_allclose(posterior.values, exact, rtol=0, atol=TOLERANCE)
+            np.testing.assert_allclose(engine.query(name, evidence).values, exact, rtol=0, atol=TOLERANCE)
