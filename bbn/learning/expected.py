@@ -10,29 +10,32 @@ of every entry, computed from the messages without the entry's own table, and th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from bbn import kernels
 from bbn.budget import require_memory
 from bbn.data import Block, DataSource
 from bbn.errors import ImpossibleEvidenceError
 from bbn.frozen import Array
+from bbn.graphs import ORDERS, Elimination, flat_scopes
 from bbn.inference.batch import jobs
-from bbn.inference.plan import FlatModel, Question, flatten, price
 from bbn.kernels.expect import gradient_rows
 from bbn.kernels.expect_py import Tree
-from bbn.kernels.tape import MARGINALS, QUERY
+from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
 
 CHUNK = 1024
 """Rows that share one sum; chunks add up in order, so that the answer does not depend on the number of threads."""
 MOST_TERMS = 8
 """Tables and messages that meet in one clique; more are spread over copies of it, so that no product underflows."""
+
+
+RULES = ("min-fill", "weighted-min-fill")
+"""Elimination rules that are tried; the one whose cliques have fewer cells is kept."""
 
 
 class Expected(NamedTuple):
@@ -55,11 +58,11 @@ class Expectation:
     """
 
     def __init__(self, net: BayesianNetwork, n_jobs: int | None = None) -> None:
-        model = flatten(net)
-        self.names = model.names
-        self.cards = model.cards
-        self.table_ptr = model.table_ptr
-        self.tree = build_tree(model)
+        families = read_families(net)
+        self.names = net.names
+        self.cards = families.cards
+        self.table_ptr = families.table_ptr
+        self.tree = build_tree(families)
         self.n_jobs = jobs(n_jobs)
         require_memory(
             16 * self.tree.message_size, "the messages of the junction tree", "use fewer parents or states"
@@ -110,33 +113,65 @@ class _Pass:
         return [gradient, np.array([total]), np.array([block.weights[impossible].sum()])]
 
 
-def build_tree(model: FlatModel) -> Tree:
-    """A junction tree of the families, each table at the smallest clique that holds it."""
-    cost = price(model, Question(goal=MARGINALS))
-    layout = kernels.lay_out(
-        model.cards,
-        model.scope_ptr,
-        model.scope,
-        model.table_ptr,
-        cost.factors,
-        cost.role,
-        cost.elimination,
-        np.empty(0, np.int64),
-        QUERY,
+class Families(NamedTuple):
+    """A network's tables as arrays: the variables of each, numbered in the network's order, and where each begins."""
+
+    cards: Ints
+    scopes: list[list[int]]
+    table_ptr: Ints
+
+
+def read_families(net: BayesianNetwork) -> Families:
+    """The families of a network, in its order."""
+    number = {name: v for v, name in enumerate(net.names)}
+    scopes = [[*(number[p] for p in net.parents(name)), number[name]] for name in net.names]
+    sizes = [net[name].table.size for name in net.names]
+    return Families(
+        np.array([v.card for v in net.variables], np.int64), scopes, np.cumsum([0, *sizes]).astype(np.int64)
     )
-    cards = model.cards.tolist()
-    ends = layout.axes_ptr.tolist()
-    axes = [layout.axes[a:b].tolist() for a, b in pairwise(ends)]
-    parent = layout.parent.tolist()
-    separator = [k if p >= 0 else -1 for k, p in zip(layout.separator.tolist(), parent, strict=True)]
-    factors: list[list[int]] = [[] for _ in axes]
-    size = [float(np.prod([cards[v] for v in clique])) for clique in axes]
-    for f in range(len(model.heads)):
-        scope = set(model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]].tolist())
-        factors[
-            min((c for c, clique in enumerate(axes) if scope <= set(clique)), key=size.__getitem__)
-        ].append(f)
-    return _streams(model, *_spread(axes, parent, separator, factors))
+
+
+def build_tree(families: Families) -> Tree:
+    """A junction tree of the families, each table at the smallest clique that holds it."""
+    cards = families.cards.tolist()
+    eliminations = [ORDERS[rule](families.cards, *flat_scopes(families.scopes)) for rule in RULES]
+    forests = [junction_forest(elimination) for elimination in eliminations]
+    cliques, parent = min(forests, key=lambda forest: sum(_size(cards, clique) for clique in forest[0]))
+    axes, separator = [], []
+    for clique, p in zip(cliques, parent, strict=True):
+        shared = [v for v in clique if p >= 0 and v in cliques[p]]
+        axes.append([*shared, *(v for v in clique if v not in shared)])
+        separator.append(len(shared) if p >= 0 else -1)
+    holders: list[list[int]] = [[] for _ in cards]
+    for c, clique in enumerate(cliques):
+        for v in clique:
+            holders[v].append(c)
+    factors: list[list[int]] = [[] for _ in cliques]
+    for f, scope in enumerate(families.scopes):
+        fewest = min((holders[v] for v in scope), key=len)
+        inside = [c for c in fewest if set(scope) <= set(cliques[c])]
+        factors[min(inside, key=lambda c: _size(cards, cliques[c]))].append(f)
+    return _streams(families, *_spread(axes, parent, separator, factors))
+
+
+def junction_forest(elimination: Elimination) -> tuple[list[list[int]], list[int]]:
+    """The maximal cliques of an elimination and each one's parent, -1 for a root (Blair and Peyton 1993)."""
+    order, ptr, near = (part.tolist() for part in elimination)
+    position = {v: k for k, v in enumerate(order)}
+    around = [near[ptr[k] : ptr[k + 1]] for k in range(len(order))]
+    home: dict[int, int] = {}
+    cliques: list[list[int]] = []
+    above: list[int] = []
+    for k, v in enumerate(order):
+        if v not in home:
+            home[v] = len(cliques)
+            cliques.append([v, *around[k]])
+            above.append(-1)
+        following = min((position[u] for u in around[k]), default=-1)
+        above[home[v]] = following
+        if following >= 0 and order[following] not in home and len(around[k]) == len(around[following]) + 1:
+            home[order[following]] = home[v]
+    return cliques, [home[order[k]] if k >= 0 else -1 for k in above]
 
 
 def _spread(
@@ -176,11 +211,19 @@ def _spread(
     )
 
 
+def _size(cards: list[int], clique: list[int]) -> float:
+    return math.prod(map(float, (cards[v] for v in clique)))
+
+
 def _streams(
-    model: FlatModel, axes: list[list[int]], parent: list[int], separator: list[int], factors: list[list[int]]
+    families: Families,
+    axes: list[list[int]],
+    parent: list[int],
+    separator: list[int],
+    factors: list[list[int]],
 ) -> Tree:
     """Where each clique's tables and messages lie, and how they are walked."""
-    cards = model.cards.tolist()
+    cards = families.cards.tolist()
     messages = []
     message_size = 0
     children: list[list[int]] = [[] for _ in axes]
@@ -194,10 +237,7 @@ def _streams(
     strides: list[list[int]] = []
     stream_ptr = [0]
     for c, clique in enumerate(axes):
-        sources = [
-            (int(model.table_ptr[f]), model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]].tolist())
-            for f in factors[c]
-        ]
+        sources = [(int(families.table_ptr[f]), families.scopes[f]) for f in factors[c]]
         sources += [messages[child] for child in children[c]]
         if parent[c] >= 0:
             sources.append(messages[c])
@@ -210,7 +250,7 @@ def _streams(
             strides.append([step.get(v, 0) for v in clique])
         stream_ptr.append(len(base))
     return Tree(
-        model.cards,
+        families.cards,
         _ends(axes),
         _flat(axes),
         np.array(separator, np.int64),
@@ -224,11 +264,11 @@ def _streams(
     )
 
 
-def _ends(lists: list[list[int]]) -> kernels.types.Ints:
+def _ends(lists: list[list[int]]) -> Ints:
     return np.cumsum([0, *map(len, lists)]).astype(np.int64)
 
 
-def _flat(lists: list[list[int]]) -> kernels.types.Ints:
+def _flat(lists: list[list[int]]) -> Ints:
     return np.array([item for items in lists for item in items], np.int64)
 
 
