@@ -86,8 +86,10 @@ class TextNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         words = vectorizer.fit_transform(documents)
         by_class = _one_row_per_class(labels, weights, len(self.classes_)) @ words
         kept = self._kept(np.asarray(by_class.sum(axis=0)).ravel())
-        place = dict(zip(kept.tolist(), range(len(kept)), strict=True))
-        self.vocabulary_ = {word: place[i] for word, i in vectorizer.vocabulary_.items() if i in place}
+        place = np.full(words.shape[1], -1)
+        place[kept] = np.arange(len(kept))
+        places = place.tolist()
+        self.vocabulary_ = {word: k for word, i in vectorizer.vocabulary_.items() if (k := places[i]) >= 0}
         vectorizer.vocabulary_ = self.vocabulary_
         self._vectorizer = vectorizer
         self.class_count_ = np.asarray(
