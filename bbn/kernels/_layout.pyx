@@ -753,7 +753,7 @@ cdef class Writer:
             self.separator_step(MUL, c, self.fresh[c])
             regions[0] = c
             known = 1
-        else:
+        elif self.goal == EXPECTED:
             self.step(MUL, WORK, self.message[c], -1)
         for i in range(count):
             k = self.ordered[i]

@@ -364,7 +364,7 @@ class _Writer:
             reads = [self.read_step(v) for v in self.in_message[c]]
             if reads:
                 self.sweep(tape, self.message[c], shared, t.WORK, False, reads)
-        else:
+        elif self.goal == t.EXPECTED:
             steps.append((t.MUL, t.WORK, self.message[c], [], {}))
         if not self.swept[c]:
             return
