@@ -14,6 +14,8 @@ from bbn.variable import State, Variable
 
 def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
     """The network with nodes renamed, old name to new name; swaps are fine."""
+    if not isinstance(names, Mapping):
+        raise EvidenceError(f"rename needs a mapping from old to new name, found {names!r}")
     for old in names:
         net.variable(old)
     return _substitute(net, {old: Variable(new, net.states(old)) for old, new in names.items()})
@@ -22,6 +24,8 @@ def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
 def relabel(net: BayesianNetwork, name: str, states: Mapping[State, State]) -> BayesianNetwork:
     """The network with states of one variable renamed, old state to new state; those not named stay."""
     variable = net.variable(name)
+    if not isinstance(states, Mapping):
+        raise EvidenceError(f"relabel needs a mapping from old to new state, found {states!r}")
     new = list(variable.states)
     for old, label in states.items():
         new[variable.code(old)] = label

@@ -332,6 +332,8 @@ class BayesianNetwork(AskableNetwork):
 
     def probability(self, assignment: Mapping[str, Any]) -> float:
         """The probability of a full assignment, by the chain rule, or of a partial one, the rest summed out."""
+        if not isinstance(assignment, Mapping):
+            raise EvidenceError(f"probability needs a mapping from variable to state, found {assignment!r}")
         if len(assignment) == len(self._variables) and all(
             map(self._is_state, assignment, assignment.values())
         ):

@@ -87,7 +87,7 @@ class Engine:
         """The most probable states of all unobserved variables, or the list of the `k` best, best first."""
         from bbn.inference.k_best import k_best
 
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
         settings = self._with(options)
         findings = self._findings(evidence, settings)
