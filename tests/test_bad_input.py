@@ -186,6 +186,9 @@ CASES = {
     "rename an unknown node": (lambda net: net.rename({"Strom": "X"}), EvidenceError, ["'Strom'", "'Storm'"]),
     "relabel onto another": (lambda net: net.relabel("Storm", {"yes": "no"}), ModelError, ["'Storm'", "'no'", "twice"]),
     "relabel part to another kind": (lambda net: net.relabel("Storm", {"yes": 1}), ModelError, ["'Storm'", "mixes"]),
+    "rename by a list": (lambda net: net.rename(["Storm"]), EvidenceError, ["mapping", "Storm"]),
+    "relabel by a list": (lambda net: net.relabel("Storm", ["a", "b"]), EvidenceError, ["mapping", "'a', 'b'"]),
+    "probability of nothing": (lambda net: net.probability(None), EvidenceError, ["mapping", "None"]),
     "subnetwork of nothing": (lambda net: net.subnetwork([]), ModelError, ["empty"]),
     "d-separation of overlapping sets": (
         lambda net: net.is_d_separated("Storm", "Bus", "Storm"), EvidenceError, ["'Storm'", "disjoint"]),

@@ -140,7 +140,12 @@ def test_numbers_of_other_kinds_are_taken_as_they_are():
     from fractions import Fraction
 
     half = CPT(A, table=[0.5, 0.5])
-    for table in ([Fraction(1, 2)] * 2, [Decimal("0.5")] * 2, np.array([0.5, 0.5], dtype=np.float32), (0.5, 0.5)):
+    for table in (
+        [Fraction(1, 2)] * 2,
+        [Decimal("0.5")] * 2,
+        np.array([0.5, 0.5], dtype=np.float32),
+        (0.5, 0.5),
+    ):
         assert CPT(A, table=table) == half
     assert CPT(A, table=[1, 0]) == CPT(A, table=[True, False])
 

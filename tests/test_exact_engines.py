@@ -258,6 +258,7 @@ def test_unknown_options_names_and_k(method):
         engine.query("no such node")
     with pytest.raises(EvidenceError, match="k must be"):
         engine.mpe(k=0)
+    assert len(engine.mpe(k=np.int64(2))) == min(2, math.prod(v.card for v in truth.net.variables))
     with pytest.raises(EvidenceError, match=r"no inference method 'junction-tre'.*junction-tree"):
         truth.net.query(targets, method="junction-tre")
 
