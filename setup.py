@@ -4,6 +4,7 @@ Everything else is in pyproject.toml. Each ``bbn/kernels/*.pyx`` becomes an *opt
 no compiler the install still succeeds, and the numpy twins beside the kernels serve instead.
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def extensions():
             [path.as_posix()],
             include_dirs=[numpy.get_include()],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-            extra_compile_args=["-O3"],
+            extra_compile_args=["-O3", "-g0"],
         )
         for path in KERNELS
     ]
@@ -49,4 +50,8 @@ class BuildWithModels(build_py):
                 shutil.copy2(path, target / path.name)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_py": BuildWithModels})
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build_py": BuildWithModels},
+    options={"build_ext": {"parallel": os.cpu_count()}},
+)
