@@ -73,7 +73,16 @@ def test_submodules_come_when_asked_for():
     assert isinstance(bbn.kernels.COMPILED, bool)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/file-format.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "docs/getting-started.md",
+        "docs/file-format.md",
+        "docs/from-data.md",
+        "docs/hidden-variables.md",
+    ],
+)
 def test_the_code_in_the_pages_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     (tmp_path / "models").symlink_to(ROOT / "models")
     monkeypatch.chdir(tmp_path)
