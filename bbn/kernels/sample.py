@@ -5,7 +5,7 @@ import os
 try:
     if os.environ.get("BBN_PURE", "") not in ("", "0"):
         raise ImportError
-    from bbn.kernels._sample import accumulate, forward, gibbs  # type: ignore[import-not-found]
+    from bbn.kernels._sample import accumulate, forward, gibbs
 except ImportError:
     from bbn.kernels.sample_np import accumulate, forward, gibbs
 
