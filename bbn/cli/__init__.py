@@ -111,6 +111,42 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_format(predict, "csv")
 
+    learn = command("learn", "bbn.cli.learn:learn", "Learn a network from data.")
+    learn.add_argument("data", metavar="DATA", help="a CSV or Parquet file")
+    learn.add_argument(
+        "--structure", metavar="FILE", help=f"{_FILE}: its structure, and the start of em and gradient"
+    )
+    learn.add_argument("--method", default="mle", help="mle (complete data), em or gradient (missing values)")
+    learn.add_argument(
+        "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
+    )
+    learn.add_argument(
+        "--hidden",
+        action="append",
+        default=[],
+        metavar="NAME=STATE,…",
+        help="a variable that was never observed",
+    )
+    learn.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
+    learn.add_argument(
+        "--missing",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what means missing besides an empty field",
+    )
+    learn.add_argument("--restarts", type=int, default=1, help="climbs from so many starts; the best is kept")
+    learn.add_argument("--max-iter", type=int, default=1000, help="the most steps of a climb")
+    learn.add_argument("--seed", type=int, help="the seed of random starts")
+    learn.add_argument("--checkpoint", metavar="FILE", help="save the climb's state here, and go on from it")
+    learn.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show the likelihood as it climbs",
+    )
+    learn.add_argument("-o", "--output", default="-", help="the file to write; - is YAML on standard output")
+
     plot = command("plot", "bbn.cli.look:plot", "Draw a network with its beliefs.")
     plot.add_argument("file", metavar="FILE", help=_FILE)
     plot.add_argument(

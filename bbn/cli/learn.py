@@ -1,0 +1,91 @@
+"""The command that learns a network from data."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from bbn.cli.files import open_network
+from bbn.errors import BBNWarning, DataError, nearest
+from bbn.io import dumps, save
+
+if TYPE_CHECKING:
+    from bbn.network import BayesianNetwork
+
+METHODS = ("mle", "em", "gradient")
+"""How the tables of a given structure are learned."""
+
+
+def learn(options: argparse.Namespace) -> int:
+    """Learn, say what came out, and write the network."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", BBNWarning)
+        network, summary = learn_tables(options)
+    for warning in caught:
+        print(f"bbn: warning: {warning.message}", file=sys.stderr)
+    if options.output == "-":
+        print(summary, file=sys.stderr)
+        sys.stdout.write(dumps(network, "yaml"))
+    else:
+        save(network, options.output)
+        print(f"{options.output}: {summary}")
+    return 0
+
+
+def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
+    """The network with its tables learned, and what happened in one line."""
+    from bbn.learning.em import fit_em
+    from bbn.learning.gradient import fit_gradient
+    from bbn.learning.parameters import fit
+    from bbn.learning.priors import parse_prior
+
+    if options.method not in METHODS:
+        raise DataError(f"unknown method {options.method!r}{nearest(options.method, METHODS)}")
+    if options.structure is None:
+        raise DataError(
+            f"--method {options.method} learns the tables of a structure; --structure names its file"
+        )
+    structure = open_network(options.structure)
+    prior = parse_prior(options.prior)
+    settings: dict[str, Any] = {
+        "weights": options.weights,
+        "missing": options.missing,
+        "progress": options.progress,
+    }
+    if options.method == "mle":
+        if options.hidden:
+            raise DataError("--hidden goes with --method em or gradient")
+        return fit(structure, options.data, prior, **settings), f"{options.method}, {options.prior}"
+    hidden = dict(read_hidden(structure, text) for text in options.hidden)
+    climb = fit_em if options.method == "em" else fit_gradient
+    result = climb(
+        structure,
+        options.data,
+        hidden,
+        prior,
+        restarts=options.restarts,
+        max_iter=options.max_iter,
+        seed=options.seed,
+        checkpoint=options.checkpoint,
+        **settings,
+    )
+    steps = f"{result.n_iter} step{'s' * (result.n_iter != 1)}"
+    return (
+        result.network,
+        f"{options.method}, {result.reason} after {steps}, ln P(data) = {result.log_likelihood:.9g}",
+    )
+
+
+def read_hidden(structure: BayesianNetwork, text: str) -> tuple[str, tuple[Any, ...]]:
+    """A hidden variable from NAME=STATE,… (or NAME alone), its states those of the structure."""
+    name, _, listed = text.partition("=")
+    variable = structure.variable(name)
+    if listed:
+        states = tuple(listed.split(","))
+        if sorted(states) != sorted(map(str, variable.states)):
+            raise DataError(
+                f"--hidden {text}: {name!r} has the states {', '.join(map(str, variable.states))}"
+            )
+    return name, variable.states
