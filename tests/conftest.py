@@ -2,5 +2,5 @@
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("bbn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("bbn", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bbn")
