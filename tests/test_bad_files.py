@@ -375,7 +375,7 @@ def test_a_file_of_no_known_format(tmp_path):
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "net.yaml"
     path.write_text(COIN)
-    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         bbn.example("asia").save(path)
     assert path.read_text() == COIN
