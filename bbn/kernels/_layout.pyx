@@ -42,6 +42,8 @@ cdef enum:
     EXPECTED = 3
     RESCALE_EVERY = 8
     SLAB = 2048
+    ORDERED = 2048
+    RUN = 64
     STREAM = 8192
     MOST_SOURCES = 32
     FEW = 8
@@ -439,6 +441,73 @@ cdef class Writer:
                     i += 1
             at += length
             self.axes_ptr[c + 1] = at
+            if self.size[c] > ORDERED:
+                self.order_in_long_runs(c, front, at)
+        return 0
+
+    cdef int order_in_long_runs(self, int64_t c, int64_t start, int64_t stop) except -1:
+        """Reorder free axes so that the last ones are, for most children, all in the separator or all out of it."""
+        cdef int64_t n = stop - start, n_held = 0, child = self.child_head[c], i, j, k, following, most, agree, left
+        cdef int64_t run, n_chosen, n_alike, kept
+        cdef double cost, least = -1.0
+        cdef Arena arena = Arena()
+        cdef int64_t* inside = arena.ints(RUN * n)
+        cdef int64_t* alike = arena.ints(RUN)
+        cdef int64_t* used = arena.ints(n)
+        cdef int64_t* chosen = arena.ints(n)
+        cdef int64_t* best = arena.ints(n)
+        while child >= 0 and n_held < RUN:
+            for j in range(1 + self.degree(self.maker[child])):
+                self.mark[self.member(child, j)] = 1
+            for i in range(n):
+                inside[n_held * n + i] = self.mark[self.axes[start + i]]
+            for j in range(1 + self.degree(self.maker[child])):
+                self.mark[self.member(child, j)] = 0
+            n_held += 1
+            child = self.child_next[child]
+        for k in range(n):
+            for i in range(n):
+                used[i] = 0
+            used[k] = 1
+            chosen[0], n_chosen, left = k, 1, n - 1
+            run, cost = self.cards[self.axes[start + k]], 0.0
+            n_alike = n_held
+            for j in range(n_held):
+                alike[j] = j
+            while left and run < RUN and n_alike:
+                most, following = -1, -1
+                for i in range(n):
+                    if not used[i]:
+                        agree = 0
+                        for j in range(n_alike):
+                            agree += inside[alike[j] * n + i] == inside[alike[j] * n + k]
+                        if agree > most:
+                            most, following = agree, i
+                kept = 0
+                for j in range(n_alike):
+                    if inside[alike[j] * n + following] == inside[alike[j] * n + k]:
+                        alike[kept] = alike[j]
+                        kept += 1
+                cost += <double> (n_alike - kept) / <double> run
+                n_alike = kept
+                run *= self.cards[self.axes[start + following]]
+                used[following] = 1
+                chosen[n_chosen] = following
+                n_chosen += 1
+                left -= 1
+            cost += <double> n_alike / <double> run
+            if least < 0.0 or cost < least:
+                least = cost
+                j = 0
+                for i in range(n):
+                    if not used[i]:
+                        best[j] = self.axes[start + i]
+                        j += 1
+                for i in range(n_chosen - 1, -1, -1):
+                    best[j] = self.axes[start + chosen[i]]
+                    j += 1
+        for i in range(n if least >= 0.0 else 0):
+            self.axes[start + i] = best[i]
         return 0
 
     cdef inline int64_t member(self, int64_t c, int64_t j) noexcept:

@@ -71,6 +71,10 @@ EXPECTED: Final = 3
 RESCALE_EVERY: Final = 8
 SLAB: Final = 2048
 """Cells of a slab: it and its operands fit the nearest cache."""
+ORDERED: Final = 2048
+"""The axes of larger cliques are ordered so that most messages walk them in long runs."""
+RUN: Final = 64
+"""Cells of a run that is long enough."""
 STREAM: Final = 8192
 """A clique of more cells than this that no evidence can reach is not written to memory: what it gives is used once."""
 MOST_SOURCES: Final = 32
