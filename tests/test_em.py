@@ -81,7 +81,7 @@ def slow_m_step(net, counts, alpha=0.0):
         for key in itertools.product(*(p.states for p in parents)):
             row = [counts[v.name].get((key, s), 0.0) + alpha for s in v.states]
             total = sum(row)
-            table[key] = [x / total for x in row] if total > 0 else list(net[v.name].row(*key).values())
+            table[key] = [x / total if total > 0 else 1 / v.card for x in row]
         cpts.append(bbn.CPT(v, parents, table if parents else table[()]))
     return bbn.BayesianNetwork(cpts)
 

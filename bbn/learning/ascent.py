@@ -138,10 +138,11 @@ class Problem:
         return np.asarray(np.add.reduceat(entries, self.row_starts)[self.row_of])
 
     def normalise(self, entries: Array, old: Array) -> Array:
-        """Each row divided by its sum; rows without any mass, and fixed tables, as they were."""
+        """Each row divided by its sum; rows without any mass uniform, as in `fit`, and fixed tables as they were."""
         sums = self.row_sums(entries)
-        seen = (sums > 0) & self.free
-        return np.where(seen, entries / np.where(seen, sums, 1.0), old)
+        seen = sums > 0
+        rows = np.where(seen, entries / np.where(seen, sums, 1.0), 1.0 / self.lengths[self.row_of])
+        return np.where(self.free, rows, old)
 
     def look(self, tables: Array) -> Point:
         """A pass over the data."""

@@ -250,7 +250,8 @@ def climb_rows(problem: Problem, point: Point, direction: Array) -> Array:
         if not rising.any():
             break
         eta = eta * 0.5
-    return tables
+    unseen = problem.row_sums(counts) == 0
+    return np.where(unseen, problem.normalise(counts, point.tables), tables)
 
 
 class Minibatches:
