@@ -255,6 +255,7 @@ def test_demo_runs(run):
     assert code == 0
     assert "0.208511" in out
     assert "ForestFire  probability" in out
+    assert "bbn.fit" in out
 
 
 def test_a_closed_pipe_is_no_error():

@@ -68,6 +68,12 @@ def test_every_public_name_is_there_and_typed():
     assert typed == {name: module for module, names in bbn._HOMES.items() for name in names}
 
 
+def test_no_public_name_is_also_a_module():
+    """Importing ``bbn.x`` would put the module in the place of the name ``x``."""
+    modules = {path.stem for path in (ROOT / "bbn").iterdir()}
+    assert not set(bbn._HOME) & modules
+
+
 def test_submodules_come_when_asked_for():
     assert bbn.io is importlib.import_module("bbn.io")
     assert isinstance(bbn.kernels.COMPILED, bool)

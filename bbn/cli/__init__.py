@@ -175,7 +175,7 @@ def make_parser() -> argparse.ArgumentParser:
     examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")
 
-    command("demo", "bbn.cli.demo:demo", "Show the main job: load a network and ask it.")
+    command("demo", "bbn.cli.demo:demo", "Show the main job: load a network, ask it, learn it from rows.")
     return parser
 
 

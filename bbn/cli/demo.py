@@ -1,4 +1,4 @@
-"""`bbn demo`: the main job in a minute, from a YAML file to answers, with the code that does it."""
+"""`bbn demo`: the main job in a minute, from a YAML file to answers and from rows to tables, with the code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import bbn
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Load a network, ask it with and without evidence, and print what a user would type and see."""
+    """Load a network, ask it with and without evidence, learn it back; print what a user would type and see."""
     start = perf_counter()
     net = bbn.example("campfire")
     _say(">>> net = bbn.load('models/campfire.yaml')", repr(net))
@@ -19,6 +19,13 @@ def demo(options: argparse.Namespace) -> int:
     _say(f">>> print(net.posteriors({evidence}))", str(net.posteriors(evidence)))
     best = net.mpe({"ForestFire": "yes"})
     _say(">>> net.mpe({'ForestFire': 'yes'}).states", str(best.states))
+    data = net.sample(2000, seed=1)
+    learned = bbn.fit(net.graph, data, prior=bbn.MEstimate(1))
+    _say(
+        ">>> data = net.sample(2000, seed=1)    # forget the tables, learn them back from rows\n"
+        ">>> print(bbn.fit(net.graph, data, prior=bbn.MEstimate(1))['Campfire'])",
+        str(learned["Campfire"]),
+    )
     net = bbn.example("cancer_test")
     _say(
         "A test that is right 98 times in 100 comes back positive. Is it cancer?\n"
