@@ -29,7 +29,8 @@ def unseen(std_error: Array, values: Array, ess: float) -> Array:
 
     An entry that none of n samples showed is not known to be 0, only to be of the order of 1/n.
     """
-    return np.where((values <= 0) | (values >= 1), np.maximum(std_error, 1 / (ess + 2)), std_error)
+    certain = (values <= 0) | (values >= 1) | (std_error == 0)
+    return np.where(certain, np.maximum(std_error, 1 / (ess + 2)), std_error)
 
 
 def chain_error(means: Array) -> Array:

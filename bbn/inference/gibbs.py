@@ -20,13 +20,14 @@ from bbn.evidence import Findings
 from bbn.factor import Factor
 from bbn.frozen import Array
 from bbn.inference.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
-from bbn.inference.approximate import Estimate
+from bbn.inference.approximate import Estimate, say
 from bbn.inference.blocks import Seeds, worker_map
 from bbn.inference.draws import code_type
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.gibbs_start import starting_states
-from bbn.inference.gibbs_sweep import compile_sweep, merged_factors
-from bbn.inference.monte_carlo import MonteCarlo, Run, cells_of, say
+from bbn.inference.gibbs_sweep import compile_sweep
+from bbn.inference.merging import merged_factors
+from bbn.inference.monte_carlo import MonteCarlo, Run, cells_of
 from bbn.inference.relevance import ancestral_factors
 from bbn.inference.restriction import observed
 from bbn.inference.weighted import nothing
@@ -70,8 +71,8 @@ class GibbsSampling(MonteCarlo):
         chains, burn_in = _whole(options["chains"], "chains", 1), _whole(options["burn_in"], "burn_in", 0)
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
-        factors = merged_factors(observed(self.model, findings, relevant))
-        if any(factor.values.max() == 0 for factor in factors):
+        factors, log_scale = merged_factors(observed(self.model, findings, relevant))
+        if log_scale == -math.inf:
             return nothing(groups, self.model, 0)
         cards = {v.name: v.card for factor in factors for v in factor.variables}
         cards |= {name: self.model.variable(name).card for name in wanted}

@@ -9,7 +9,7 @@ the variables they tie have few joint states, that is checked too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -34,72 +34,77 @@ class Block(NamedTuple):
 
 def choose_blocks(factors: Sequence[Factor], cards: dict[str, int]) -> list[Block]:
     """Blocks that cover the variables; EvidenceError if zeros tie too many together."""
-    blocks = [Block((name,), np.arange(card)[:, None]) for name, card in cards.items()]
+    home = {name: Block((name,), np.arange(card)[:, None]) for name, card in cards.items()}
     zeros = [factor for factor in factors if (factor.values == 0).any()]
     for factor in zeros:
-        blocks = _connected_within(factor, blocks, zeros)
-    for tied in _tied(blocks, zeros):
-        whole = _joined_all(tied, zeros)
-        if whole is not None and not _is_connected(whole, tied):
-            blocks = [*(b for b in blocks if b not in tied), _refuse_large(whole)]
-    first = {name: i for i, name in enumerate(cards)}
-    return sorted(blocks, key=lambda block: first[block.names[0]])
+        _connect(factor, home, zeros)
+    for tied in _tied(home, zeros):
+        whole = _joined(tied, zeros)
+        if whole is not None and _parts(whole, tied).max(initial=0) > 0:
+            _settle(_refuse_large(whole), home)
+    return _distinct(home.values())
 
 
-def _connected_within(factor: Factor, blocks: list[Block], zeros: list[Factor]) -> list[Block]:
-    """The blocks, merged until changing one at a time connects the support of the factor."""
+def _connect(factor: Factor, home: dict[str, Block], zeros: list[Factor]) -> None:
+    """Merge blocks until changing one at a time connects the support of the factor: the smallest merger that helps."""
     support = Block(factor.names, np.argwhere(factor.values > 0))
-    while _n_parts(support, blocks) > 1:
-        inside = [b for b in blocks if set(b.names) & set(factor.names)]
-        options = []
-        for a, b in combinations(inside, 2):
-            merged = _join(a, b, zeros)
-            rest = [c for c in blocks if c is not a and c is not b]
-            options.append((_n_parts(support, [*rest, merged]), len(merged.states), rest, merged))
-        _, _, rest, merged = min(options, key=lambda option: option[:2])
-        blocks = [*rest, _refuse_large(merged)]
-    return blocks
+    while True:
+        inside = _distinct(home[name] for name in factor.names)
+        part = _parts(support, inside)
+        if part.max(initial=0) == 0:
+            return
+        pairs = sorted(combinations(inside, 2), key=lambda pair: len(pair[0].states) * len(pair[1].states))
+        helpful = (pair for pair in pairs if _parts(support, [_pair(*pair)], part).max() < part.max())
+        a, b = next(helpful, pairs[0])  # where no pair helps, three or more will
+        _settle(_refuse_large(_join(a, b, zeros)), home)
 
 
-def _n_parts(support: Block, blocks: Sequence[Block]) -> int:
-    """The number of parts of the support that changes of one block at a time leave apart."""
+def _pair(a: Block, b: Block) -> Block:
+    """Both blocks as one, its states not worked out."""
+    return Block(a.names + b.names, np.empty((0, 0), np.int64))
+
+
+def _parts(support: Block, blocks: Sequence[Block], part: Ints | None = None) -> Ints:
+    """The part, from 0, of each state of the support: those that changes of one block at a time join.
+
+    States that are in one part already, where `part` says so, stay together.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     n = len(support.states)
-    if n < 2:
-        return 1
-    cells, keys, n_keys = [], [], 0
+    sizes = support.states.max(axis=0, initial=0) + 1
+    strides = np.append(np.cumprod(sizes[:0:-1])[::-1], 1)
+    keys = [] if part is None else [part]
     for block in blocks:
-        changed = [i for i, name in enumerate(support.names) if name in block.names]
-        if not changed:
-            continue
-        fixed = np.delete(support.states, changed, axis=1)
-        _, key = np.unique(
-            fixed, axis=0, return_inverse=True
-        )  # states that differ in this block alone share a key
-        cells.append(np.arange(n))
-        keys.append(key.reshape(-1) + n + n_keys)
-        n_keys += int(key.max()) + 1
-    rows, columns = np.concatenate(cells), np.concatenate(keys)
-    graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(n + n_keys, n + n_keys))
-    return int(connected_components(graph, directed=False)[0])
+        fixed = np.array([name not in block.names for name in support.names])
+        if not fixed.all():  # states that differ in this block alone share a key
+            keys.append(np.unique(support.states @ (strides * fixed), return_inverse=True)[1])
+    ends = np.cumsum([0, *(int(key.max(initial=-1)) + 1 for key in keys)])
+    columns = np.concatenate([n + start + key for start, key in zip(ends, keys, strict=False)])
+    rows = np.tile(np.arange(n), len(keys))
+    size = n + int(ends[-1])
+    graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1][:n], np.int64)
 
 
-def _is_connected(whole: Block, blocks: Sequence[Block]) -> bool:
-    return _n_parts(whole, blocks) == 1
-
-
-def _tied(blocks: list[Block], zeros: list[Factor]) -> list[list[Block]]:
+def _tied(home: dict[str, Block], zeros: list[Factor]) -> list[list[Block]]:
     """Groups of two or more blocks that factors with zeros link."""
-    groups = [[block] for block in blocks]
+    import networkx as nx
+
+    graph: nx.Graph[tuple[str, ...]] = nx.Graph()
     for factor in zeros:
-        linked = [g for g in groups if any(set(b.names) & set(factor.names) for b in g)]
-        groups = [g for g in groups if g not in linked] + [[b for g in linked for b in g]]
-    return [group for group in groups if len(group) > 1]
+        names = [home[name].names for name in factor.names]
+        nx.add_path(graph, names)
+    groups = [
+        [home[names[0]] for names in sorted(group)]
+        for group in nx.connected_components(graph)
+        if len(group) > 1
+    ]
+    return sorted(groups, key=lambda group: group[0].names)
 
 
-def _joined_all(blocks: list[Block], zeros: list[Factor]) -> Block | None:
+def _joined(blocks: list[Block], zeros: list[Factor]) -> Block | None:
     """One block of them all, or None if it has too many states to look at."""
     whole = blocks[0]
     for block in blocks[1:]:
@@ -111,7 +116,7 @@ def _joined_all(blocks: list[Block], zeros: list[Factor]) -> Block | None:
 
 def _join(a: Block, b: Block, zeros: list[Factor]) -> Block:
     """The joint block: the pairs of states that every factor within it allows."""
-    if len(a.states) * len(b.states) > MOST_CHECKED * 8:
+    if len(a.states) * len(b.states) > 8 * MOST_CHECKED:
         raise _too_large(a.names + b.names)
     names = a.names + b.names
     states = np.hstack([np.repeat(a.states, len(b.states), axis=0), np.tile(b.states, (len(a.states), 1))])
@@ -120,6 +125,15 @@ def _join(a: Block, b: Block, zeros: list[Factor]) -> Block:
             allowed = factor.values[tuple(states[:, names.index(name)] for name in factor.names)] > 0
             states = states[allowed]
     return Block(names, states)
+
+
+def _settle(block: Block, home: dict[str, Block]) -> None:
+    for name in block.names:
+        home[name] = block
+
+
+def _distinct(blocks: Iterable[Block]) -> list[Block]:
+    return list({block.names: block for block in blocks}.values())
 
 
 def _refuse_large(block: Block) -> Block:

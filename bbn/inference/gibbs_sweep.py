@@ -22,23 +22,6 @@ MOST_CELLS = 1 << 16
 """A block's table has at most so many cells."""
 
 
-def merged_factors(factors: Iterable[Factor]) -> list[Factor]:
-    """Factors over the same variables multiplied into one, each scaled to a largest entry of 1."""
-    by_scope: dict[frozenset[str], list[Factor]] = {}
-    for factor in factors:
-        by_scope.setdefault(frozenset(factor.names), []).append(factor)
-    merged = []
-    for group in by_scope.values():
-        names, variables = group[0].names, group[0].variables
-        with np.errstate(divide="ignore"):
-            logs = sum(np.log(factor.permute(names).values) for factor in group)
-        highest = np.max(logs)
-        merged.append(
-            Factor.trusted(variables, np.exp(logs - highest) if highest > -np.inf else np.exp(logs))
-        )
-    return merged
-
-
 def compile_sweep(factors: Sequence[Factor], blocks: Sequence[Block], columns: Mapping[str, int]) -> Sweep:
     """One move per block that has more than one state."""
     blocks = [block for block in blocks if len(block.states) > 1]

@@ -1,11 +1,12 @@
 """Adaptive importance sampling: learn what to draw from until draws agree with the evidence, then draw.
 
-AIS-BN (Cheng and Druzdzel 2000): every ancestor of the evidence is drawn from a table of its own shape, q(x | parents),
-which starts as the network's and moves, stage by stage, towards P(x | parents, evidence) as the weighted samples so
-far show it:  q ← q + η (estimate − q),  η falling from 0.4 to 0.14. States that are possible keep a least share of q,
-which bounds the weights. While few samples agree with the evidence, the stage's weights are flattened, w^β, so that
-what is learned does not rest on a handful of them. The samples of the stages are thrown away; those of the
-answer come from the last q and are weighed as in any importance sampling.
+AIS-BN (Cheng and Druzdzel 2000): every ancestor of the evidence is drawn from a table of its own shape,
+q(x | parents), which starts as the network's, evened out for the parents of the evidence, and moves, stage by stage,
+towards P(x | parents, evidence) as the weighted samples so far show it:  q ← q + η (estimate − q),  η falling from
+0.4 to 0.14. States that are possible keep a least share of q, which bounds the weights. While few samples agree with
+the evidence, the stage's weights are flattened, w^β, so that what is learned does not rest on a handful of them. The
+samples of the stages are thrown away; those of the answer come from the last q and are weighed as in any importance
+sampling.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def learned_draws(
     if log_scale == -math.inf or not moved or all(draw.log_weights is None for draw in draws):
         return draws, log_scale
     exact = [_normalised(draws[i].table) for i in moved]
-    shares = [_floored(p, p) for p in exact]
+    close = {columns[p] for name in evidence for p in (*net.parents(name), name) if p in columns}
+    shares = [_floored(p + (draws[i].column in close), p) for i, p in zip(moved, exact, strict=True)]
     weighing = [i for i, draw in enumerate(draws) if draw.column < 0]
     families = _families([draws[i] for i in moved])
     kind = code_type(net.variable(name).card for name in columns)

@@ -22,8 +22,8 @@ from bbn.errors import ConvergenceWarning
 from bbn.evidence import Findings
 from bbn.factor import Factor
 from bbn.frozen import Array
-from bbn.inference.approximate import Approximate, Estimate
-from bbn.inference.monte_carlo import say
+from bbn.inference.approximate import Approximate, Estimate, say
+from bbn.inference.merging import merged_factors
 from bbn.inference.relevance import ancestral_factors
 from bbn.inference.restriction import observed
 from bbn.report import SamplingReport
@@ -68,12 +68,15 @@ class LoopyBeliefPropagation(Approximate):
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
         ones = [Factor.trusted((v,), np.ones(v.card)) for v in map(self.model.variable, sorted(wanted))]
-        messages = Messages([*observed(self.model, findings, relevant), *ones], options)
-        n_iter, converged = messages.settle()
-        log_evidence = messages.log_total()
-        report = SamplingReport(None, None, n_iter, converged=converged)
+        factors, log_scale = merged_factors([*observed(self.model, findings, relevant), *ones])
+        messages = Messages(factors, options)
+        n_iter, converged = messages.settle() if log_scale > -math.inf else (0, True)
+        log_evidence = log_scale + messages.log_total()
         if log_evidence == -math.inf:
-            return Estimate(np.zeros(0), log_evidence, report)
+            size = sum(math.prod(self.model.variable(name).card for name in group) for group in groups)
+            return Estimate(
+                np.zeros(size), log_evidence, SamplingReport(None, None, n_iter, converged=converged)
+            )
         parts = []
         for group in groups:
             part, settled = self._group(group, messages, findings, options)
@@ -121,8 +124,7 @@ class Messages:
     """The factors of a model and the messages between them and their variables, each summing to 1."""
 
     def __init__(self, factors: Sequence[Factor], options: Mapping[str, Any]) -> None:
-        self.factors = [factor for factor in factors if factor.variables]
-        self.scalars = [float(factor.values) for factor in factors if not factor.variables]
+        self.factors = factors
         self.to_variable = [[np.full(v.card, 1 / v.card) for v in f.variables] for f in self.factors]
         self.around: dict[str, list[tuple[int, int]]] = {}
         for f, factor in enumerate(self.factors):
@@ -167,8 +169,7 @@ class Messages:
 
     def log_total(self) -> float:
         """The Bethe approximation of ln Σ ∏ factors: Σ_f ln Z_f + Σ_x ln Z_x − Σ_fx ln Z_fx; −inf if it is zero."""
-        added = list(self.scalars)
-        taken = []
+        added, taken = [], []
         for f in range(len(self.factors)):
             incoming = self._incoming(f)
             added.append(float(self._weighed(f, incoming).sum()))

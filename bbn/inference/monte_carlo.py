@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bbn.errors import AccuracyWarning, BudgetError, NoSampleError
+from bbn.errors import BudgetError, NoSampleError
 from bbn.evidence import Evidence, Findings, Model
 from bbn.inference.accuracy import LOW_ESS
-from bbn.inference.approximate import Approximate
+from bbn.inference.approximate import Approximate, say
 from bbn.inference.draws import offsets, starts
 from bbn.kernels.moves import Groups
 from bbn.report import SamplingReport
@@ -98,7 +97,9 @@ class MonteCarlo(Approximate):
             log_evidence = exact._joint((), findings, settings)[1]
             if log_evidence == -math.inf:
                 return exact._impossible(findings, evidence, settings)
-            rare = f"its probability is {math.exp(log_evidence):.3g}, 1 in {math.exp(-log_evidence):.3g}"
+            rare = f"its probability is about 1e{log_evidence / math.log(10):.1f}"
+            if log_evidence > -math.log(1e15):
+                rare = f"its probability is {math.exp(log_evidence):.3g}, 1 in {math.exp(-log_evidence):,.0f}"
         except BudgetError:
             rare = f"its probability is below about {3 / max(n, 1):.1g}, or zero"
         return NoSampleError(
@@ -126,11 +127,6 @@ class Run:
             return False
         self._next_check = blocks_done + 1 + blocks_done // 4
         return bool(worst_error() <= self.target)
-
-
-def say(message: str, kind: type[Warning] = AccuracyWarning) -> None:
-    """Warn, as if from the line that asked."""
-    warnings.warn(message, kind, stacklevel=6)
 
 
 def cells_of(groups: Sequence[tuple[str, ...]], model: Model, columns: Mapping[str, int]) -> Groups:

@@ -7,7 +7,6 @@ exact conditional does not fit in memory, rows are drawn by importance and resam
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.budget import require_memory
-from bbn.errors import AccuracyWarning, BudgetError, EvidenceError
+from bbn.errors import BudgetError, EvidenceError
 from bbn.evidence import Evidence, Findings
+from bbn.inference.approximate import say
 from bbn.inference.blocks import BLOCK, Seeds, in_order
 from bbn.inference.conditioning import conditioned_draws
 from bbn.inference.draws import code_type, compile_draws
@@ -132,11 +132,9 @@ class _Sampler:
 
             self.weighted = True
             draws, log_evidence = learned_draws(net, net.names, columns, findings, self.seeds)
-            warnings.warn(
+            say(
                 "exact draws given this evidence do not fit in memory; rows are drawn by importance and resampled "
-                "by weight, so they are approximate",
-                AccuracyWarning,
-                stacklevel=6,
+                "by weight, so they are approximate"
             )
         if log_evidence == -math.inf:
             from bbn.inference import engine
