@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
     from bbn.bayes.classifiers import TAN as TAN
+    from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
+    from bbn.cpdag import cpdag as cpdag
+    from bbn.cpdag import to_dag as to_dag
     from bbn.cpt import CPT as CPT
     from bbn.data.discretize import Discretizer as Discretizer
     from bbn.data.discretize import discretize as discretize
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from bbn.errors import LossyFormatWarning as LossyFormatWarning
     from bbn.errors import MixingWarning as MixingWarning
     from bbn.errors import ModelError as ModelError
+    from bbn.errors import NoMemberWarning as NoMemberWarning
     from bbn.errors import NoSampleError as NoSampleError
     from bbn.errors import ParseError as ParseError
     from bbn.errors import RenormalisedWarning as RenormalisedWarning
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from bbn.io.uai import load_evidence as load_evidence
     from bbn.learning.chow_liu import chow_liu as chow_liu
     from bbn.learning.chow_liu import tan as tan
+    from bbn.learning.compare import compare as compare
     from bbn.learning.em import fit_em as fit_em
     from bbn.learning.gradient import fit_gradient as fit_gradient
     from bbn.learning.gradient import gradient as gradient
@@ -68,6 +72,7 @@ if TYPE_CHECKING:
     from bbn.learning.k2 import k2 as k2
     from bbn.learning.parameters import fit as fit
     from bbn.learning.parameters import fit_update as fit_update
+    from bbn.learning.pc import pc as pc
     from bbn.learning.priors import BDeu as BDeu
     from bbn.learning.priors import Dirichlet as Dirichlet
     from bbn.learning.priors import MEstimate as MEstimate
@@ -126,6 +131,9 @@ _HOMES = {
     "bbn.learning.k2": ("k2",),
     "bbn.learning.chow_liu": ("chow_liu", "tan"),
     "bbn.learning.hill_climb": ("hill_climb",),
+    "bbn.learning.pc": ("pc",),
+    "bbn.cpdag": ("to_dag", "cpdag"),
+    "bbn.learning.compare": ("compare",),
     "bbn.errors": (
         "BBNError",
         "ModelError",
@@ -138,6 +146,7 @@ _HOMES = {
         "BBNWarning",
         "RenormalisedWarning",
         "LossyFormatWarning",
+        "NoMemberWarning",
         "UnseenRowsWarning",
         "AccuracyWarning",
         "MixingWarning",

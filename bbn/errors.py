@@ -119,6 +119,10 @@ class ConvergenceWarning(BBNWarning):
     """An iteration that stopped before it converged."""
 
 
+class NoMemberWarning(BBNWarning):
+    """A graph with undirected edges stands for no DAG; one that comes near it was given."""
+
+
 def nearest(word: object, choices: Iterable[object]) -> str:
     """The clause that ends a message about an unknown `word`: the nearest choice, or all of a few.
 

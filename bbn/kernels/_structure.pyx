@@ -5,6 +5,7 @@ import numpy as np
 
 from libc.math cimport lgamma, log
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
 
 cdef enum:
     SMALL = 1024
@@ -134,3 +135,73 @@ def observed_rows(const number[::1] cells, const int64_t[::1] ptr, const int64_t
                     seen += 1
             out[f] = seen
     return result
+
+
+def independence(
+    const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] firsts, const int64_t[::1] cards, bint pearson
+):
+    """See `structure_py.independence`."""
+    cdef int64_t n_tables = cards.shape[0], f, x, y, s, rows, columns, slices, stride, seen_rows, seen_columns, most = 1
+    cdef const number* table
+    cdef number n, total
+    cdef double statistic, e
+    statistics = np.empty(n_tables)
+    freedom = np.zeros(n_tables, dtype=np.int64)
+    cdef double[::1] out = statistics
+    cdef int64_t[::1] df = freedom
+    for f in range(n_tables):
+        most = max(most, firsts[f] + cards[f])
+    cdef number* row = <number*> malloc(most * sizeof(number))
+    cdef number* column
+    if row == NULL:
+        raise MemoryError
+    with nogil:
+        for f in range(n_tables):
+            rows = firsts[f]
+            columns = cards[f]
+            slices = (ptr[f + 1] - ptr[f]) // (rows * columns)
+            stride = slices * columns
+            column = row + rows
+            statistic = 0.0
+            for s in range(slices):
+                table = &cells[ptr[f]] + s * columns
+                total = 0
+                for y in range(columns):
+                    column[y] = 0
+                for x in range(rows):
+                    row[x] = 0
+                    for y in range(columns):
+                        n = table[x * stride + y]
+                        row[x] += n
+                        column[y] += n
+                    total += row[x]
+                if not total > 0:
+                    continue
+                seen_rows = seen_columns = 0
+                for x in range(rows):
+                    seen_rows += row[x] > 0
+                for y in range(columns):
+                    seen_columns += column[y] > 0
+                df[f] += (seen_rows - 1) * (seen_columns - 1)
+                if pearson:
+                    for x in range(rows):
+                        for y in range(columns):
+                            if row[x] > 0 and column[y] > 0:
+                                e = <double> row[x] * <double> column[y] / <double> total
+                                statistic += (table[x * stride + y] - e) * (table[x * stride + y] - e) / e
+                else:
+                    # Σ n ln n − Σ row ln row − Σ column ln column + total ln total
+                    for x in range(rows):
+                        for y in range(columns):
+                            n = table[x * stride + y]
+                            if n > 0:
+                                statistic += 2 * n_log_n(n)
+                        if row[x] > 0:
+                            statistic -= 2 * n_log_n(row[x])
+                    for y in range(columns):
+                        if column[y] > 0:
+                            statistic -= 2 * n_log_n(column[y])
+                    statistic += 2 * n_log_n(total)
+            out[f] = max(statistic, 0.0)
+    free(row)
+    return statistics, freedom

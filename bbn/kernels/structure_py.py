@@ -39,6 +39,31 @@ def observed_rows(cells: NDArray[Any], ptr: Ints, cards: Ints) -> Ints:
     return np.array([np.count_nonzero(t.sum(axis=1)) for t in _tables(cells, ptr, cards)], dtype=np.int64)
 
 
+def independence(
+    cells: NDArray[Any], ptr: Ints, firsts: Ints, cards: Ints, pearson: bool
+) -> tuple[Floats, Ints]:
+    """How far each table is from independence of its first and last axis in every slice of the middle ones.
+
+    Table f has shape (firsts[f], slices, cards[f]). The statistic is G² = 2 Σ n ln(n / e), or Pearson's
+    X² = Σ (n − e)²/e, with e the product of a slice's row and column sum over its sum. Degrees of freedom are
+    (rows − 1)(columns − 1) of those that have counts, added up over slices.
+    """
+    statistics = np.zeros(len(cards))
+    freedom = np.zeros(len(cards), dtype=np.int64)
+    for f in range(len(cards)):
+        table = cells[ptr[f] : ptr[f + 1]].reshape(firsts[f], -1, cards[f]).transpose(1, 0, 2)
+        rows, columns, total = table.sum(axis=2), table.sum(axis=1), table.sum(axis=(1, 2))
+        expected = rows[:, :, None] * columns[:, None, :] / np.where(total > 0, total, 1)[:, None, None]
+        seen = expected > 0
+        n, e = table[seen], expected[seen]
+        statistics[f] = (
+            ((n - e) ** 2 / e).sum() if pearson else 2 * (n[n > 0] * np.log(n[n > 0] / e[n > 0])).sum()
+        )
+        spread = (np.count_nonzero(rows, axis=1) - 1) * (np.count_nonzero(columns, axis=1) - 1)
+        freedom[f] = spread[total > 0].sum()
+    return statistics, freedom
+
+
 def _tables(cells: NDArray[Any], ptr: Ints, cards: Ints) -> Iterator[NDArray[Any]]:
     for f in range(len(cards)):
         yield cells[ptr[f] : ptr[f + 1]].reshape(-1, cards[f])
