@@ -230,7 +230,7 @@ cdef class Writer:
     cdef Tape once, run
     cdef Words cards, scope_ptr, scope, table_ptr, factors, role, order, ptr, near, targets
     cdef int64_t n, n_factors, m, n_targets, n_cliques, total_axes, work_size, clear, out_size, scratch_size
-    cdef int64_t sweep_start, sweep_axes, sweep_stop, sweep_outer
+    cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
     cdef Tape sweeping
     cdef int goal
     cdef bint distributes, masked
@@ -354,6 +354,21 @@ cdef class Writer:
                 above = parent[c]
                 parent[c] = below
                 below, c = c, above
+        elif self.goal == MARGINALS:
+            for c in range(self.n_cliques):
+                head[c] = -1
+            for c in range(self.n_cliques):
+                k = c
+                while parent[k] >= 0:
+                    k = parent[k]
+                if head[k] < 0 or size[c] > size[head[k]]:
+                    head[k] = c
+            for k in range(self.n_cliques):
+                below, c = -1, head[k]
+                while c >= 0:
+                    above = parent[c]
+                    parent[c] = below
+                    below, c = c, above
         for c in range(self.n_cliques):
             head[c] = -1
         top_of_stack = 0
@@ -656,14 +671,18 @@ cdef class Writer:
     cdef int gather(self, int64_t c) except -1:
         """Collect: clique c is the product of its factors and its children's messages; then its own message."""
         cdef int64_t still = self.count_sources(c, False)
-        cdef bint keep = self.goal != QUERY and not self.streamed[c]
+        cdef bint alone = self.parent[c] < 0 and self.goal == MARGINALS
+        cdef bint keep = self.goal != QUERY and not self.streamed[c] and not alone
+        cdef Tape tape = self.run if self.dynamic[c] else self.once
         if not self.dynamic[c]:
-            self.product(c, self.once, NOTHING, False, still, True, keep)
-            return self.close(c, self.once)
-        if still:
+            self.product(c, tape, NOTHING, False, still, True, keep)
+        elif still:
             self.product(c, self.once, NOTHING, False, still, False, True)
-        self.product(c, self.run, BASE if still else NOTHING, True, self.count_sources(c, True), True, keep)
-        return self.close(c, self.run)
+            self.product(c, tape, BASE, True, self.count_sources(c, True), True, keep)
+        else:
+            self.product(c, tape, NOTHING, True, self.count_sources(c, True), True, keep)
+        self.close(c, tape)
+        return self.put_derived(c, tape) if alone else 0
 
     cdef int put_constants(self, int64_t c) except -1:
         """All sources of a clique that no evidence can reach, in one sweep."""
@@ -683,6 +702,8 @@ cdef class Writer:
             self.set_strides(self.targets, 0, self.n_targets)
             self.step(ADD, OUT, 0, -1)
             self.unset_strides(self.targets, 0, self.n_targets)
+        if self.parent[c] < 0 and self.goal == MARGINALS:
+            self.put_shares(c)
         return 0
 
     cdef int64_t count_sources(self, int64_t c, bint changing) noexcept:
@@ -789,20 +810,33 @@ cdef class Writer:
 
     cdef int scatter(self, int64_t c, Tape tape) except -1:
         """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
-        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c], count = 0, known = 0, i, j, k
-        cdef int64_t old = BASE if self.in_run[c] and not self.dynamic[c] else WORK
-        cdef int64_t chosen, region_start, region_stop
-        cdef int64_t regions[FEW]
-        if not self.reached[c]:
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
+        cdef int64_t left = BASE if self.in_run[c] and not self.dynamic[c] else WORK
+        if not self.reached[c] or (self.parent[c] < 0 and self.goal == MARGINALS):
             return 0
         if self.parent[c] >= 0:
-            tape.write(RATIO, self.fresh[c], self.message[c], self.rows[c], old)
+            tape.write(RATIO, self.fresh[c], self.message[c], self.rows[c], left)
             if self.add_reads(c, True, False):
                 self.begin_sweep(tape, self.message[c], start, stop, WORK, False)
                 self.add_reads(c, True, True)
                 self.end_sweep()
         if not self.swept[c]:
             return 0
+        self.begin_clique(tape, c, NOTHING if self.streamed[c] else left, False)
+        if self.streamed[c]:
+            self.put_constants(c)
+        if self.parent[c] >= 0:
+            self.separator_step(MUL, c, self.fresh[c])
+        else:
+            self.step(MUL, WORK, self.message[c], -1)
+        self.put_shares(c)
+        self.end_sweep()
+        return self.put_derived(c, tape)
+
+    cdef int put_shares(self, int64_t c) except -1:
+        """What clique c gives: its children's marginals (some from a smaller region, later), posteriors, counts."""
+        cdef int64_t count = 0, known = 0, i, j, k, chosen
+        cdef int64_t regions[FEW]
         k = self.child_head[c]
         while k >= 0:
             if self.reached[k]:
@@ -813,17 +847,10 @@ cdef class Writer:
                 self.ordered[i] = k
                 count += 1
             k = self.child_next[k]
-        if self.streamed[c]:
-            self.begin_clique(tape, c, NOTHING, False)
-            self.put_constants(c)
-        else:
-            self.begin_clique(tape, c, old, False)
+        self.n_ordered = count
         if self.parent[c] >= 0:
-            self.separator_step(MUL, c, self.fresh[c])
             regions[0] = c
             known = 1
-        elif self.goal == EXPECTED:
-            self.step(MUL, WORK, self.message[c], -1)
         for i in range(count):
             k = self.ordered[i]
             chosen = -1
@@ -844,17 +871,19 @@ cdef class Writer:
             while k >= 0:
                 self.table_step(ADD, k)
                 k = self.factor_next[k]
-        self.end_sweep()
-        for i in range(count):
+        return 0
+
+    cdef int put_derived(self, int64_t c, Tape tape) except -1:
+        """The children's marginals that `put_shares` left to smaller regions."""
+        cdef int64_t i, k, chosen, start
+        for i in range(self.n_ordered):
             chosen = self.mark[i]
             self.mark[i] = 0
             if chosen >= 0:
                 k = self.ordered[i]
-                region_start = self.axes_ptr[chosen]
-                region_stop = region_start + self.separator[chosen]
-                self.begin_sweep(
-                    tape, self.message[c] if chosen == c else self.fresh[chosen], region_start, region_stop, WORK, False
-                )
+                start = self.axes_ptr[chosen]
+                self.begin_sweep(tape, self.message[c] if chosen == c else self.fresh[chosen], start,
+                                 start + self.separator[chosen], WORK, False)
                 self.separator_step(ADD, k, self.fresh[k])
                 self.end_sweep()
         return 0

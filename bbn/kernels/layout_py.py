@@ -160,6 +160,9 @@ class _Writer:
             holders = [c for c, clique in enumerate(members) if wanted <= set(clique)]
             roots = [min(holders, key=lambda c: (size[c], c))]
             _reroot(parent, roots[0])
+        elif self.goal == t.MARGINALS:
+            for largest in _largest(parent, size):
+                _reroot(parent, largest)
         numbers = _parents_first(parent, roots)
         rank = {c: k for k, c in enumerate(numbers)}
         self.members = [members[c] for c in numbers]
@@ -309,14 +312,20 @@ class _Writer:
         if c == 0 and self.targets:
             sends.append((t.ADD, t.OUT, 0, [], self.strides(self.targets)))
         keep = self.goal != t.QUERY and not self.streamed[c]
-        if not self.dynamic[c]:
-            self.product(c, once, t.NOTHING, still, sends, keep)
-            self.close(c, once)
-            return
-        if still:
+        later: list[tuple[int, list[int], Step]] = []
+        if self.parent[c] < 0 and self.goal == t.MARGINALS:  # a root hears from nobody: it is done in one sweep
+            shares, later = self.shares(c)
+            sends += shares
+            keep = False
+        tape = run if self.dynamic[c] else once
+        if self.dynamic[c] and still:
             self.product(c, once, t.NOTHING, still, [], True)
-        self.product(c, run, t.BASE if still else t.NOTHING, moving, sends, keep)
-        self.close(c, run)
+            self.product(c, run, t.BASE, moving, sends, keep)
+        else:
+            self.product(c, tape, t.NOTHING, moving if self.dynamic[c] else still, sends, keep)
+        self.close(c, tape)
+        for region, axes, step in later:
+            self.sweep(tape, region, axes, t.WORK, False, [step])
 
     def sources(self, c: int, changing: bool) -> list[Step]:
         """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
@@ -375,25 +384,31 @@ class _Writer:
 
     def scatter(self, c: int, tape: list[int]) -> None:
         """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
-        if not self.reached[c]:
+        if not self.reached[c] or (self.parent[c] < 0 and self.goal == t.MARGINALS):
             return
         steps: list[Step] = []
         left = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
-        if self.streamed[c]:
-            left = t.NOTHING
-            steps += self.sources(c, False)
         if self.parent[c] >= 0:
-            old = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
-            _emit(tape, t.RATIO, [self.fresh[c], self.message[c], self.rows[c], old])
-            steps.append((t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c)))
-            shared = self.axes[c][: self.separator[c]]
+            _emit(tape, t.RATIO, [self.fresh[c], self.message[c], self.rows[c], left])
             reads = [self.read_step(v) for v in self.in_message[c]]
             if reads:
-                self.sweep(tape, self.message[c], shared, t.WORK, False, reads)
-        elif self.goal == t.EXPECTED:
+                self.sweep(tape, self.message[c], self.axes[c][: self.separator[c]], t.WORK, False, reads)
+            steps.append((t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c)))
+        else:
             steps.append((t.MUL, t.WORK, self.message[c], [], {}))
         if not self.swept[c]:
             return
+        if self.streamed[c]:
+            left = t.NOTHING
+            steps = [*self.sources(c, False), *steps]
+        shares, later = self.shares(c)
+        self.sweep(tape, self.clique[c], self.axes[c], left, False, [*steps, *shares])
+        for region, axes, step in later:
+            self.sweep(tape, region, axes, t.WORK, False, [step])
+
+    def shares(self, c: int) -> tuple[list[Step], list[tuple[int, list[int], Step]]]:
+        """What clique c gives: its children's marginals (some from a smaller region, later), posteriors, counts."""
+        steps: list[Step] = []
         later: list[tuple[int, list[int], Step]] = []
         for child, source in self.sources_of_children(c):
             step: Step = (t.ADD, t.WORK, self.fresh[child], [], self.separator_strides(child))
@@ -404,9 +419,7 @@ class _Writer:
         steps += [self.read_step(v) for v in self.in_clique[c]]
         if self.goal == t.EXPECTED:
             steps += [self.table_step(t.ADD, f) for f in self.factors[c]]
-        self.sweep(tape, self.clique[c], self.axes[c], left, False, steps)
-        for region, axes, step in later:
-            self.sweep(tape, region, axes, t.WORK, False, [step])
+        return steps, later
 
     def sources_of_children(self, c: int) -> list[tuple[int, tuple[int, list[int]] | None]]:
         """For each child that is reached, widest first: a smaller region than c that holds its marginal, or None."""
@@ -496,6 +509,18 @@ def _reroot(parent: list[int], root: int) -> None:
         above = parent[c]
         parent[c] = below
         below, c = c, above
+
+
+def _largest(parent: list[int], size: list[int]) -> list[int]:
+    """The largest clique of each tree."""
+    largest: dict[int, int] = {}
+    for c in range(len(parent)):
+        root = c
+        while parent[root] >= 0:
+            root = parent[root]
+        if root not in largest or size[c] > size[largest[root]]:
+            largest[root] = c
+    return list(largest.values())
 
 
 def _parents_first(parent: list[int], roots: list[int]) -> list[int]:
