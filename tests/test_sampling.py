@@ -335,3 +335,61 @@ def test_past_the_memory_limit_rows_are_resampled_with_a_warning():
         share = np.bincount(rows[name].cat.codes, minlength=net.variable(name).card) / len(rows)
         assert share == pytest.approx(exact[name].values, abs=0.03), name
     assert (rows["ILiCost"] == "Thousand").all()
+
+
+# The command
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.csv.gz", "rows.parquet"])
+def test_the_command_writes_the_same_rows(name, tmp_path, monkeypatch):
+    from bbn.cli import main
+    from bbn.cli import sample as command
+
+    monkeypatch.setattr(command, "CHUNK", 700)
+    net = bbn.example("burglary")
+    path = tmp_path / name
+    arguments = [
+        "sample",
+        "burglary",
+        "-n",
+        "2000",
+        "--seed",
+        "7",
+        "-e",
+        "Alarm=yes",
+        "--missing",
+        "MaryCalls=0.2",
+    ]
+    assert main([*arguments, "-o", str(path)]) == 0
+    expected = net.sample(2000, {"Alarm": "yes"}, seed=7, missing={"MaryCalls": 0.2})
+    if name.endswith("parquet"):
+        rows = pd.read_parquet(path)
+        assert list(rows["Alarm"].cat.categories) == ["yes", "no"]
+    else:
+        rows = pd.read_csv(path, sep="\t" if ".tsv" in name else ",", dtype=str)
+    assert len(rows) == 2000
+    for column in net.names:
+        assert (
+            rows[column].fillna("?").astype(str) == expected[column].astype(object).fillna("?").astype(str)
+        ).all()
+
+
+def test_the_command_prints_rows_and_names_faults(capsys):
+    from bbn.cli import main
+
+    assert main(["sample", "burglary", "-n", "3", "--seed", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == ",".join(bbn.example("burglary").names)
+    assert len(lines) == 4
+    assert main(["sample", "burglary", "-o", "rows.doc"]) == 1
+    assert "expected .csv" in capsys.readouterr().err
+    assert main(["sample", "burglary", "--missing", "much"]) == 1
+    assert "0.2" in capsys.readouterr().err
+
+
+def test_the_query_command_samples(capsys):
+    from bbn.cli import main
+
+    arguments = ["query", "burglary", "Burglary", "-e", "JohnCalls=yes", "--method", "gibbs", "--seed", "1"]
+    assert main([*arguments, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "Burglary,probability,std_error"

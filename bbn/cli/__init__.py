@@ -84,6 +84,10 @@ def make_parser() -> argparse.ArgumentParser:
     _add_evidence(query)
     query.add_argument("--method", default="auto", help="auto (exact), junction-tree, elimination, gibbs, …")
     query.add_argument("--samples", type=int, metavar="N", help="the number of samples of a sampling method")
+    query.add_argument(
+        "--target-std-error", type=float, metavar="E", help="sample until errors are this small"
+    )
+    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most so many seconds")
     query.add_argument("--seed", type=int, help="the seed of a sampling method")
     _add_format(query, "table")
 
@@ -110,6 +114,26 @@ def make_parser() -> argparse.ArgumentParser:
         help="what to do with rows of probability 0",
     )
     _add_format(predict, "csv")
+
+    sample = command("sample", "bbn.cli.sample:sample", "Draw rows from a network.")
+    sample.add_argument("file", metavar="FILE", help=_FILE)
+    sample.add_argument("-n", type=int, default=1000, metavar="N", help="the number of rows (1000)")
+    sample.add_argument("--seed", type=int, help="the same seed gives the same rows")
+    _add_evidence(sample)
+    sample.add_argument(
+        "--missing",
+        action="append",
+        default=[],
+        metavar="[NAME=]SHARE",
+        help="hide this share of the values, of all columns or of one",
+    )
+    sample.add_argument(
+        "-o", "--output", default="-", help="a .csv, .tsv or .parquet file; - is CSV on standard output"
+    )
+    sample.add_argument(
+        "--progress", action=argparse.BooleanOptionalAction, default=None, help="show how far it is"
+    )
+    sample.set_defaults(targets=[])
 
     learn = command("learn", "bbn.cli.learn:learn", "Learn a network from data.")
     learn.add_argument("data", metavar="DATA", help="a CSV or Parquet file")

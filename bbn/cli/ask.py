@@ -26,6 +26,11 @@ def query(options: argparse.Namespace) -> int:
         head = [*posterior.names, "probability"]
         cells = posterior.to_dict().items()
         rows = [[*(key if isinstance(key, tuple) else (key,)), p] for key, p in cells]
+        if posterior.std_error is not None:
+            head.append("std_error")
+            rows = [
+                [*row, error] for row, error in zip(rows, posterior.std_error.ravel().tolist(), strict=True)
+            ]
         log_evidence, shown = posterior.log_evidence, str(posterior)
     else:
         posteriors = network.posteriors(evidence, options.method, **settings)
@@ -117,6 +122,9 @@ def read_settings(options: argparse.Namespace) -> dict[str, Any]:
     settings: dict[str, Any] = {} if options.seed is None else {"seed": options.seed}
     if options.samples is not None:
         settings["n_samples"] = options.samples
+    for name in ("target_std_error", "time_limit"):
+        if getattr(options, name) is not None:
+            settings[name] = getattr(options, name)
     return settings
 
 
