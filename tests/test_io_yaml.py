@@ -344,3 +344,15 @@ def test_the_quick_way_never_differs_from_the_careful_way(format, network, seed,
     assert found == expected
     assert (bits(found), kinds(found)) == (bits(expected), kinds(expected))
     assert (found.name, found.metadata) == (expected.name, expected.metadata)
+
+
+@pytest.mark.parametrize("format", OWN)
+def test_rows_in_another_order_are_not_read_in_their_own(format):
+    net = bbn.example("burglary")
+    text = dumps(net, format)
+    first, second = (line for line in text.splitlines() if "yes, no" in line or "no, yes" in line)
+    swapped = text.replace(first, "@").replace(second, first).replace("@", second)
+    assert swapped != text
+    assert loads(swapped, format) == net
+    with pytest.raises(bbn.ParseError, match="no state 'si'"):
+        loads(text.replace("no, yes", "si, yes"), format)
