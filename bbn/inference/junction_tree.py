@@ -140,12 +140,13 @@ class JunctionTree(Engine):
                 targets=tuple(map(number.__getitem__, targets)),
             )
             plan = self._compile(key, question, options)
-        values, log_evidence = plan.program.run(*self._numbered(findings))
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        values, log_evidence = plan.program.run(numbered_hard, numbered_likelihood)
         if len(targets) > 1:
             values = values.reshape([self.model.variable(name).card for name in targets])
         elif not targets:
             values = np.ones(())
-        return values, log_evidence
+        return values, log_evidence + log_scale
 
     def _marginals(self, findings: Findings, options: Mapping[str, Any]) -> Posteriors:
         hard, likelihood = findings.hard, findings.likelihood
@@ -164,8 +165,9 @@ class JunctionTree(Engine):
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
             plan = self._compile(key, question, options)
-        flat, log_evidence = plan.program.run(*self._numbered(findings))
-        return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence)
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        flat, log_evidence = plan.program.run(numbered_hard, numbered_likelihood)
+        return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         number, names = self.flat.number, self.flat.names
@@ -174,11 +176,12 @@ class JunctionTree(Engine):
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
             plan = self._compile(key, Question(sliced, masked=True, goal=COLLECTED, maximise=True), options)
-        work, base, log_probability = plan.program.collect(*self._numbered(findings))
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        work, base, log_probability = plan.program.collect(numbered_hard, numbered_likelihood)
         if log_probability == -math.inf:
             return {}, log_probability
         states = best_states(plan.layout, self.flat.cards, work, base)
-        return {names[v]: code for v, code in sorted(states.items())}, log_probability
+        return {names[v]: code for v, code in sorted(states.items())}, log_probability + log_scale
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
@@ -205,12 +208,20 @@ class JunctionTree(Engine):
             )
         return self._small
 
-    def _numbered(self, findings: Findings) -> tuple[Any, Any]:
+    def _numbered(self, findings: Findings) -> tuple[Any, Any, float]:
+        """The findings by number, likelihoods of extreme size scaled to a maximum of 1, and the ln of the scale."""
         number = self.flat.number
         hard = [(number[name], code) for name, code in findings.hard.items()]
         if not findings.likelihood:
-            return hard, ()
-        return hard, [(number[name], values) for name, values in findings.likelihood.items()]
+            return hard, (), 0.0
+        likelihood, log_scale = [], 0.0
+        for name, values in findings.likelihood.items():
+            highest = float(values.max())
+            if highest > 0 and not 1e-30 < highest < 1e30:
+                values = values / highest
+                log_scale += math.log(highest)
+            likelihood.append((number[name], values))
+        return hard, likelihood, log_scale
 
     def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan) -> Slots:
         slots = self._slots.get((observed, key))
