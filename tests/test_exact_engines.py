@@ -308,6 +308,37 @@ def test_many_soft_findings():
 
 
 @pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("size", [1e308, 1e150, 1e-150, 1e-300])
+@pytest.mark.filterwarnings("error")
+def test_virtual_weights_may_be_of_any_size(method, size):
+    """A common factor of the weights shows in ln P(evidence) alone."""
+    truth, targets = next(c for c in batch(2) if len(c[0].net) > 5 and c[0].evidence == {})
+    engine = engine_class(method)(truth.net)
+    rng = np.random.default_rng(4)
+    plain = {
+        v.name: dict(zip(v.states, rng.uniform(0.1, 1, v.card), strict=True)) for v in truth.net.variables
+    }
+    large = {n: Virtual({s: w * size for s, w in weights.items()}) for n, weights in plain.items()}
+    plain = {n: Virtual(weights) for n, weights in plain.items()}
+    shift = len(plain) * math.log(size)
+    for ask in (engine.query, engine.map):
+        one, other = ask(targets, plain), ask(targets, large)
+        if ask == engine.query:
+            np.testing.assert_allclose(other.values, one.values, rtol=0, atol=TOLERANCE)
+            assert other.log_evidence == pytest.approx(one.log_evidence + shift, rel=1e-12)
+        else:
+            assert other.states == one.states
+            assert other.log_probability == pytest.approx(one.log_probability + shift, rel=1e-12)
+    assert engine.posteriors(large).log_evidence == pytest.approx(
+        engine.log_evidence(plain) + shift, rel=1e-12
+    )
+    assert engine.mpe(large).states == engine.mpe(plain).states
+    assert engine.mpe(large).log_probability == pytest.approx(
+        engine.mpe(plain).log_probability + shift, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("method", EXACT)
 def test_jeffreys_rule(method):
     """One soft finding: P'(b) = Σ_a P(b | a) q(a), and its own posterior is q."""
     a, b = Variable("A", ["x", "y"]), Variable("B", [0, 1, 2])
