@@ -57,12 +57,14 @@ cdef extern from *:
         BBN_LANES
         for (int64_t i = 0; i < n; i++) target[i] = left[i] * factor;
     }
-    static inline void bbn_multiply(double *target, const double *left, const double *right, int64_t n) {
+    static inline void bbn_multiply(double *target, const double *left, const double *right, double scale,
+                                    int64_t n) {
         BBN_LANES
-        for (int64_t i = 0; i < n; i++) target[i] = left[i] * right[i];
+        for (int64_t i = 0; i < n; i++) target[i] = left[i] * (scale * right[i]);
     }
-    static inline void bbn_gather(double *target, const double *left, const double *right, int64_t step, int64_t n) {
-        for (int64_t i = 0; i < n; i++) target[i] = left[i] * right[i * step];
+    static inline void bbn_gather(double *target, const double *left, const double *right, double scale,
+                                  int64_t step, int64_t n) {
+        for (int64_t i = 0; i < n; i++) target[i] = left[i] * (scale * right[i * step]);
     }
     static inline void bbn_add(double *target, const double *cells, int64_t n) {
         BBN_LANES
@@ -70,83 +72,77 @@ cdef extern from *:
     }
     """
     void bbn_scale(double* target, Source left, double factor, int64_t n) noexcept nogil
-    void bbn_multiply(double* target, Source left, Source right, int64_t n) noexcept nogil
-    void bbn_gather(double* target, Source left, Source right, int64_t step, int64_t n) noexcept nogil
+    void bbn_multiply(double* target, Source left, Source right, double scale, int64_t n) noexcept nogil
+    void bbn_gather(double* target, Source left, Source right, double scale, int64_t step, int64_t n) noexcept nogil
     void bbn_add(double* target, Source cells, int64_t n) noexcept nogil
 
 
 # ---- clique = left * source ----
 
-cdef inline void mul_run(double* target, Source left, Source source, int64_t n, int64_t step) noexcept nogil:
+cdef inline void mul_run(double* target, Source left, Source source, double scale, int64_t n,
+                         int64_t step) noexcept nogil:
     if step == 0:
-        bbn_scale(target, left, source[0], n)
+        bbn_scale(target, left, scale * source[0], n)
     elif step == 1:
-        bbn_multiply(target, left, source, n)
+        bbn_multiply(target, left, source, scale, n)
     else:
-        bbn_gather(target, left, source, step, n)
+        bbn_gather(target, left, source, scale, step, n)
 
 
-cdef inline void set_run(double* target, Source source, int64_t n, int64_t step) noexcept nogil:
+cdef inline void set_run(double* target, Source source, double scale, int64_t n, int64_t step) noexcept nogil:
     cdef int64_t i
     cdef double value
     if step == 0:
-        value = source[0]
+        value = scale * source[0]
         for i in range(n):
             target[i] = value
-    elif step == 1:
-        memcpy(target, source, n * sizeof(double))
     else:
         for i in range(n):
-            target[i] = source[i * step]
+            target[i] = scale * source[i * step]
 
 
-cdef void mul_plane(double* target, Source left, Source source, int64_t outer, int64_t inner, int64_t step_out,
-                    int64_t step_in) noexcept nogil:
-    """Two nested axes, with the short inner lengths and the unit steps spelled out."""
+cdef void mul_plane(double* target, Source left, Source source, double scale, int64_t outer, int64_t inner,
+                    int64_t step_out, int64_t step_in) noexcept nogil:
+    """Two nested axes, with the short inner lengths spelled out."""
     cdef int64_t i
     cdef double factor
     if left == NULL:
         for i in range(outer):
-            set_run(target + i * inner, source + i * step_out, inner, step_in)
+            set_run(target + i * inner, source + i * step_out, scale, inner, step_in)
     elif inner == 2:
         if step_in == 0:
             for i in range(outer):
-                factor = source[i * step_out]
+                factor = scale * source[i * step_out]
                 target[2 * i] = left[2 * i] * factor
                 target[2 * i + 1] = left[2 * i + 1] * factor
         else:
             for i in range(outer):
-                target[2 * i] = left[2 * i] * source[i * step_out]
-                target[2 * i + 1] = left[2 * i + 1] * source[i * step_out + step_in]
+                target[2 * i] = left[2 * i] * (scale * source[i * step_out])
+                target[2 * i + 1] = left[2 * i + 1] * (scale * source[i * step_out + step_in])
     elif inner == 3 and step_in == 0:
         for i in range(outer):
-            factor = source[i * step_out]
+            factor = scale * source[i * step_out]
             target[3 * i] = left[3 * i] * factor
             target[3 * i + 1] = left[3 * i + 1] * factor
             target[3 * i + 2] = left[3 * i + 2] * factor
     else:
         for i in range(outer):
-            mul_run(target + i * inner, left + i * inner, source + i * step_out, inner, step_in)
+            mul_run(target + i * inner, left + i * inner, source + i * step_out, scale, inner, step_in)
 
 
-cdef void multiply(double* target, Source left, Source source, int64_t depth, Words dims, Words steps) noexcept nogil:
+cdef void multiply(double* target, Source left, Source source, double scale, int64_t depth, Words dims,
+                   Words steps) noexcept nogil:
     cdef int64_t counter[DEEPEST]
     cdef int64_t k, at = 0, plane
     cdef int64_t outer = depth - 2
     if depth == 1:
-        if left == NULL:
-            set_run(target, source, dims[0], steps[0])
-        else:
-            mul_run(target, left, source, dims[0], steps[0])
-        return
-    if depth == 2:
-        mul_plane(target, left, source, dims[0], dims[1], steps[0], steps[1])
+        mul_plane(target, left, source, scale, 1, dims[0], 0, steps[0])
         return
     plane = dims[outer] * dims[outer + 1]
     for k in range(outer):
         counter[k] = 0
     while True:
-        mul_plane(target, left, source + at, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
+        mul_plane(target, left, source + at, scale, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1])
         target += plane
         if left != NULL:
             left += plane
@@ -273,10 +269,17 @@ cdef inline int64_t shift(Words moves, int64_t count, const int64_t* codes) noex
     return at
 
 
-cdef void ones(double* cells, int64_t n) noexcept nogil:
+cdef inline Source settle(double* target, Source current, double scale, int64_t n) noexcept nogil:
+    """The slab with the factors so far that are the same all over it."""
     cdef int64_t i
-    for i in range(n):
-        cells[i] = 1.0
+    if current == NULL:
+        for i in range(n):
+            target[i] = scale
+        return target
+    if scale == 1.0:
+        return current
+    bbn_scale(target, current, scale, n)
+    return target
 
 
 cdef void sweep(State* state, Words f) noexcept nogil:
@@ -285,10 +288,10 @@ cdef void sweep(State* state, Words f) noexcept nogil:
     cdef int64_t counter[DEEPEST]
     cdef int64_t s, k, j, n_e, depth, offset
     cdef Words outer = f + 7
-    cdef Words first = f + 7 + n_outer
     cdef Words step
     cdef Words walk
     cdef double* target
+    cdef double scale
     cdef Source current
     cdef Source source
     cdef double* sink
@@ -299,7 +302,8 @@ cdef void sweep(State* state, Words f) noexcept nogil:
         current = NULL
         if f[2]:
             current = (state.base if f[2] == BASE else state.work) + f[0] + s * slab
-        step = first
+        scale = 1.0
+        step = f + 7 + n_outer
         for k in range(n_ops):
             # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
             n_e, depth = step[4], step[5]
@@ -308,29 +312,28 @@ cdef void sweep(State* state, Words f) noexcept nogil:
             for j in range(n_outer):
                 offset += counter[j] * walk[j]
             walk += n_outer
-            if step[0] == MUL:
-                source = state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)
-                multiply(target, current, source + step[3] + offset, depth, walk, walk + depth)
-                current = target
-            elif step[0] == LIKELY:
-                source = state.likelihoods[step[3]]
-                if source != NULL:
-                    if current == NULL:
-                        ones(target, slab)
-                        current = target
-                    multiply(target, current, source + offset, depth, walk, walk + depth)
-                    current = target
-            else:
-                if current == NULL:
-                    ones(target, slab)
-                    current = target
+            if step[0] == ADD:
+                current = settle(target, current, scale, slab)
+                scale = 1.0
                 sink = state.work if step[2] == WORK else (state.out if step[2] == OUT else state.counts)
                 accumulate(sink + step[3] + offset, current, depth, walk, walk + depth, state.maximise)
+            else:
+                if step[0] == LIKELY:
+                    source = state.likelihoods[step[3]]
+                else:
+                    source = state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)
+                    source += step[3]
+                if source != NULL:
+                    if depth == 1 and walk[1] == 0:
+                        scale *= source[offset]
+                    else:
+                        multiply(target, current, source + offset, scale, depth, walk, walk + depth)
+                        current = target
+                        scale = 1.0
             step += step[1]
         if f[3]:
-            if current == NULL:
-                ones(target, slab)
-            elif current != target:
+            current = settle(target, current, scale, slab)
+            if current != target:
                 memcpy(target, current, slab * sizeof(double))
         k = n_outer - 1
         while k >= 0:
