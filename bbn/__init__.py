@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
-    from bbn.cpdag import cpdag as cpdag
-    from bbn.cpdag import to_dag as to_dag
     from bbn.cpt import CPT as CPT
     from bbn.data.discretize import Discretizer as Discretizer
     from bbn.data.discretize import discretize as discretize
+    from bbn.equivalence import cpdag as cpdag
+    from bbn.equivalence import to_dag as to_dag
     from bbn.errors import AccuracyWarning as AccuracyWarning
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
@@ -132,7 +132,7 @@ _HOMES = {
     "bbn.learning.chow_liu": ("chow_liu", "tan"),
     "bbn.learning.hill_climb": ("hill_climb",),
     "bbn.learning.pc": ("pc",),
-    "bbn.cpdag": ("to_dag", "cpdag"),
+    "bbn.equivalence": ("to_dag", "cpdag"),
     "bbn.learning.compare": ("compare",),
     "bbn.errors": (
         "BBNError",

@@ -13,7 +13,7 @@ from learning_data import random_data, sample
 from scipy import stats
 
 import bbn
-from bbn.cpdag import close_under_meek, cpdag, to_dag
+from bbn.equivalence import close_under_meek, cpdag, to_dag
 from bbn.errors import DataError, ModelError, NoMemberWarning
 from bbn.kernels import structure as kernels
 from bbn.kernels import structure_py as twin

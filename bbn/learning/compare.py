@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bbn.cpdag import cpdag, directed, is_cpdag, skeleton, structural_distance
+from bbn.equivalence import cpdag, directed, is_cpdag, skeleton, structural_distance
 from bbn.errors import ModelError
 from bbn.frozen import Frozen
 from bbn.network import BayesianNetwork

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn.cpdag import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.data import DataSource
+from bbn.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.errors import ModelError, nearest
 from bbn.frozen import Array
 from bbn.kernels.structure import independence
