@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import bbn
 from bbn.io import FORMATS, dumps, loads
+from bbn.kernels import decimals, decimals_py
 from tests.strategies import networks
 
 NAMED = [format.name for format in FORMATS if format.name != "uai"]
@@ -426,6 +427,23 @@ class TestLoss:
     def test_simple_names_do_not_warn(self):
         for format in NAMED:
             dumps(bbn.example("asia"), format)  # a warning would be an error here
+
+
+@pytest.mark.parametrize("kernel", [decimals.row_texts, decimals_py.row_texts], ids=["in use", "twin"])
+def test_numbers_are_written_as_python_writes_them(kernel):
+    rng = np.random.default_rng(0)
+    values = [
+        rng.random(5000) * 10.0 ** -rng.integers(0, 12, 5000),
+        *(np.round(rng.random(500) * 10.0 ** -rng.integers(0, 8, 500), places) for places in range(1, 20)),
+        np.abs(rng.integers(0, 2**63, 5000).view(float)),  # any bits at all
+        [0.0, -0.0, 1.0, 10.0, 0.1 + 0.2, 1 / 3, 1e-4, 1e-5, 1e-6, 1e22, 5e-324, 2.0**-13, 2.0**-18],
+        np.nextafter(10.0 ** np.arange(-7, 2), 0),
+        np.nextafter(10.0 ** np.arange(-7, 2), 11),
+    ]
+    flat = np.concatenate(values)
+    flat = flat[np.isfinite(flat)]
+    assert kernel(flat, 1, " ") == [repr(number) for number in flat.tolist()]
+    assert kernel(flat[:6], 3, ", ") == [", ".join(map(repr, row)) for row in flat[:6].reshape(2, 3).tolist()]
 
 
 V = "variable a { type discrete [2] { x, y }; }\n"

@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
 
 import bbn
-from bbn.io import FORMATS
-from tests.fuzz import fuzz, outcome, seeds
+from bbn.io import FORMATS, bif, dumps
+from bbn.io.text import Source
+from bbn.kernels.bif import COMPILED, scan
+from tests.fuzz import fuzz, mutated, outcome, seeds
 
 FILES = 400
 
@@ -25,6 +29,30 @@ def test_mutated_files(format):
     counts = fuzz(format, seed=0, enough=lambda done: done >= FILES)
     assert counts["error"] > FILES // 4  # the mutations do break files
     assert counts["network"] > 0  # and leave some whole
+
+
+def test_the_bif_kernel_and_the_general_reader_agree_on_mutated_files():
+    rng = random.Random(0)
+    starts = [dumps(bbn.example(name), "bif").encode() for name in ("asia", "survey", "child")]
+    scanned = 0
+    for _ in range(600):
+        data = mutated(rng, rng.choice(starts), starts)
+        scanned += scan(data) is not None
+        assert _outcome(bif.read, data) == _outcome(_general, data)
+    assert scanned > 20 or not COMPILED  # the kernel did take some of them
+
+
+def _general(source):
+    return bif._Parser(source).network(strict=False)
+
+
+def _outcome(read, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return read(Source(data))
+        except bbn.ParseError as error:
+            return str(error)
 
 
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])

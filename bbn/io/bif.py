@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product
+from itertools import chain, islice, product, repeat
 from math import prod
 
 from bbn.cpt import CPT
@@ -55,7 +55,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network that a BIF file describes."""
     scanned = scan(source.data)
     if scanned is not None:
-        with suppress(ParseError, ModelError):  # the general reader says better what is wrong, and where
+        with suppress(
+            ParseError, ModelError, UnicodeDecodeError
+        ):  # the general reader says better what is wrong, and where
             return _from_scan(source, scanned, strict)
     return _Parser(source).network(strict)
 
@@ -322,22 +324,25 @@ def write(network: BayesianNetwork) -> str:
     """The network as BIF, one entry per row of each table; names and states are quoted where they must be."""
     written = labels(network, "BIF", lambda text: text.replace("\0", "\ufffd"))
     names = {name: _shown(label.name) for name, label in written.items()}
-    states = {name: [_shown(state) for state in label.states] for name, label in written.items()}
+    shown = {label.states: tuple(map(_shown, label.states)) for label in written.values()}
     parts = [f"// {_KEY.sub('_', key)} = {_on_one_line(value)}\n" for key, value in network.metadata.items()]
     parts.append(f"network {_shown(network.name or 'unknown')} {{\n}}\n")
     for name, label in written.items():
         note = f"  property bbn = {quoted(label.note)};\n" if label.note else ""
-        listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(states[name])} }};\n"
+        listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(shown[label.states])} }};\n"
         parts.append(f"variable {names[name]} {{\n{listed}{note}}}\n")
+    keys: dict[tuple[tuple[str, ...], ...], list[str]] = {}  # many tables share their parents' states
     for cpt in tables(network):
         rows = row_texts(cpt.table, ", ")
         if not cpt.parents:
             parts.append(f"probability ( {names[cpt.name]} ) {{\n  table {rows[0]};\n}}\n")
             continue
-        given = ", ".join(names[parent.name] for parent in cpt.parents)
-        keys = map(", ".join, product(*(states[parent.name] for parent in cpt.parents)))
-        parts.append(f"probability ( {names[cpt.name]} | {given} ) {{\n")
-        parts += [f"  ({key}) {row};\n" for key, row in zip(keys, rows, strict=True)]
+        given = tuple([shown[written[parent.name].states] for parent in cpt.parents])
+        if given not in keys:
+            keys[given] = [f"  ({key}) " for key in map(", ".join, product(*given))]
+        parents = ", ".join([names[parent.name] for parent in cpt.parents])
+        parts.append(f"probability ( {names[cpt.name]} | {parents} ) {{\n")
+        parts.extend(chain.from_iterable(zip(keys[given], rows, repeat(";\n"))))  # repeat has no end
         parts.append("}\n")
     return "".join(parts)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bbn.errors import LossyFormatWarning
 from bbn.io.build import RawNode
 from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.variable import State, Variable
 
 
 class Label(NamedTuple):
@@ -48,16 +48,20 @@ def labels(
     names = distinct((variable.name for variable in network.variables), legal)
     found: dict[str, Label] = {}
     changed: list[str] = []
+    known: dict[tuple[State, ...], tuple[str, ...]] = {}  # many variables share their states
     for variable, name in zip(network.variables, names, strict=True):
-        states = tuple(distinct(map(str, variable.states), legal_state or legal))
-        changes = [
-            f"{old!r} as {new!r}"
-            for old, new in zip((variable.name, *map(str, variable.states)), (name, *states), strict=True)
-            if old != new
-        ]
-        changed += changes
-        noted = changes or type(variable.states[0]) is not str
-        found[variable.name] = Label(name, states, _note(variable) if noted else "")
+        is_text = type(variable.states[0]) is str
+        states = known.get(variable.states) if is_text else None
+        if states is None:
+            states = tuple(distinct(map(str, variable.states), legal_state or legal))
+            if is_text:
+                known[variable.states] = states
+        note = ""
+        if not is_text or name != variable.name or states != variable.states:
+            note = _note(variable)
+            old = (variable.name, *map(str, variable.states))
+            changed += [f"{a!r} as {b!r}" for a, b in zip(old, (name, *states), strict=True) if a != b]
+        found[variable.name] = Label(name, states, note)
     if changed:
         warnings.warn(
             f"{format} cannot hold {len(changed)} of the names and states; written {', '.join(changed[:3])}"

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -135,7 +136,7 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
             f"{name!r} has no suffix of a known format; use one of {_known_suffixes()}, or format="
         )
     data = chosen.write(network).encode()
-    _write_atomically(Path(name), pack(data) if name.lower().endswith(".gz") else data)
+    _write_atomically(name, pack(data) if name.lower().endswith(".gz") else data)
 
 
 def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
@@ -184,18 +185,26 @@ def _known_suffixes() -> str:
     return ", ".join(suffix for format in FORMATS for suffix in format.suffixes)
 
 
-def _write_atomically(path: Path, data: bytes) -> None:
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.exists() and not target.is_file():  # a terminal, a pipe; a directory is an OSError
-        target.write_bytes(data)
-        return
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+def _write_atomically(path: str, data: bytes) -> None:
+    """Write beside the file and then take its place; by plain calls of the system, since small files are many."""
+    target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays a link
     try:
-        with temporary.open("xb") as file:
-            file.write(data)
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
-        temporary.replace(target)
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        mode = 0
+    if mode and not stat.S_ISREG(mode):  # a terminal, a pipe; a directory is an OSError
+        Path(target).write_bytes(data)
+        return
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    try:
+        with open(temporary, "xb", buffering=0) as file:
+            written = 0
+            while written < len(data):
+                written += file.write(data[written:] if written else data)
+        if mode:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise

@@ -75,7 +75,9 @@ cdef class _Scanner:
             self.skip()
             if self.text[self.at] != c"/" or self.text[self.at + 1] != c"/":
                 break
-            while self.at < self.size and self.text[self.at] != c"\n":
+            while self.text[self.at] != c"\n":
+                if self.text[self.at] == 0:
+                    raise Unusual
                 self.at += 1
         head = self.at
         name = ""

@@ -1,10 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Numbers as text that reads back bit for bit: the compiled twin of `decimals_py`."""
 
-from libc.math cimport floor
+from libc.math cimport floor, frexp
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen
+
+cdef extern from *:
+    ctypedef unsigned long long u128 "unsigned __int128"
 
 cdef extern from "Python.h":
     char* PyOS_double_to_string(double value, char format, int precision, int flags, int* kind) except NULL
@@ -47,30 +50,64 @@ def row_texts(const double[::1] values, Py_ssize_t card, str separator):
 cdef Py_ssize_t number(double value, char* out) except -1:
     """Write the shortest text that reads back as this value; give its length.
 
-    A quotient m / 10^k of exact doubles is rounded right (Clinger 1990), so the first k that gives the value back
-    gives its fewest digits. Other values, with 16 digits or more or very small, are left to Python's `repr`.
+    The shortest is the first k for which the nearest multiple of 10^-k reads back as the value. Up to 14 places the
+    quotient m / 10^k of exact doubles decides (Clinger 1990), past that whole numbers of 128 bits: with
+    value = m / 2^e, the multiple d / 10^k is nearer to it than to any other double if
+    |d 2^e - m 10^k| < 10^k / 2. Values for which that does not do (very small, powers of two) are left to `repr`.
     """
-    cdef int k, digits = 0, place
-    cdef uint64_t whole
-    cdef double scaled
+    cdef int k, e
+    cdef double scaled, m
+    cdef u128 product, power, gap
+    cdef uint64_t d
     cdef char* text
-    cdef char[20] reversed_digits
-    if 1e-4 <= value < 10.0 or value == 0.0 and 1.0 / value > 0:
+    if 1e-6 <= value < 10.0 or value == 0.0 and 1.0 / value > 0:
         for k in range(1, 15):
             scaled = floor(value * POWERS[k] + 0.5)
             if scaled / POWERS[k] == value:
-                whole = <uint64_t> scaled
-                while digits <= k:
-                    reversed_digits[digits] = <char> (c"0" + whole % 10)
-                    whole //= 10
-                    digits += 1
-                out[0] = reversed_digits[k]
-                out[1] = c"."
-                for place in range(k):
-                    out[2 + place] = reversed_digits[k - 1 - place]
-                return k + 2
+                return decimal(<uint64_t> scaled, k, value, out)
+        m = frexp(value, &e) * 9007199254740992.0  # 2^53
+        e = 53 - e
+        if m != 4503599627370496.0:  # 2^52, below which the doubles are twice as dense
+            power = 100000000000000
+            for k in range(15, 23):
+                power *= 10
+                product = <u128> (<uint64_t> m) * power
+                if (product >> e) >= 10000000000000000000ULL:
+                    break
+                d = <uint64_t> ((product + ((<u128> 1) << (e - 1))) >> e)
+                gap = (<u128> d) << e
+                gap = gap - product if gap > product else product - gap
+                if 2 * gap < power:
+                    return decimal(d, k, value, out)
     text = PyOS_double_to_string(value, c"r", 0, Py_DTSF_ADD_DOT_0, NULL)
     cdef Py_ssize_t length = strlen(text)
     memcpy(out, text, length)
     PyMem_Free(text)
     return length
+
+
+cdef Py_ssize_t decimal(uint64_t d, int k, double value, char* out) noexcept:
+    """Write d / 10^k, which is less than 10, as `repr` does: below 1e-4 with an exponent."""
+    cdef int place, digits = 0
+    cdef uint64_t rest = d
+    if 0.0 < value < 1e-4:
+        while rest:
+            digits += 1
+            rest //= 10
+        for place in range(digits, 1, -1):
+            out[place] = <char> (c"0" + d % 10)
+            d //= 10
+        out[0] = <char> (c"0" + d)
+        out[1] = c"."
+        place = 1 if digits == 1 else digits + 1
+        out[place] = c"e"
+        out[place + 1] = c"-"
+        out[place + 2] = c"0"
+        out[place + 3] = <char> (c"0" + k - digits + 1)
+        return place + 4
+    for place in range(k + 1, 1, -1):
+        out[place] = <char> (c"0" + d % 10)
+        d //= 10
+    out[1] = c"."
+    out[0] = <char> (c"0" + d)
+    return k + 2
