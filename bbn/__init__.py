@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from bbn.learning.priors import MEstimate as MEstimate
     from bbn.learning.scores import family_scores as family_scores
     from bbn.learning.scores import score as score
+    from bbn.learning.structural_em import structural_em as structural_em
     from bbn.models import example as example
     from bbn.models import examples as examples
     from bbn.network import BayesianNetwork as BayesianNetwork
@@ -134,6 +135,7 @@ _HOMES = {
     "bbn.learning.pc": ("pc",),
     "bbn.equivalence": ("to_dag", "cpdag"),
     "bbn.learning.compare": ("compare",),
+    "bbn.learning.structural_em": ("structural_em",),
     "bbn.errors": (
         "BBNError",
         "ModelError",
