@@ -27,19 +27,37 @@ cdef extern from "Python.h":
     const uint8_t* PyUnicode_1BYTE_DATA(PyObject* text)
 
 
-cdef inline uint32_t slot_of(const char* text, int64_t length) noexcept nogil:
-    """A place in a cache of 256 for a text, by its length and its first and last eight bytes."""
-    cdef uint64_t word = 0, last = 0
+cdef struct Text:
+    uint64_t first
+    uint64_t last
+    int64_t length
+    const char* bytes
+
+
+cdef inline uint32_t look(const char* bytes, int64_t length, Text* text) noexcept nogil:
+    """Fill in a text, and give its place in a cache. Up to 16 bytes its length, first and last bytes are all of it."""
+    cdef uint32_t low = 0, high = 0
+    text.bytes, text.length, text.first, text.last = bytes, length, 0, 0
     if length >= 8:
-        memcpy(&word, text, 8)
-        memcpy(&last, text + length - 8, 8)
+        memcpy(&text.first, bytes, 8)
+        memcpy(&text.last, bytes + length - 8, 8)
     elif length >= 4:
-        memcpy(&word, text, 4)
-        memcpy(&last, text + length - 4, 4)
+        memcpy(&low, bytes, 4)
+        memcpy(&high, bytes + length - 4, 4)
+        text.first, text.last = low, high
     elif length > 0:
-        word = <uint64_t> text[0] + (<uint64_t> text[length >> 1] << 8)
-        last = <uint64_t> text[length - 1]
-    return <uint32_t> (((word ^ (last * 0xC2B2AE3D27D4EB4FULL)) * 0x9E3779B97F4A7C15ULL + <uint64_t> length) >> 56)
+        text.first = <uint8_t> bytes[0] + (<uint64_t> <uint8_t> bytes[length >> 1] << 8)
+        text.last = <uint8_t> bytes[length - 1]
+    return <uint32_t> (
+        ((text.first ^ (text.last * 0xC2B2AE3D27D4EB4FULL)) * 0x9E3779B97F4A7C15ULL + <uint64_t> length) >> 56
+    )
+
+
+cdef inline bint alike(const Text* a, const Text* b) noexcept nogil:
+    return (
+        a.length == b.length and a.first == b.first and a.last == b.last
+        and (a.length <= 16 or memcmp(a.bytes, b.bytes, a.length) == 0)
+    )
 
 
 def factorize_objects(values):
@@ -51,12 +69,11 @@ def factorize_objects(values):
     cdef int32_t[::1] out = codes
     cdef uintptr_t seen[CACHE]
     cdef int32_t code_of[CACHE]
-    cdef PyObject* texts[CACHE]
+    cdef Text texts[CACHE]
     cdef int32_t text_code[CACHE]
+    cdef Text text
     cdef bint ascii
     cdef uint32_t place = 0
-    cdef int64_t length
-    cdef const char* text
     cdef uintptr_t address
     cdef uint32_t slot
     cdef int32_t code
@@ -64,7 +81,7 @@ def factorize_objects(values):
     cdef list uniques = []
     for i in range(CACHE):
         seen[i] = 0
-        texts[i] = NULL
+        texts[i].length = -1
     for i in range(n):
         address = <uintptr_t> items[i]
         slot = ((address >> 4) ^ (address >> 12)) & (CACHE - 1)
@@ -73,14 +90,8 @@ def factorize_objects(values):
             continue
         ascii = PyUnicode_CheckExact(items[i]) and PyUnicode_IS_COMPACT_ASCII(items[i])
         if ascii:
-            text = <const char*> PyUnicode_1BYTE_DATA(items[i])
-            length = PyUnicode_GET_LENGTH(items[i])
-            place = slot_of(text, length)
-            if (
-                texts[place] != NULL
-                and PyUnicode_GET_LENGTH(texts[place]) == length
-                and memcmp(PyUnicode_1BYTE_DATA(texts[place]), text, length) == 0
-            ):
+            place = look(<const char*> PyUnicode_1BYTE_DATA(items[i]), PyUnicode_GET_LENGTH(items[i]), &text)
+            if alike(&texts[place], &text):
                 out[i] = text_code[place]
                 continue
         value = <object> items[i]
@@ -98,7 +109,7 @@ def factorize_objects(values):
         seen[slot] = address
         code_of[slot] = code
         if ascii:
-            texts[place] = items[i]
+            texts[place] = text
             text_code[place] = code
     return codes, uniques
 
@@ -114,31 +125,27 @@ def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
     cdef const uint8_t* bytes_ = &data[0] if data.shape[0] else NULL
     codes = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] out = codes
-    cdef int64_t lengths[CACHE]
-    cdef int64_t places[CACHE]
+    cdef Text texts[CACHE]
     cdef int32_t code_of[CACHE]
-    cdef int64_t length, start
+    cdef Text text
     cdef uint32_t slot
     cdef dict known = {}
     cdef list uniques = []
     for i in range(CACHE):
-        lengths[i] = -1
+        texts[i].length = -1
     for i in range(n):
-        start = offsets[i]
-        length = offsets[i + 1] - start
-        slot = slot_of(<const char*> bytes_ + start, length)
-        if lengths[slot] == length and (length == 0 or memcmp(bytes_ + start, bytes_ + places[slot], length) == 0):
+        slot = look(<const char*> bytes_ + offsets[i], offsets[i + 1] - offsets[i], &text)
+        if alike(&texts[slot], &text):
             out[i] = code_of[slot]
             continue
-        text = (<const char*> bytes_)[start:start + length] if length else b""
-        found = known.get(text)
+        raw = text.bytes[:text.length] if text.length else b""
+        found = known.get(raw)
         if found is None:
             found = len(uniques)
-            uniques.append(text.decode("utf-8"))
-            known[text] = found
+            uniques.append(raw.decode("utf-8"))
+            known[raw] = found
         out[i] = found
-        lengths[slot] = length
-        places[slot] = start
+        texts[slot] = text
         code_of[slot] = out[i]
     return codes, uniques
 

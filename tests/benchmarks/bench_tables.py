@@ -1,0 +1,149 @@
+"""Learning tables: counting against pyAgrum and pgmpy, and one step of EM and of gradient ascent."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import tracemalloc
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import bbn
+from bbn.data import code
+from tests.benchmarks.harness import Figure, Row
+
+TITLE = "Learning tables"
+NOTES = """
+The structure of alarm (37 nodes). Counting starts from a DataFrame and includes coding it. The EM data have 20 % of
+their values missing and one variable hidden; pyAgrum's step is the difference of runs of several and of one steps, on
+fewer rows, scaled up.
+"""
+ROWS = 100_000
+EM_ROWS = 10_000
+THEIR_ROWS = 200
+
+
+def rows() -> Iterator[Row | Figure]:
+    """All rows of the table."""
+    net = bbn.example("alarm")
+    data = net.sample(ROWS, seed=0)
+    text = data.astype(str)
+    yield from fit_rows(net, {"categorical": data, "text": text, "object": text.astype(object)})
+    yield from step_figures(net)
+
+
+def fit_rows(net: bbn.BayesianNetwork, frames: dict[str, pd.DataFrame]) -> Iterator[Row]:
+    """Maximum likelihood from a DataFrame, by kind of column."""
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    empty = pyagrum_network(net)
+    graph = net.graph
+    for kind, frame in frames.items():
+
+        def ours(frame: pd.DataFrame = frame) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return bbn.fit(graph, frame)
+
+        def pyagrum(frame: pd.DataFrame = frame) -> Any:
+            import pyagrum as gum
+
+            learner = gum.BNLearner(frame, empty)
+            learner.setNumberOfThreads(1)
+            return learner.learnParameters(empty.dag())
+
+        def pgmpy(frame: pd.DataFrame = frame) -> Any:
+            model = DiscreteBayesianNetwork(list(net.arcs))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(frame)
+            return model
+
+        def check(ours: Any = ours, pyagrum: Any = pyagrum) -> None:
+            mine, theirs = ours(), pyagrum()
+            for name in ("HISTORY", "HYPOVOLEMIA"):
+                table = theirs.cpt(name)
+                order = [table.names.index(n) for n in (*mine.parents(name), name)]
+                # pyAgrum's arrays have their axes reversed against its names.
+                array = np.asarray(table.toarray()).transpose(*range(len(order))[::-1]).transpose(order)
+                np.testing.assert_allclose(mine[name].table, array, rtol=1e-6)
+
+        contenders = {"bbn": ours, "pyAgrum": pyagrum, "pgmpy": pgmpy}
+        yield Row(f"fit, {ROWS:,} rows, {kind} columns", contenders, check, target=20, seconds=20)
+
+
+def step_figures(net: bbn.BayesianNetwork) -> Iterator[Figure]:
+    """One step of EM and of gradient ascent, and the memory that they take."""
+    data = net.sample(EM_ROWS, seed=1, missing=0.2).drop(columns="HYPOVOLEMIA")
+    hidden = {"HYPOVOLEMIA": net.states("HYPOVOLEMIA")}
+    table = code(data, [v for v in net.variables if v.name in data])
+    seconds = {}
+    for name, learner in (("EM", bbn.fit_em), ("gradient ascent", bbn.fit_gradient)):
+        options: dict[str, Any] = {"hidden": hidden, "n_jobs": 1, "tol": -np.inf}
+        seconds[name] = min(step_time(learner, net, table, options) for _ in range(3))
+    theirs = pyagrum_step(net, data.iloc[:THEIR_ROWS]) * EM_ROWS / THEIR_ROWS
+    yield Figure(
+        f"a step of EM, {EM_ROWS:,} rows",
+        f"{seconds['EM']:.3f} s; pyAgrum {theirs:.0f} s, {theirs / seconds['EM']:.0f}x",
+        "500x",
+    )
+    ratio = seconds["gradient ascent"] / seconds["EM"]
+    yield Figure(
+        "a step of gradient ascent", f"{seconds['gradient ascent']:.3f} s, {ratio:.2f} EM steps", "EM's price"
+    )
+    tracemalloc.start()
+    bbn.fit_em(net, table, hidden, n_jobs=1, max_iter=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    coded = sum(column.nbytes for column in table.codes.values())
+    yield Figure("memory of EM beside the coded table", f"{peak / coded:.1f} times the table", "at most 3")
+
+
+def step_time(learner: Any, net: bbn.BayesianNetwork, table: Any, options: dict[str, Any]) -> float:
+    """Seconds of a step: a run of six less a run of one, over five."""
+    times = []
+    for steps in (1, 6):
+        start = time.perf_counter()
+        learner(net, table, max_iter=steps, **options)
+        times.append(time.perf_counter() - start)
+    return (times[1] - times[0]) / 5
+
+
+def pyagrum_step(net: bbn.BayesianNetwork, data: pd.DataFrame) -> float:
+    """Seconds of a step of pyAgrum's EM on these rows."""
+    import pyagrum as gum
+
+    network = pyagrum_network(net)
+    for name in net.names:
+        network.cpt(name).fillWith(1.0).normalizeAsCPT()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "data.csv")
+        data.assign(HYPOVOLEMIA=None).astype(object).fillna("?").to_csv(path, index=False)
+        times = []
+        for steps in (1, 3):
+            learner = gum.BNLearner(str(path), network, ["?"])
+            learner.setNumberOfThreads(1)
+            learner.useEM(1e-12)
+            learner.useSmoothingPrior(1.0)
+            learner.EMsetMaxIter(steps)
+            start = time.perf_counter()
+            learner.learnParameters(network.dag())
+            times.append(time.perf_counter() - start)
+    return (times[1] - times[0]) / 2
+
+
+def pyagrum_network(net: bbn.BayesianNetwork) -> Any:
+    """The structure as a pyAgrum network."""
+    import pyagrum as gum
+
+    network = gum.BayesNet()
+    for v in net.variables:
+        network.add(gum.LabelizedVariable(v.name, v.name, [str(s) for s in v.states]))
+    for parent, child in net.arcs:
+        network.addArc(parent, child)
+    return network
