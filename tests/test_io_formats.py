@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import bbn
+from bbn.cli import main
 from bbn.io import FORMATS, dumps, loads
 from bbn.kernels import decimals, decimals_py
 from tests.strategies import networks
@@ -96,6 +97,30 @@ def test_suffix_packing_and_sniffing(format, tmp_path):
             unnamed = path.rename(tmp_path / "no-suffix")
             assert bbn.load(unnamed) == expected
             assert bbn.load(unnamed, format=format.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), list(itertools.permutations([f.suffixes[0] for f in FORMATS], 2))
+)
+def test_convert_between_any_two(first, second, tmp_path):
+    paths = [tmp_path / f"asia{suffix}" for suffix in (first, second, ".yaml")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bbn.LossyFormatWarning)
+        bbn.save(bbn.example("asia"), paths[0])
+        for source, target in itertools.pairwise(paths):
+            assert main(["convert", str(source), str(target)]) == 0
+    net = bbn.load(paths[2])
+    if ".uai" in (first, second):
+        assert (len(net), len(net.arcs), net.n_parameters) == (8, 8, 18)
+    else:
+        assert net == bbn.example("asia")
+
+
+def test_a_factor_graph_goes_to_uai_only():
+    graph = loads("MARKOV 1 2 1 1 0 2 1 3", "uai")
+    for format in NAMED:
+        with pytest.raises(bbn.ModelError, match="UAI holds factor graphs"):
+            dumps(graph, format)
 
 
 @pytest.mark.parametrize("format", NAMED)

@@ -30,7 +30,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bbn.errors import nearest
+from bbn.errors import ModelError, nearest
 from bbn.io.text import Source, pack
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
         raise ValueError(
             f"{name!r} has no suffix of a known format; use one of {_known_suffixes()}, or format="
         )
-    data = chosen.write(network).encode()
+    data = _text(chosen, network).encode()
     _write_atomically(name, pack(data) if name.lower().endswith(".gz") else data)
 
 
@@ -146,7 +146,7 @@ def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
     >>> loads(dumps(net, "json")) == net
     True
     """
-    return find_format(format).write(network)
+    return _text(find_format(format), network)
 
 
 def find_format(name: str) -> Format:
@@ -156,6 +156,14 @@ def find_format(name: str) -> Format:
         if wanted == format.name or f".{wanted}" in format.suffixes:
             return format
     raise ValueError(f"unknown format {name!r}{nearest(name, [format.name for format in FORMATS])}")
+
+
+def _text(format: Format, network: Any) -> str:
+    if not hasattr(network, "conditionals") and format.name != "uai":
+        raise ModelError(
+            f"{format.name} holds networks, not a {type(network).__name__}; UAI holds factor graphs too"
+        )
+    return format.write(network)
 
 
 def _read(source: Source, format: Format | None, strict: bool) -> BayesianNetwork:
