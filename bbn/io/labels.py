@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bbn.errors import LossyFormatWarning
 from bbn.io.build import RawNode
+from bbn.io.tables import tables
 from bbn.network import BayesianNetwork
 from bbn.variable import State, Variable
 
@@ -45,11 +46,12 @@ def labels(
     legal_state
         The same for states, where they are not names.
     """
-    names = distinct((variable.name for variable in network.variables), legal)
+    variables = [cpt.variable for cpt in tables(network)]
+    names = distinct([variable.name for variable in variables], legal)
     found: dict[str, Label] = {}
     changed: list[str] = []
     known: dict[tuple[State, ...], tuple[str, ...]] = {}  # many variables share their states
-    for variable, name in zip(network.variables, names, strict=True):
+    for variable, name in zip(variables, names, strict=True):
         is_text = type(variable.states[0]) is str
         states = known.get(variable.states) if is_text else None
         if states is None:
