@@ -97,6 +97,7 @@ def test_joints_explanations_and_maps_are_those_of_the_joint(seed):
     same = [p for p, x in ranked if all(x[name] == state for name, state in states.items())]
     assert math.log(same[0]) == pytest.approx(best.log_probability, abs=1e-10)
     several = engine.mpe(evidence, k=4)
+    assert len({tuple(a.states.items()) for a in several}) == len(several)
     assert [a.log_probability for a in several] == pytest.approx(
         [math.log(p) for p, _ in ranked[:4]], abs=1e-10
     )

@@ -85,17 +85,13 @@ class Engine:
         self, evidence: Evidence | None = None, k: int | None = None, **options: Any
     ) -> Assignment | list[Assignment]:
         """The most probable states of all unobserved variables, or the list of the `k` best, best first."""
-        from bbn.inference.k_best import k_best
-
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
         settings = self._with(options)
         findings = self._findings(evidence, settings)
         best = [
             self._assignment(codes, log_probability)
-            for codes, log_probability in k_best(
-                lambda f: self._best(f, settings), self.model, findings, k or 1
-            )
+            for codes, log_probability in self._k_best(findings, k or 1, settings)
         ]
         if not best:
             raise self._impossible(findings, evidence, settings)
@@ -132,6 +128,14 @@ class Engine:
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         """The codes of the best assignment of all but the hard-observed variables, and ln P(it, findings)."""
         raise EvidenceError(f"method {self.name!r} does not find most probable explanations")
+
+    def _k_best(
+        self, findings: Findings, k: int, options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, int], float]]:
+        """The k best assignments and their ln P, best first; fewer where fewer are possible."""
+        from bbn.inference.k_best import k_best
+
+        return k_best(lambda f: self._best(f, options), self.model, findings, k)
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

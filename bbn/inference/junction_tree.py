@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from bbn.frozen import Array
 from bbn.inference.batch import RowAnswers, answer_rows, pad
 from bbn.inference.elimination import VariableElimination
 from bbn.inference.engine import Engine
+from bbn.inference.explanations import MaximisedForest
 from bbn.inference.plan import (
     FlatModel,
     Plan,
@@ -31,7 +33,6 @@ from bbn.inference.plan import (
     largest_clique,
     price,
 )
-from bbn.inference.traceback import best_states
 from bbn.kernels.tape import COLLECTED, MARGINALS
 from bbn.posterior import Posteriors
 from bbn.variable import Variable
@@ -170,18 +171,39 @@ class JunctionTree(Engine):
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
-        number, names = self.flat.number, self.flat.names
-        sliced = frozenset(map(number.__getitem__, findings.hard))
-        key = ("best", sliced)
-        plan = self._plans.get(key)
-        if plan is None or options is not self.options:
-            plan = self._compile(key, Question(sliced, masked=True, goal=COLLECTED, maximise=True), options)
-        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
-        work, base, log_probability = plan.program.collect(numbered_hard, numbered_likelihood)
+        forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
             return {}, log_probability
-        states = best_states(plan.layout, self.flat.cards, work, base)
-        return {names[v]: code for v, code in sorted(states.items())}, log_probability + log_scale
+        return self._named(forest.best()), log_probability
+
+    def _k_best(
+        self, findings: Findings, k: int, options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, int], float]]:
+        forest, log_probability = self._maximised(findings, options)
+        if log_probability == -math.inf:
+            return []
+        return [
+            (self._named(states), log_probability + log_ratio)
+            for states, log_ratio in islice(forest.ranked(), k)
+        ]
+
+    def _maximised(self, findings: Findings, options: Mapping[str, Any]) -> tuple[MaximisedForest, float]:
+        number = self.flat.number
+        question = Question(
+            frozenset(map(number.__getitem__, findings.hard)),
+            frozenset(map(number.__getitem__, findings.likelihood)),
+            goal=COLLECTED,
+            maximise=True,
+        )
+        plan = self._plans.get(question)
+        if plan is None or options is not self.options:
+            plan = self._compile(question, question, options)
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        work, base, log_probability = plan.program.collect(numbered_hard, numbered_likelihood)
+        return MaximisedForest(plan.layout, self.flat.cards, work, base), log_probability + log_scale
+
+    def _named(self, states: Mapping[int, int]) -> dict[str, int]:
+        return {self.flat.names[v]: code for v, code in sorted(states.items())}
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
