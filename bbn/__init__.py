@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bbn.bayes.classifiers import TAN as TAN
     from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
+    from bbn.bayes.classifiers import TAN as TAN
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
@@ -65,11 +65,13 @@ if TYPE_CHECKING:
     from bbn.learning.chow_liu import chow_liu as chow_liu
     from bbn.learning.chow_liu import tan as tan
     from bbn.learning.compare import compare as compare
+    from bbn.learning.cross_validation import cross_validate as cross_validate
     from bbn.learning.em import fit_em as fit_em
     from bbn.learning.gradient import fit_gradient as fit_gradient
     from bbn.learning.gradient import gradient as gradient
     from bbn.learning.hill_climb import hill_climb as hill_climb
     from bbn.learning.k2 import k2 as k2
+    from bbn.learning.learn import learn as learn
     from bbn.learning.parameters import fit as fit
     from bbn.learning.parameters import fit_update as fit_update
     from bbn.learning.pc import pc as pc
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from bbn.learning.priors import MEstimate as MEstimate
     from bbn.learning.scores import family_scores as family_scores
     from bbn.learning.scores import score as score
+    from bbn.learning.strength import arc_strength as arc_strength
     from bbn.learning.structural_em import structural_em as structural_em
     from bbn.models import example as example
     from bbn.models import examples as examples
@@ -136,6 +139,9 @@ _HOMES = {
     "bbn.equivalence": ("to_dag", "cpdag"),
     "bbn.learning.compare": ("compare",),
     "bbn.learning.structural_em": ("structural_em",),
+    "bbn.learning.learn": ("learn",),
+    "bbn.learning.strength": ("arc_strength",),
+    "bbn.learning.cross_validation": ("cross_validate",),
     "bbn.errors": (
         "BBNError",
         "ModelError",

@@ -193,7 +193,7 @@ class _Search:
             # of changes that gain the same but for rounding the first by kind and name is taken
             first = (by_child >= (top - least)[:, None]).argmax(axis=1)
             changed: set[int] = set()
-            for c in np.argsort(-top, kind="stable").tolist():
+            for c in np.lexsort((-np.arange(n), -top)).tolist():
                 if top[c] <= least or (self.max_iter is not None and self.n_iter >= self.max_iter):
                     break
                 kind, p = divmod(int(first[c]), n)
