@@ -145,7 +145,7 @@ def to_dag(graph: nx.DiGraph[Any]) -> nx.DiGraph[Any]:
         new = {x: _new_v_structures(left, x) for x in ends}
         last = min(ends, key=new.__getitem__)
         added += new[last]
-        dag.add_edges_from((a, last) for a in sorted(left.predecessors(last), key=repr))
+        dag.add_edges_from((a, last) for a in graph.predecessors(last) if a in left)
         left.remove_node(last)
     if added:
         warnings.warn(

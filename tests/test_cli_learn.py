@@ -1,9 +1,10 @@
-"""`bbn learn`: tables from a file of data."""
+"""`bbn learn`: tables and structures from a file of data."""
 
 from __future__ import annotations
 
 import warnings
 
+import pandas as pd
 import pytest
 
 import bbn
@@ -66,3 +67,92 @@ def test_unseen_rows_are_told(tmp_path, capsys):
         warnings.simplefilter("error")
         assert main(["learn", str(path), "--structure", "flu"]) == 0
     assert "bbn: warning:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "learner"),
+    [
+        ([], lambda path: bbn.hill_climb(path)),
+        (
+            [
+                "--method",
+                "k2",
+                "--order",
+                "Flu, Allergy,Sinus,Headache,Nose",
+                "--max-parents",
+                "2",
+                "--refine",
+            ],
+            lambda path: bbn.k2(path, ["Flu", "Allergy", "Sinus", "Headache", "Nose"], 2, refine=True),
+        ),
+        (["--method", "chow-liu", "--root", "Sinus"], lambda path: bbn.chow_liu(path, "Sinus")),
+        (["--method", "tan", "--target", "Sinus"], lambda path: bbn.tan(path, "Sinus")),
+        (
+            [
+                "--method",
+                "hill-climb",
+                "--score",
+                "bic",
+                "--required",
+                "Nose>Flu",
+                "--forbidden",
+                "Sinus>Headache",
+            ],
+            lambda path: bbn.hill_climb(
+                path, "bic", required=[("Nose", "Flu")], forbidden=[("Sinus", "Headache")]
+            ),
+        ),
+        (
+            [
+                "--method",
+                "hill-climb",
+                "--tiers",
+                "Flu,Allergy;Sinus,Headache,Nose",
+                "--restarts",
+                "2",
+                "--seed",
+                "3",
+            ],
+            lambda path: bbn.hill_climb(
+                path, tiers=[["Flu", "Allergy"], ["Sinus", "Headache", "Nose"]], restarts=2, seed=3
+            ),
+        ),
+        (["--method", "pc", "--alpha", "0.01"], lambda path: bbn.to_dag(bbn.pc(path, 0.01))),
+    ],
+)
+def test_structures(data, tmp_path, capsys, arguments, learner):
+    out = tmp_path / "learned.yaml"
+    assert main(["learn", str(data), "--prior", "bdeu:1", *arguments, "-o", str(out)]) == 0
+    assert "arcs" in capsys.readouterr().out
+    expected = bbn.fit(learner(data), data, bbn.BDeu(1))
+    assert bbn.load(out) == expected
+
+
+def test_structural_em(data, tmp_path):
+    frame = pd.read_csv(data, dtype=str)
+    frame.loc[::7, "Nose"] = None
+    path, out = tmp_path / "holes.csv", tmp_path / "learned.yaml"
+    frame.drop(columns="Sinus").to_csv(path, index=False)
+    arguments = ["--method", "structural-em", "--hidden", "Cause=a,b", "--max-iter", "3"]
+    assert main(["learn", str(path), *arguments, "-o", str(out)]) == 0
+    assert bbn.load(out) == bbn.structural_em(path, {"Cause": ["a", "b"]}, max_iter=3).network
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--structure", "flu", "--method", "k2"], "--structure goes with mle, em and gradient"),
+        (["--method", "tan"], "--method tan needs --target"),
+        (["--method", "chow-liu", "--order", "Flu"], "--order does not go with --method chow-liu"),
+        (["--required", "Flu"], "expected an arc as 'PARENT>CHILD'"),
+        (["--method", "k2", "--order", "Flu"], "order does not name"),
+        (["--score", "bicc"], "unknown score 'bicc'"),
+        (["--method", "hillclimb"], "did you mean 'hill-climb'"),
+        (["--required", "Flu>Nose", "--required", "Nose>Flu"], "the required arcs form a cycle"),
+    ],
+)
+def test_faults_of_structure_learning_are_one_line(data, capsys, arguments, message):
+    assert main(["learn", str(data), *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

@@ -140,7 +140,11 @@ def make_parser() -> argparse.ArgumentParser:
     learn.add_argument(
         "--structure", metavar="FILE", help=f"{_FILE}: its structure, and the start of em and gradient"
     )
-    learn.add_argument("--method", default="mle", help="mle (complete data), em or gradient (missing values)")
+    learn.add_argument(
+        "--method",
+        help="with --structure: mle (complete data), em or gradient (missing values); without: hill-climb, k2, "
+        "chow-liu, tan, pc (complete data) or structural-em",
+    )
     learn.add_argument(
         "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
     )
@@ -159,8 +163,8 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help="what means missing besides an empty field",
     )
-    learn.add_argument("--restarts", type=int, default=1, help="climbs from so many starts; the best is kept")
-    learn.add_argument("--max-iter", type=int, default=1000, help="the most steps of a climb")
+    learn.add_argument("--restarts", type=int, help="climbs from so many starts; the best is kept")
+    learn.add_argument("--max-iter", type=int, help="the most steps of a climb")
     learn.add_argument("--seed", type=int, help="the seed of random starts")
     learn.add_argument("--checkpoint", metavar="FILE", help="save the climb's state here, and go on from it")
     learn.add_argument(
@@ -170,6 +174,23 @@ def make_parser() -> argparse.ArgumentParser:
         help="show the likelihood as it climbs",
     )
     learn.add_argument("-o", "--output", default="-", help="the file to write; - is YAML on standard output")
+    search = learn.add_argument_group("finding the structure")
+    search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
+    search.add_argument("--target", metavar="NAME", help="the class variable of tan")
+    search.add_argument("--root", metavar="NAME", help="where the arcs of chow-liu and tan begin")
+    search.add_argument("--score", help="k2, bdeu, bds, bic, aic, fnml, …")
+    search.add_argument("--max-parents", type=int, metavar="N", help="the most parents of a variable")
+    search.add_argument(
+        "--required", action="append", default=[], metavar="A>B", help="an arc that must be there"
+    )
+    search.add_argument(
+        "--forbidden", action="append", default=[], metavar="A>B", help="an arc that must not be there"
+    )
+    search.add_argument("--tiers", metavar="A,B;C,D", help="no arc goes from a later group to an earlier one")
+    search.add_argument("--alpha", type=float, help="the level of pc's tests (0.05)")
+    search.add_argument("--test", help="pc's test: g2, chi2 or mi")
+    search.add_argument("--tabu", type=int, metavar="N", help="the length of hill-climb's tabu list")
+    search.add_argument("--refine", action="store_true", help="k2: go on by removing and exchanging parents")
 
     plot = command("plot", "bbn.cli.look:plot", "Draw a network with its beliefs.")
     plot.add_argument("file", metavar="FILE", help=_FILE)

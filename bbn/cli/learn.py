@@ -8,6 +8,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.files import open_network
+from bbn.cli.structure import METHODS as STRUCTURES
+from bbn.cli.structure import learn_structure
 from bbn.errors import BBNWarning, DataError, nearest
 from bbn.io import dumps, save
 
@@ -22,7 +24,9 @@ def learn(options: argparse.Namespace) -> int:
     """Learn, say what came out, and write the network."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BBNWarning)
-        network, summary = learn_tables(options)
+        if options.method is None:
+            options.method = "hill-climb" if options.structure is None else "mle"
+        network, summary = (learn_structure if options.method in STRUCTURES else learn_tables)(options)
     for warning in caught:
         print(f"bbn: warning: {warning.message}", file=sys.stderr)
     if options.output == "-":
@@ -42,7 +46,9 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     from bbn.learning.priors import parse_prior
 
     if options.method not in METHODS:
-        raise DataError(f"unknown method {options.method!r}{nearest(options.method, METHODS)}")
+        raise DataError(
+            f"unknown method {options.method!r}{nearest(options.method, (*METHODS, *STRUCTURES))}"
+        )
     if options.structure is None:
         raise DataError(
             f"--method {options.method} learns the tables of a structure; --structure names its file"
@@ -65,8 +71,8 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
         options.data,
         hidden,
         prior,
-        restarts=options.restarts,
-        max_iter=options.max_iter,
+        restarts=1 if options.restarts is None else options.restarts,
+        max_iter=1000 if options.max_iter is None else options.max_iter,
         seed=options.seed,
         checkpoint=options.checkpoint,
         **settings,
