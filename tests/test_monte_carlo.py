@@ -20,6 +20,7 @@ from bbn.inference import gibbs_sweep
 from bbn.inference.accuracy import chain_error, split_r_hat
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.merging import merged_factors
+from bbn.inference.weighted import Tally
 from bbn.kernels import sample_np
 from tests import oracle
 from tests.strategies import random_network
@@ -159,16 +160,35 @@ def test_intervals_cover_as_often_as_they_say(method, n_samples, n_seeds):
     assert 0.85 < np.std(scores) < 1.15
 
 
-def test_batch_means_see_through_correlation():
-    # An autoregressive series of known autocorrelation time (1 + r)/(1 − r).
+@pytest.mark.parametrize(("r", "n"), [(0.9, 3200), (0.9, 320), (0.99, 3200)])
+def test_batch_means_see_through_correlation(r, n):
+    # An autoregressive series whose autocorrelation time (1 + r)/(1 − r) is up to twice the length of a batch.
     rng = np.random.default_rng(0)
-    r, n, chains = 0.9, 3200, 16
+    chains = 16
     errors, ends = [], []
     for _ in range(200):
-        x = lfilter([1], [1, -r], rng.normal(size=(chains, n + 100)), axis=1)[:, 100:]
+        x = lfilter([1], [1, -r], rng.normal(size=(chains, n + 2000)), axis=1)[:, 2000:]
         errors.append(chain_error(x.reshape(chains, 32, -1).mean(axis=2)[:, :, None])[0])
         ends.append(x.mean())
     assert np.mean(errors) == pytest.approx(np.std(ends), rel=0.2)
+
+
+def test_sums_of_weights_add_up_whatever_their_scale():
+    rng = np.random.default_rng(0)
+    logs = [rng.normal(size=50) + shift for shift in (-800.0, 0.0, 700.0, 702.0, -3.0)]
+    logs.insert(1, np.full(50, -np.inf))
+    whole, weights = Tally.of(np.concatenate(logs), 1)
+    whole.cells[0] = weights.sum(), (weights**2).sum()
+    total = Tally(1)
+    for part in logs:
+        tally, weights = Tally.of(part, 1)
+        tally.cells[0] = weights.sum(), (weights**2).sum()
+        total.add(tally)
+    assert (total.n, total.accepted) == (300, 250)
+    assert total.top == whole.top
+    assert total.total == pytest.approx(whole.total, rel=1e-12)
+    assert total.squares == pytest.approx(whole.squares, rel=1e-12)
+    assert total.cells == pytest.approx(whole.cells, rel=1e-12)
 
 
 def test_split_r_hat_is_that_of_the_textbook():
@@ -468,6 +488,23 @@ def test_a_long_chain_of_copies_is_a_block_of_two_states():
     (block,) = choose_blocks(net.factors(), {v.name: v.card for v in net.variables})
     assert len(block.names) == 41
     assert len(block.states) == 2
+
+
+def test_a_copy_is_found_among_many_variables_with_zeros():
+    # Neighbours in a ring of shifts are tied by zeros, yet free to move; the copy of the first is not.
+    rng = np.random.default_rng(0)
+    vs = [bbn.Variable(f"V{i}", [0, 1, 2]) for i in range(14)]
+    copy = bbn.Variable("Copy", [0, 1, 2])
+    conditionals = [bbn.CPT(vs[0], table=[0.2, 0.3, 0.5]), bbn.CPT(copy, [vs[0]], np.eye(3))]
+    for a, b in pairwise(vs):
+        table = rng.dirichlet(np.ones(3), 3) + 0.2
+        table[0, 1] = 0
+        conditionals.append(bbn.CPT(b, [a], table / table.sum(axis=1, keepdims=True)))
+    net = bbn.BayesianNetwork(conditionals)
+    blocks = choose_blocks(net.factors(), {v.name: v.card for v in net.variables})
+    assert sorted(len(block.names) for block in blocks) == [1] * 13 + [2]
+    p = quiet(net.query, "Copy", {"V5": 1}, method="gibbs", seed=1)
+    assert (np.abs(p.values - net.query("Copy", {"V5": 1}).values) < 6 * p.std_error).all()
 
 
 def test_gibbs_refuses_what_it_cannot_mix():

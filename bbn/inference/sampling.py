@@ -172,8 +172,10 @@ class _Sampler:
         """The rows of one block, hidden values as the largest code; written into `whole` if that is given."""
         start, stop = block * BLOCK, min(n, (block + 1) * BLOCK)
         bits = self.seeds.bits(0, block)
-        rows = self._weighted_block(bits, stop - start) if self.weighted else self._empty(stop - start)
-        if not self.weighted:
+        rows = self._empty(stop - start) if whole is None else whole[:, start:stop]
+        if self.weighted:
+            rows[:] = self._weighted_block(bits, stop - start)
+        else:
             forward(bits, self.moves, rows, NO_WEIGHTS)
         for column, code in self.fixed.items():
             rows[column] = code
@@ -182,9 +184,6 @@ class _Sampler:
             for column, rate in enumerate(self.rates):
                 if rate > 0:
                     rows[column, rng.random(stop - start) < rate] = np.iinfo(self.kind).max
-        if whole is None:
-            return rows
-        whole[:, start:stop] = rows
         return rows
 
     def _weighted_block(self, bits: np.random.SFC64, n: int) -> Codes:
@@ -196,7 +195,7 @@ class _Sampler:
         if not weight.sum() > 0:
             raise EvidenceError(f"no row of {BLOCK} agreed with the evidence; it is too rare to sample from")
         chosen = np.random.Generator(bits).choice(BLOCK, size=n, p=weight / weight.sum())
-        return np.ascontiguousarray(pool[:, chosen])
+        return pool[:, chosen]
 
 
 def _checked(net: BayesianNetwork, evidence: Evidence, memory_limit: int | str | None) -> Findings:

@@ -123,7 +123,7 @@ cdef inline void draw(const bits_t* u, const uint32_t* row, bint rooted, const b
             state[i] = bisect(u[i], t + <uint64_t> width * row[i], width)
 
 
-def forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight):
+def forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight):
     """See `sample_np.forward`."""
     if moves.thresholds.dtype.itemsize == 4:
         _forward[code_t, int32_t](bit_generator, moves, codes, log_weight, moves.thresholds)
@@ -131,12 +131,13 @@ def forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight):
         _forward[code_t, int64_t](bit_generator, moves, codes, log_weight, moves.thresholds)
 
 
-cdef _forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight, const bits_t[::1] thresholds):
+cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, const bits_t[::1] thresholds):
     cdef bitgen_t* g = generator(bit_generator)
     cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
     cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
     cdef const double[::1] log_weights = moves.log_weights
-    cdef int64_t n_moves = member.shape[0], n_rows = codes.shape[1], ld = codes.shape[1], start = 0, n, i, k, n_parents
+    cdef int64_t n_moves = member.shape[0], n_rows = codes.shape[1], ld = codes.strides[0] // sizeof(code_t)
+    cdef int64_t start = 0, n, i, k, n_parents
     cdef bits_t bits[CHUNK + 2]
     cdef uint32_t row[CHUNK]
     cdef uint32_t state[CHUNK]
@@ -147,6 +148,8 @@ cdef _forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight
     cdef uint32_t s
     if n_rows == 0 or n_moves == 0:
         return
+    if n_rows > 1 and codes.strides[1] != sizeof(code_t):
+        raise ValueError("each column of codes must be contiguous")
     with nogil:
         while start < n_rows:
             n = min(<int64_t> CHUNK, n_rows - start)
@@ -182,34 +185,68 @@ cdef _forward(bit_generator, moves, code_t[:, ::1] codes, double[::1] log_weight
             start += n
 
 
+cdef inline void add(double* cell, double w, double square) noexcept nogil:
+    cell[0] += w
+    cell[1] += square
+
+
 def accumulate(code_t[:, ::1] codes, groups, const double[::1] weights, double[:, ::1] sums):
-    """See `sample_np.accumulate`. Rows outside, groups inside: neighbouring additions meet different cells."""
+    """See `sample_np.accumulate`. Four groups at a time: neighbouring additions meet different cells."""
     cdef const int64_t[::1] ptr = groups.ptr, members = groups.members, strides = groups.strides
     cdef const int64_t[::1] offset = groups.offset
-    cdef int64_t n_groups = offset.shape[0], n_rows = weights.shape[0], i, g, k, cell
-    cdef double w, square
-    cdef bint single = True
-    cdef double* s = &sums[0, 0]
-    for g in range(n_groups):
-        single = single and ptr[g + 1] - ptr[g] == 1
+    cdef int64_t n_groups = offset.shape[0], n_rows = weights.shape[0], ld = codes.shape[1]
+    cdef int64_t start = 0, n, i, g, k
+    cdef double square
+    cdef const double* w
+    cdef double* s
+    cdef const code_t* a
+    cdef const code_t* b
+    cdef const code_t* c
+    cdef const code_t* d
+    cdef const code_t* block
+    cdef double* sa
+    cdef double* sb
+    cdef double* sc
+    cdef double* sd
+    cdef uint32_t cell[CHUNK]
+    if n_rows == 0 or n_groups == 0:
+        return
+    s = &sums[0, 0]
     with nogil:
-        for i in range(n_rows):
-            w = weights[i]
-            square = w * w
-            if w == 0:
-                continue
-            if single:
-                for g in range(n_groups):
-                    cell = 2 * (offset[g] + codes[members[g], i])
-                    s[cell] += w
-                    s[cell + 1] += square
-            else:
-                for g in range(n_groups):
-                    cell = offset[g]
-                    for k in range(ptr[g], ptr[g + 1]):
-                        cell += codes[members[k], i] * strides[k]
-                    s[2 * cell] += w
-                    s[2 * cell + 1] += square
+        while start < n_rows:
+            n = min(<int64_t> CHUNK, n_rows - start)
+            w = &weights[start]
+            block = &codes[0, 0] + start
+            g = 0
+            while g < n_groups:
+                if g + 4 <= n_groups and ptr[g + 4] - ptr[g] == 4:  # one column each
+                    k = ptr[g]
+                    a = block + members[k] * ld
+                    b = block + members[k + 1] * ld
+                    c = block + members[k + 2] * ld
+                    d = block + members[k + 3] * ld
+                    sa = s + 2 * offset[g]
+                    sb = s + 2 * offset[g + 1]
+                    sc = s + 2 * offset[g + 2]
+                    sd = s + 2 * offset[g + 3]
+                    for i in range(n):
+                        square = w[i] * w[i]
+                        add(sa + 2 * a[i], w[i], square)
+                        add(sb + 2 * b[i], w[i], square)
+                        add(sc + 2 * c[i], w[i], square)
+                        add(sd + 2 * d[i], w[i], square)
+                    g += 4
+                    continue
+                sa = s + 2 * offset[g]
+                if ptr[g] == ptr[g + 1]:
+                    for i in range(n):
+                        cell[i] = 0
+                else:
+                    locate(cell, block, ld, &members[ptr[g]], &strides[ptr[g]], ptr[g + 1] - ptr[g], n)
+                for i in range(n):
+                    add(sa + 2 * <int64_t> cell[i], w[i], w[i] * w[i])
+                g += 1
+            start += n
 
 
 def gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts):
