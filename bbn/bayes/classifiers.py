@@ -32,7 +32,9 @@ from bbn.network import BayesianNetwork
 
 def _k2(data: CodedTable, target: str) -> Any:
     """K2 with the class before the attributes, in the order of the columns, and at most two parents."""
-    return k2(data, [target, *(v.name for v in data.variables if v.name != target)], max_parents=2)
+    return k2(
+        data, [target, *(v.name for v in data.variables if v.name != target)], max_parents=2, progress=False
+    )
 
 
 def naive(data: CodedTable, target: str) -> list[tuple[str, str]]:
