@@ -1,4 +1,4 @@
-"""The memory budget: how much the library may take, and the refusal when work would take more.
+"""The budget: how much memory and how many threads the library may take, and the refusal of work that would take more.
 
 The limit is half of physical memory, or of the control group's where that is smaller, unless
 `memory_limit=` or the environment variable BBN_MEMORY_LIMIT says otherwise (bytes, or "2GB", "512 MiB").
@@ -93,6 +93,18 @@ def require_table(
     require_memory(8 * cells, what, instead, limit)
     if len(cards) > MAX_AXES:
         raise BudgetError(f"{what} would have {len(cards)} axes; at most {MAX_AXES} are possible")
+
+
+def jobs(n_jobs: int | None = None) -> int:
+    """How many threads: as asked, else OMP_NUM_THREADS, else the number of cores.
+
+    >>> jobs(3)
+    3
+    """
+    if n_jobs is not None:
+        return max(1, n_jobs)
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, int(wanted)) if wanted.isdigit() else os.cpu_count() or 1
 
 
 @lru_cache(maxsize=1)

@@ -8,12 +8,13 @@ of files or a cluster, and learners are the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.budget import memory_limit, require_memory
+from bbn.budget import jobs, memory_limit, require_memory
 from bbn.data.counts import Tables
 from bbn.data.kinds import Columns, Kind
 from bbn.errors import DataError, nearest
@@ -21,6 +22,9 @@ from bbn.frozen import Array, Frozen
 from bbn.kernels.count import merge_rows
 from bbn.kernels.families import bitmaps, count_families, worth_bitmaps
 from bbn.variable import State, Variable
+
+PARALLEL = 20_000_000
+"""Families times rows from which on several threads count."""
 
 Family = Sequence[str]
 """Names of variables, one per axis of the table that is asked for."""
@@ -153,16 +157,23 @@ class CodedTable(Frozen):
             )
         offsets = np.zeros(len(families) + 1, dtype=np.int64)
         np.cumsum(sizes.astype(np.int64), out=offsets[1:])
-        cells = count_families(
-            [self.codes[v.name] for v in self.variables],
-            self._bitmaps(radixes, ptr, members),
-            radixes,
-            ptr,
-            members,
-            offsets,
-            self.weights,
-        )
-        tables = Tables(cells, offsets, radixes[members], ptr)
+        columns = [self.codes[v.name] for v in self.variables]
+        bits = self._bitmaps(radixes, ptr, members)
+
+        def part(start: int, stop: int) -> NDArray[Any]:
+            """The tables of some of the families, which do not depend on the others."""
+            own = slice(start, stop + 1)
+            return count_families(
+                columns,
+                bits,
+                radixes,
+                ptr[own] - ptr[start],
+                members[ptr[start] : ptr[stop]],
+                offsets[own] - offsets[start],
+                self.weights,
+            )
+
+        tables = Tables(self._in_parts(part, len(families)), offsets, radixes[members], ptr)
         if not incomplete:
             return tables
         cards = {v.name: v.card for v in self.variables}
@@ -170,6 +181,15 @@ class CodedTable(Frozen):
             table[tuple(slice(cards[name]) for name in family)].copy()
             for table, family in zip(tables, families, strict=True)
         ]
+
+    def _in_parts(self, part: Callable[[int, int], NDArray[Any]], n_families: int) -> NDArray[Any]:
+        """All families, by several threads where there is work for them."""
+        n_jobs = jobs()
+        if n_jobs == 1 or n_families < 16 or n_families * self.n_rows < PARALLEL:
+            return part(0, n_families)
+        ends = np.linspace(0, n_families, 4 * n_jobs + 1).astype(int).tolist()
+        with ThreadPoolExecutor(n_jobs) as pool:
+            return np.concatenate(list(pool.map(part, ends[:-1], ends[1:])))
 
     def _bitmaps(
         self, radixes: NDArray[np.int64], ptr: NDArray[np.int64], members: NDArray[np.int64]

@@ -9,7 +9,6 @@ rows then run through the plan together, on several threads if wanted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
+from bbn.budget import jobs
 from bbn.inference.plan import FlatModel, Plan, Question
 from bbn.kernels.count import merge_rows
 from bbn.kernels.tape import FREE, MARGINALS, QUERY, SLICED
@@ -246,15 +246,3 @@ def spread(model: FlatModel, plan: Plan, rows: Rows, values: Floats) -> Floats:
 
 def _starts(cards: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(cards[:-1])]).astype(np.int64)
-
-
-def jobs(n_jobs: int | None) -> int:
-    """How many threads: as asked, else OMP_NUM_THREADS, else the number of cores.
-
-    >>> jobs(3)
-    3
-    """
-    if n_jobs is not None:
-        return max(1, n_jobs)
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, int(wanted)) if wanted.isdigit() else os.cpu_count() or 1

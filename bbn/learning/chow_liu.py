@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bbn.data import CodedTable, DataSource
 from bbn.errors import DataError, ModelError, nearest
 from bbn.frozen import Array
+from bbn.kernels.count import merge_rows
 from bbn.learning.scores import flatten, log_likelihood
 from bbn.learning.structure import Arcs, Constraints, complete_source, to_graph
 
@@ -244,6 +245,7 @@ def _divergence(source: DataSource, names: Sequence[str], information: float) ->
         return None
     total = source.total
     alone = -float(log_likelihood(flatten(source.counts([(name,) for name in names]), total)).sum()) / total
-    shares = source.merged().weights / total
+    first, inverse = merge_rows([source.codes[name] for name in names])
+    shares = np.bincount(inverse, source.weights, minlength=len(first)) / total
     together = -float(np.dot(shares, np.log(shares, out=np.zeros_like(shares), where=shares > 0)))
     return max(alone - together - information, 0.0)

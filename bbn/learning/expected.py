@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbn.budget import require_memory
+from bbn.budget import jobs, require_memory
 from bbn.data import Block, DataSource
 from bbn.errors import ImpossibleEvidenceError
 from bbn.frozen import Array
 from bbn.graphs import ORDERS, Elimination, flat_scopes
-from bbn.inference.batch import jobs
 from bbn.kernels.expect import gradient_rows
 from bbn.kernels.expect_py import Tree
 from bbn.kernels.types import Ints
