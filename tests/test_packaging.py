@@ -84,6 +84,8 @@ def test_submodules_come_when_asked_for():
     [
         "README.md",
         "docs/getting-started.md",
+        "docs/hypotheses.md",
+        "docs/classifiers.md",
         "docs/file-format.md",
         "docs/from-data.md",
         "docs/hidden-variables.md",
