@@ -34,9 +34,20 @@ class SamplingReport(Frozen):
     converged
         Whether the answer is as good as it was meant to be: enough effective samples, chains that agree, the
         standard error that was asked for, messages that settled.
+    pareto_k
+        The shape of the tail of the weights; above 0.7 the standard errors are too small. None where weights are even.
     """
 
-    __slots__ = ("acceptance_rate", "converged", "ess", "interrupted", "n_samples", "r_hat", "std_error")
+    __slots__ = (
+        "acceptance_rate",
+        "converged",
+        "ess",
+        "interrupted",
+        "n_samples",
+        "pareto_k",
+        "r_hat",
+        "std_error",
+    )
 
     std_error: Array | None
     ess: float | None
@@ -45,6 +56,7 @@ class SamplingReport(Frozen):
     r_hat: float | None
     interrupted: bool
     converged: bool
+    pareto_k: float | None
 
     def __init__(
         self,
@@ -55,6 +67,7 @@ class SamplingReport(Frozen):
         r_hat: float | None = None,
         interrupted: bool = False,
         converged: bool = True,
+        pareto_k: float | None = None,
     ) -> None:
         if std_error is not None:
             std_error.flags.writeable = False
@@ -66,6 +79,7 @@ class SamplingReport(Frozen):
             r_hat=r_hat,
             interrupted=interrupted,
             converged=converged,
+            pareto_k=pareto_k,
         )
 
     def with_error(self, std_error: Array | None) -> SamplingReport:
@@ -122,4 +136,5 @@ class SamplingReport(Frozen):
             self.r_hat,
             self.interrupted,
             self.converged,
+            self.pareto_k,
         )

@@ -20,6 +20,7 @@ from bbn.inference import gibbs_sweep
 from bbn.inference.accuracy import chain_error, split_r_hat
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.merging import merged_factors
+from bbn.inference.tail import largest, pareto_k
 from bbn.inference.weighted import Tally
 from bbn.kernels import sample_np
 from tests import oracle
@@ -332,6 +333,33 @@ def test_few_effective_samples_are_said_aloud():
         p = rare_network().query("C0", evidence, method="likelihood-weighting", n_samples=100_000, seed=1)
     assert p.ess < 100
     assert not p.converged
+
+
+def test_weights_that_hide_the_error_are_said_aloud():
+    net = bbn.example("alarm")
+    likely = net.sample(1, seed=5).iloc[0]
+    evidence = {n: likely[n] for n in ("HRBP", "CVP", "BP", "HISTORY", "PAP", "EXPCO2", "MINVOL", "PRESS")}
+    exact = net.posteriors(evidence)
+    worst = []
+    for seed in range(5):
+        with pytest.warns(bbn.AccuracyWarning, match="Pareto"):
+            answers = net.posteriors(evidence, method="likelihood-weighting", seed=seed)
+        assert not answers.sampling.converged
+        worst.append(
+            max(np.abs((p.values - exact[n].values) / p.std_error).max() for n, p in answers.items())
+        )
+    assert max(worst) > 5  # the standard errors are too small indeed
+    better = net.posteriors(evidence, method="importance", seed=1)
+    assert better.sampling.converged
+    assert better.sampling.ess > 10_000
+
+
+def test_the_shape_of_a_known_tail_is_found():
+    rng = np.random.default_rng(3)
+    for k in (0.3, 0.7, 1.2):
+        found = [pareto_k(largest(np.log((1 - rng.random(50_000)) ** -k)), 50_000) for _ in range(20)]
+        assert np.mean(found) == pytest.approx(k, abs=0.06)
+    assert pareto_k(np.zeros(1000), 50_000) is None
 
 
 def test_importance_sampling_adapts_to_rare_evidence():

@@ -17,15 +17,20 @@ from bbn.errors import ModelError
 from bbn.evidence import Findings, Model
 from bbn.frozen import Array
 from bbn.inference.accuracy import LOW_ESS, unseen, weighted_error
-from bbn.inference.approximate import Estimate
+from bbn.inference.approximate import Estimate, say
 from bbn.inference.blocks import BLOCK, Seeds, in_order
 from bbn.inference.draws import Draw, code_type, compile_draws
 from bbn.inference.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
+from bbn.inference.tail import HIGH_K, largest, pareto_k
 from bbn.kernels.moves import Codes
 from bbn.kernels.sample import accumulate, forward
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
 from bbn.report import SamplingReport
+
+
+UNEVEN = 0.1
+"""Where the effective share of the samples is below this, the tail of the weights is looked at."""
 
 
 class Proposal(NamedTuple):
@@ -46,6 +51,7 @@ class Tally:
         self.n = self.accepted = 0
         self.total = self.squares = 0.0
         self.cells = np.zeros((n_cells, 2))
+        self.tail = np.empty(0)
 
     @classmethod
     def of(cls, log_weight: Array, n_cells: int) -> tuple[Tally, Array]:
@@ -57,12 +63,16 @@ class Tally:
         tally.accepted = int(np.count_nonzero(weights))
         tally.total = float(weights.sum())
         tally.squares = float((weights * weights).sum())
+        if tally.squares < tally.total:  # not all of them are 0 or the same
+            tally.tail = largest(log_weight)
         return tally, weights
 
     def add(self, other: Tally) -> None:
         """Add another block's sums to these."""
         self.n += other.n
         self.accepted += other.accepted
+        if len(other.tail):
+            self.tail = largest(np.concatenate([self.tail, other.tail]))
         if other.top == -math.inf:
             return
         top = max(self.top, other.top)
@@ -141,16 +151,27 @@ class WeightedSampling(MonteCarlo):
             if not group:  # nothing was asked: certain
                 values[cells.offset[g]], std_error[cells.offset[g]] = 1.0, 0.0
         enough = run.target is None or float(std_error.max(initial=0.0)) <= run.target
+        k = pareto_k(tally.tail, tally.accepted) if tally.ess < UNEVEN * tally.accepted else None
         report = SamplingReport(
             std_error,
             tally.ess,
             tally.n,
-            tally.accepted / tally.n,
-            None,
-            run.interrupted,
-            tally.ess >= LOW_ESS and enough and not run.interrupted,
+            acceptance_rate=tally.accepted / tally.n,
+            interrupted=run.interrupted,
+            converged=tally.ess >= LOW_ESS and (k or 0) <= HIGH_K and enough and not run.interrupted,
+            pareto_k=k,
         )
         return Estimate(values, proposal.log_scale + tally.top + math.log(tally.total / tally.n), report)
+
+    def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
+        super()._warn(report, options)
+        if report.pareto_k is not None and report.pareto_k > HIGH_K:
+            say(
+                f"{self.name}: the largest weights are so much larger than the others (Pareto k {report.pareto_k:.2f}, "
+                f"above {HIGH_K}) that the standard errors are too small; "
+                + ("draw more samples" if self.name == "importance" else 'use method="importance"')
+                + " or an exact method"
+            )
 
     def _run(
         self, run: Run, block: Callable[[int], Tally], n_cells: int, options: Mapping[str, Any]
