@@ -146,6 +146,13 @@ def test_weights_count_as_repeated_rows():
     assert weighted.graph["kl"] == pytest.approx(plain.graph["kl"], abs=1e-12)
 
 
+def test_the_divergence_where_few_rows_are_equal():
+    data = random_data(np.random.default_rng(0), 60, [3] * 8)
+    data = {name: [*column, *column[:3]] for name, column in data.items()}
+    tree = bbn.chow_liu(data)
+    assert tree.graph["kl"] == pytest.approx(divergence(data, tree), abs=1e-12)
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_very_few_columns(n):
     data = {name: [0, 1, 1] for name in "AB"[:n]}

@@ -63,7 +63,20 @@ def test_compiled_kernels_equal_their_twins():
         bits = [kernels.bitmaps(columns[c], int(radixes[c])) if c in narrow else None for c in range(5)]
         for c in narrow:
             np.testing.assert_array_equal(bits[c], twin.bitmaps(columns[c], int(radixes[c])))
-        lists = [[0, 1], [2, 1], [4, 1], [3, 1], [0, 2, 1], [3, 2, 1], [4, 2, 1], [], [3], [0, 1, 2, 3, 4], [0], []]
+        lists = [
+            [0, 1],
+            [2, 1],
+            [4, 1],
+            [3, 1],
+            [0, 2, 1],
+            [3, 2, 1],
+            [4, 2, 1],
+            [],
+            [3],
+            [0, 1, 2, 3, 4],
+            [0],
+            [],
+        ]
         ptr = np.cumsum([0] + [len(members) for members in lists])
         members = np.array([c for family in lists for c in family])
         offsets = np.cumsum([0] + [int(np.prod(radixes[family])) if family else 1 for family in lists])
@@ -73,3 +86,16 @@ def test_compiled_kernels_equal_their_twins():
                 np.testing.assert_allclose(
                     kernels.count_families(*args), twin.count_families(*args), rtol=1e-12
                 )
+
+
+def test_threads_count_the_same(monkeypatch):
+    from bbn.data import source as module
+
+    rng = np.random.default_rng(4)
+    columns, states = table(rng, 500, [2, 3, 4, 2, 3, 5, 2, 4])
+    families = [(a, b) for b in columns for a in columns if a != b]
+    alone = as_source(columns, states=states).counts(families)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setattr(module, "PARALLEL", 0)
+    for one, other in zip(alone, as_source(columns, states=states).counts(families), strict=True):
+        np.testing.assert_array_equal(one, other)
