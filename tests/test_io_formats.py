@@ -467,8 +467,10 @@ def test_numbers_are_written_as_python_writes_them(kernel):
     ]
     flat = np.concatenate(values)
     flat = flat[np.isfinite(flat)]
-    assert kernel(flat, 1, " ") == [repr(number) for number in flat.tolist()]
-    assert kernel(flat[:6], 3, ", ") == [", ".join(map(repr, row)) for row in flat[:6].reshape(2, 3).tolist()]
+    assert kernel(flat, 1, " ", "") == [repr(number) for number in flat.tolist()]
+    assert kernel(flat[:6], 3, ", ", ";") == [
+        ", ".join(map(repr, row)) + ";" for row in flat[:6].reshape(2, 3).tolist()
+    ]
 
 
 V = "variable a { type discrete [2] { x, y }; }\n"

@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product, repeat
+from itertools import chain, islice, product
 from math import prod
 
 from bbn.cpt import CPT
@@ -333,18 +333,27 @@ def write(network: BayesianNetwork) -> str:
         parts.append(f"variable {names[name]} {{\n{listed}{note}}}\n")
     keys: dict[tuple[tuple[str, ...], ...], list[str]] = {}  # many tables share their parents' states
     for cpt in tables(network):
-        rows = row_texts(cpt.table, ", ")
+        rows = row_texts(cpt.table, ", ", ";\n")
         if not cpt.parents:
-            parts.append(f"probability ( {names[cpt.name]} ) {{\n  table {rows[0]};\n}}\n")
+            parts.append(f"probability ( {names[cpt.name]} ) {{\n  table {rows[0]}}}\n")
             continue
         given = tuple([shown[written[parent.name].states] for parent in cpt.parents])
         if given not in keys:
-            keys[given] = [f"  ({key}) " for key in map(", ".join, product(*given))]
+            keys[given] = _keys(given)
         parents = ", ".join([names[parent.name] for parent in cpt.parents])
         parts.append(f"probability ( {names[cpt.name]} | {parents} ) {{\n")
-        parts.extend(chain.from_iterable(zip(keys[given], rows, repeat(";\n"))))  # repeat has no end
+        parts.extend(chain.from_iterable(zip(keys[given], rows, strict=True)))
         parts.append("}\n")
     return "".join(parts)
+
+
+def _keys(given: tuple[tuple[str, ...], ...]) -> list[str]:
+    """The start of each row's entry, the last parent running fastest."""
+    keys = ["  ("]
+    for i, states in enumerate(given):
+        ended = [f"{state}, " if i < len(given) - 1 else f"{state}) " for state in states]
+        keys = [key + state for key in keys for state in ended]
+    return keys
 
 
 def _shown(text: str) -> str:

@@ -64,14 +64,14 @@ def _first(words: Sequence[str], bad: set[str]) -> BadNumberError:
     return next(BadNumberError(word) for word in words if word in bad)
 
 
-def row_texts(table: Array, separator: str) -> list[str]:
-    """The rows of a table, along its last axis, as text that reads back bit for bit.
+def row_texts(table: Array, separator: str, end: str = "") -> list[str]:
+    """The rows of a table, along its last axis, as text that reads back bit for bit, each with `end` after it.
 
     >>> import numpy as np
     >>> row_texts(np.array([[0.1, 0.9], [1 / 3, 2 / 3]]), " ")
     ['0.1 0.9', '0.3333333333333333 0.6666666666666666']
     """
-    return decimals.row_texts(table.ravel(), table.shape[-1], separator)
+    return decimals.row_texts(table.ravel(), table.shape[-1], separator, end)
 
 
 def require_size(source: Source, name: str, cards: list[int], where: Where) -> None:

@@ -24,12 +24,14 @@ for _i in range(16):
     POWERS[_i] = float(10**_i)
 
 
-def row_texts(const double[::1] values, Py_ssize_t card, str separator):
+def row_texts(const double[::1] values, Py_ssize_t card, str separator, str end):
     """See `decimals_py.row_texts`."""
     cdef bytes between = separator.encode("ascii")
     cdef const char* gap = between
-    cdef Py_ssize_t gap_length = len(between), n = values.shape[0], i, j, at
-    cdef char* buffer = <char*> malloc(card * (MAX_LENGTH + gap_length) + 1)
+    cdef bytes after = end.encode("ascii")
+    cdef const char* last = after
+    cdef Py_ssize_t gap_length = len(between), end_length = len(after), n = values.shape[0], i, j, at
+    cdef char* buffer = <char*> malloc(card * (MAX_LENGTH + gap_length) + end_length + 1)
     if buffer == NULL:
         raise MemoryError
     rows = []
@@ -41,7 +43,8 @@ def row_texts(const double[::1] values, Py_ssize_t card, str separator):
                     memcpy(buffer + at, gap, gap_length)
                     at += gap_length
                 at += number(values[i + j], buffer + at)
-            rows.append(PyUnicode_DecodeASCII(buffer, at, NULL))
+            memcpy(buffer + at, last, end_length)
+            rows.append(PyUnicode_DecodeASCII(buffer, at + end_length, NULL))
     finally:
         free(buffer)
     return rows

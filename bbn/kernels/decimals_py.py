@@ -7,8 +7,8 @@ import numpy as np
 from bbn.kernels.types import Floats
 
 
-def row_texts(values: Floats, card: int, separator: str) -> list[str]:
-    """Each run of `card` values as text, as `repr` writes them, with the separator between them.
+def row_texts(values: Floats, card: int, separator: str, end: str) -> list[str]:
+    """Each run of `card` values as text, as `repr` writes them, with the separator between them and the end after.
 
     Parameters
     ----------
@@ -16,10 +16,12 @@ def row_texts(values: Floats, card: int, separator: str) -> list[str]:
         One-dimensional, contiguous; as many as there are rows times `card`.
     card
         At least 1.
+    separator, end
+        ASCII.
     """
     numbers = values.tolist()
     if np.signbit(values).any():  # -0.0 equals 0.0 and would share its text
         texts = map(repr, numbers)
     else:
         texts = map({number: repr(number) for number in set(numbers)}.__getitem__, numbers)
-    return [separator.join(row) for row in zip(*[texts] * card, strict=True)]
+    return [separator.join(row) + end for row in zip(*[texts] * card, strict=True)]
