@@ -223,11 +223,16 @@ class JunctionTree(Engine):
         return plan
 
     def _masks(self, options: Mapping[str, Any]) -> bool:
+        """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""
         if self._small is None:
-            self._small = (
-                len(self.flat.cards) <= MASKED_VARIABLES
-                and price(self.flat, Question(goal=MARGINALS), options["order"]).cells <= MASKED_CELLS
-            )
+            small = False
+            if len(self.flat.cards) <= MASKED_VARIABLES:
+                question = Question(masked=True, goal=MARGINALS)
+                cost = price(self.flat, question, options["order"])
+                small = cost.cells <= MASKED_CELLS and cost.layout is not None
+                if small and cost.layout is not None:
+                    self._plans.put("masked", Plan(self.flat, question, cost.layout))
+            self._small = small
         return self._small
 
     def _numbered(self, findings: Findings) -> tuple[Any, Any, float]:

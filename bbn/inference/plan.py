@@ -11,17 +11,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbn import kernels
 from bbn.budget import memory_limit, require_memory
+from bbn.cpt import CPT
 from bbn.errors import BudgetError
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, cliques_of_order, find_rule
 from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, QUERY, SLICED, Layout
 from bbn.kernels.types import Floats, Ints
+from bbn.network import BayesianNetwork
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
@@ -56,25 +59,25 @@ def flatten(model: Model) -> FlatModel:
     """The arrays of a model."""
     variables = model.variables
     number = {v.name: i for i, v in enumerate(variables)}
-    factors = model.factors()
-    scopes = [[number[v.name] for v in factor.variables] for factor in factors]
-    directed = hasattr(model, "parents")
+    directed = isinstance(model, BayesianNetwork) and all(isinstance(c, CPT) for c in model.conditionals)
+    if directed:
+        cpts: Any = model.conditionals  # type: ignore[attr-defined]
+        scopes = [[*(number[p.name] for p in cpt.parents), number[cpt.variable.name]] for cpt in cpts]
+        tables = [cpt.table.ravel() for cpt in cpts]
+    else:
+        factors = model.factors()
+        scopes = [[number[v.name] for v in factor.variables] for factor in factors]
+        tables = [factor.values.ravel() for factor in factors]
     return FlatModel(
         tuple(number),
         number,
         np.array([v.card for v in variables], np.int64),
-        _offsets([len(scope) for scope in scopes]),
-        np.array([v for scope in scopes for v in scope], np.int64),
-        _offsets([factor.values.size for factor in factors]),
-        np.concatenate([factor.values.ravel() for factor in factors]),
+        np.array([0, *accumulate(map(len, scopes))], np.int64),
+        np.array([*chain.from_iterable(scopes)], np.int64),
+        np.array([0, *accumulate(map(len, tables))], np.int64),
+        np.concatenate(tables),
         np.array([scope[-1] if directed else -1 for scope in scopes], np.int64),
     )
-
-
-def _offsets(sizes: list[int]) -> Ints:
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
 
 
 class Question(NamedTuple):
@@ -121,15 +124,19 @@ class Plan:
 
 def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated."""
-    role = np.full(len(model.cards), MASKED if question.masked else FREE, np.int64)
-    role[list(question.likelihood)] = LIKELIHOOD
-    role[list(question.sliced)] = SLICED
-    wanted = np.full(len(model.cards), question.goal != QUERY, np.int64)
-    wanted[list(question.targets)] = 1
+    n = len(model.cards)
+    role = np.full(n, MASKED if question.masked else FREE)
+    for v in question.likelihood:
+        role[v] = LIKELIHOOD
+    for v in question.sliced:
+        role[v] = SLICED
+    wanted = np.full(n, int(question.goal != QUERY))
+    for v in question.targets:
+        wanted[v] = 1
     factors, ptr, scope = kernels.reduce_scopes(model.scope_ptr, model.scope, model.heads, role, wanted)
     if question.targets:
-        ptr = np.append(ptr, ptr[-1] + len(question.targets))
-        scope = np.append(scope, question.targets)
+        ptr = np.array([*ptr.tolist(), len(scope) + len(question.targets)])
+        scope = np.array([*scope.tolist(), *question.targets])
     elimination, cells = triangulate(model.cards, ptr, scope, order)
     if cells > BEYOND:
         return Price(elimination, factors, role, cells, None, 8 * cells)

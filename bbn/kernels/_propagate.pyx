@@ -442,7 +442,7 @@ cdef class Program:
     cdef readonly double once_log
     cdef readonly bint maximise
     cdef readonly object once_out
-    cdef object cards, tables, once_tape, run_tape, pool
+    cdef object cards, tables, pool
     cdef int64_t n, out_size, run_length, work_size
     cdef Words run_words
     cdef double* once_values
@@ -462,11 +462,9 @@ cdef class Program:
         self.pool = []
         self.out_size = layout.out_size
         self.work_size = layout.work_size
-        self.once_tape = np.append(layout.once, 0)
-        self.run_tape = np.append(layout.run, 0)
-        words = self.run_tape
-        self.run_words = &words[0]
-        self.run_length = len(layout.run)
+        words = layout.run
+        self.run_length = words.shape[0]
+        self.run_words = &words[0] if self.run_length else NULL
         self.base = np.empty(layout.work_size + 1)
         self.once_out = np.zeros(self.out_size + 1)
         view = self.base
@@ -480,9 +478,9 @@ cdef class Program:
         self.once_values = &view[0]
         self.state.tables = &tables[0] if tables.shape[0] else NULL
         self.state.maximise = maximise
-        words = self.once_tape
-        cdef Words once_words = &words[0]
-        cdef int64_t once_length = len(layout.once)
+        words = layout.once
+        cdef int64_t once_length = words.shape[0]
+        cdef Words once_words = &words[0] if once_length else NULL
         workspace = Workspace(self)
         workspace.state.work = self.state.base
         workspace.state.out = self.once_values
