@@ -18,6 +18,9 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "bbn"
 
+ROUTING = [f"set_{name}_request" for name in ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")]
+"""Methods that scikit-learn adds to every estimator; its own pages explain them."""
+
 API_HEAD = """# API reference
 
 Every public name, `bbn.NAME`, in the order in which the ideas build on each other.
@@ -32,7 +35,7 @@ def write_api(app: object) -> None:
         for name in names:
             value = getattr(bbn, name)
             kind = "autoclass" if isinstance(value, type) else "autofunction" if callable(value) else "autodata"
-            members = "\n   :members:" if kind == "autoclass" and not issubclass(value, Exception) else ""
+            members = "\n   :members:\n   :exclude-members: " + ", ".join(ROUTING) if kind == "autoclass" and not issubclass(value, Exception) else ""
             parts.append(f"```{{eval-rst}}\n.. {kind}:: bbn.{name}{members}\n```\n")
     page = Path(__file__).parent / "api.md"
     text = "\n".join(parts)
