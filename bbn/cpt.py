@@ -51,10 +51,10 @@ class CPT(Frozen):
     parents
         Its parents; their order is the order of the table's axes.
     table
-        One of: an array of the parents' cards and then the variable's, as its shape; a mapping from a tuple of the parents'
-        states (a bare state where there is one parent) to a row; a DataFrame as `to_frame` makes it. A row is
-        a list of probabilities in the order of the states, or a mapping from state to probability. Without
-        parents the table is a single row.
+        One of: an array with an axis per parent and the variable's own axis last; a mapping from a tuple of the
+        parents' states (a bare state where there is one parent) to a row; a DataFrame as `to_frame` makes it. A
+        row is a list of probabilities in the order of the states, or a mapping from state to probability.
+        Without parents the table is a single row.
 
     >>> storm, bus = Variable("Storm", ["yes", "no"]), Variable("Bus", ["yes", "no"])
     >>> campfire = CPT(
