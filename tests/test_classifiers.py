@@ -545,6 +545,8 @@ def test_faults_of_examples():
         NaiveBayes(p={"b": [1.0]}).fit(pd.DataFrame({"a": ["x", "y"]}), [0, 1])
     with pytest.raises(ValueError, match="infinity"):
         NaiveBayes().fit(pd.DataFrame({"a": [1.5, np.inf]}), [0, 1])
+    with pytest.raises(ValueError, match=r"twice|unique"):
+        NaiveBayes().fit(pd.DataFrame([["x", "y"]], columns=["a", "a"]), [0])
     fitted = NaiveBayes().fit(pd.DataFrame({"a": [1.5, 2.5, 3.5]}), [0, 1, 1])
     with pytest.raises(DataError, match="held numbers"):
         fitted.predict(pd.DataFrame({"a": ["x"]}))

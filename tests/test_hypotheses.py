@@ -268,7 +268,11 @@ def test_networks_as_hypotheses_average_their_predictions():
     np.testing.assert_allclose(list(after.probabilities.values()), weights, rtol=1e-12)
     vote = sum(w * s[0] for w, (_, s) in zip(weights, tables, strict=True))
     np.testing.assert_allclose(after.bayes_optimal({"A": "x"}).values, vote, rtol=1e-12)
-    assert after.ml(()) == int(np.argmax(likelihood))
+    assert after.ml() == after.ml([]) == int(np.argmax(likelihood))
+    assert space.update(row for row in rows) == after
+    assert space.update({"A": ["x", None, "y"], "B": ["y", "x", None]}) == after
+    with pytest.raises(ModelError, match="same variables"):
+        HypothesisSpace.from_networks([nets[0], nets[0].rename({"A": "C"})])
 
 
 def test_classifiers_as_hypotheses():

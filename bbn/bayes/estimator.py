@@ -108,16 +108,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     # Within
 
     def _table(self, X: Any, reset: bool) -> Any:
-        """X checked by scikit-learn: a DataFrame as it is, anything else as an array."""
+        """X checked by scikit-learn: a DataFrame as it is, of plain numbers as an array, anything else as an array."""
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
+            kinds = {getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", [])}
+            plain_numbers = kinds <= set("iuf") and all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
+            return X.to_numpy() if kinds and plain_numbers else X
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
 
     def _names(self) -> list[str]:
         """The attributes' names: the columns' own, or x0, x1, … as elsewhere in scikit-learn."""
         if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
+            names = [str(name) for name in self.feature_names_in_]
+            twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+            if twice is not None:
+                raise ValueError(f"the column {twice!r} is there twice")
+            return names
         return [f"x{j}" for j in range(self.n_features_in_)]
 
     def _examples(

@@ -6,7 +6,7 @@ Four kinds: functions given by the user, boolean concepts, networks, and fitted 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -101,16 +101,24 @@ class Networks:
     target: str | None
 
     def __post_init__(self) -> None:
+        first, *others = self.networks.values()
+        own = {v.name: set(v.states) for v in first.variables}
+        for network in others:
+            if {v.name: set(v.states) for v in network.variables} != own:
+                raise ModelError(
+                    f"the networks must have the same variables and states; one has {sorted(own)}, "
+                    f"another {sorted(network.names)}"
+                )
         if self.target is not None:
-            for network in self.networks.values():
-                network.variable(self.target)
+            first.variable(self.target)
 
     def log_likelihoods(self, hypotheses: Sequence[Any], data: Any) -> Array:
         """ln P(row | network), missing values summed out."""
-        if isinstance(data, tuple) and not data:
+        rows = list(data) if isinstance(data, Iterator) else data
+        if isinstance(rows, list | tuple) and not rows:
             return np.empty((0, len(hypotheses)))
         return np.column_stack(
-            [np.asarray(self.networks[h].log_likelihood(data), dtype=np.float64) for h in hypotheses]
+            [np.asarray(self.networks[h].log_likelihood(rows), dtype=np.float64) for h in hypotheses]
         )
 
     def predict(self, h: Any, x: Mapping[str, Any]) -> dict[Any, float]:
