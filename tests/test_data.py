@@ -193,6 +193,18 @@ def test_numbers_by_the_hundred_point_to_discretize():
     assert code({"X": [0.0, 1.0]}).variables[0].states == (0, 1)
 
 
+def test_numbers_for_a_discrete_node_point_to_discretize_too():
+    with pytest.raises(DataError, match=r"row 0, column 'A'.*bbn\.discretize"):
+        code({"A": np.linspace(0, 1, 500)}, [A])
+
+
+def test_intervals_that_pandas_cut_are_states():
+    frame = pd.DataFrame({"X": pd.cut([0.5, 2.5, 1.5, None], [0, 1, 2, 3])})
+    table = code(frame)
+    assert table.variables[0].states == ("(0, 1]", "(1, 2]", "(2, 3]")
+    assert table.codes["X"].tolist() == [0, 2, 1, 3]
+
+
 def test_mixed_columns_are_refused():
     with pytest.raises(DataError, match=r"type int, str"):
         code({"X": [1, "1"]})

@@ -178,10 +178,13 @@ def _code_column(
 
 
 def _find(variable: Variable, value: Any) -> int | None:
-    """The code of a value; integers that were stored as floats are integers."""
+    """The code of a value; integers that were stored as floats are integers, pandas' intervals are their text."""
     position = variable.find(value)
-    if position is None and isinstance(value, float) and value.is_integer():
-        return variable.find(int(value))
+    if position is None:
+        if isinstance(value, float) and value.is_integer():
+            return variable.find(int(value))
+        if type(value).__name__ == "Interval":
+            return variable.find(str(value))
     return position
 
 
@@ -192,9 +195,10 @@ def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int]) -
     row = int(rows[0])
     value = plain(levels.values[levels.codes[row]])
     more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-    raise DataError(
-        f"row {row}, column {variable.name!r}{more}: {variable.unknown(value)}; unseen='missing' takes it as missing"
-    )
+    way_out = "unseen='missing' takes it as missing"
+    if len(unknown) > MANY_NUMBERS and isinstance(value, int | float):
+        way_out = "bbn.discretize cuts a column of numbers into intervals"
+    raise DataError(f"row {row}, column {variable.name!r}{more}: {variable.unknown(value)}; {way_out}")
 
 
 def _discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: bool) -> Variable:
@@ -203,6 +207,7 @@ def _discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: 
         raise DataError(f"a column is named {name!r}; expected text, as it becomes a variable's name")
     values = [plain(value) for value in levels.values if not _means_missing(value, tokens)]
     values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
+    values = [str(v) if type(v).__name__ == "Interval" else v for v in values]
     if not values:
         raise DataError(
             f"column {name!r} holds no value at all; if it was never observed, say hidden={{{name!r}: [its states]}}"

@@ -1,8 +1,8 @@
-"""The gradient of the log-likelihood in every table entry, row by row, in numpy.
+"""The gradient of the log-likelihood in every table entry, for many rows, in numpy.
 
-One junction tree serves all rows, and each row visits only the cells that agree with what it observes, so a clique
-costs the product of its missing variables' states. Messages are passed as by Shafer and Shenoy (1990): what a table
-or a message receives is the product of everything else, never a quotient, so an entry of 0 has its gradient too.
+One junction tree serves all rows. Messages are passed as by Shafer and Shenoy (1990): what a table or a message
+receives is the product of everything else, never a quotient, so an entry of 0 has its gradient too. The compiled twin
+visits, row by row, only the cells that agree with what is observed; here rows go side by side and the others are 0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbn.kernels.types import Floats, Int32s, Ints
 
@@ -58,67 +57,86 @@ def gradient_rows(
     logs : float64 array (rows,)
         -inf where a row is impossible, which adds nothing to the gradient.
     """
-    for r in range(len(codes)):
-        logs[r] = _add_row(tables, codes[r], float(weights[r]), tree, gradient)
+    cliques = [_Clique(tree, c) for c in range(len(tree.n_factors))]
+    widest = max([tree.message_size, *(clique.size for clique in cliques)], default=1)
+    step = max(1, ROOM // widest)
+    for start in range(0, len(codes), step):
+        rows = slice(start, start + step)
+        logs[rows] = _add_rows(tables, codes[rows], weights[rows], tree, cliques, gradient)
 
 
-def _add_row(tables: Floats, row: Int32s, weight: float, tree: Tree, gradient: Floats) -> float:
-    n = len(tree.n_factors)
-    streams = [_unfold(tree, c, row) for c in range(n)]
-    up, down = np.zeros(tree.message_size), np.zeros(tree.message_size)
-    log_sum = 0.0
-    for c in reversed(range(n)):
-        factors, children = int(tree.n_factors[c]), int(tree.n_children[c])
-        terms = _terms(tables, up, streams[c], factors, children)
-        cells = terms.prod(axis=0)
-        total = float(cells.sum())
-        if not total > 0:
-            return -np.inf
-        log_sum += float(np.log(total))
-        if tree.separator[c] >= 0:
-            own = streams[c][factors + children]
-            up[own] = 0.0
-            np.add.at(up, own, cells / total)
-    if weight == 0:
-        return log_sum
-    for c in range(n):
-        factors, children = int(tree.n_factors[c]), int(tree.n_children[c])
-        terms = _terms(tables, up, streams[c], factors, children)
-        if tree.separator[c] >= 0:
-            own = streams[c][factors + children]
-            down[own] /= down[np.unique(own)].sum()
-            above = down[own]
-        else:
-            above = np.ones(terms.shape[1])
-        total = float((terms.prod(axis=0) * above).sum())
-        for s in range(factors + children):
-            others = np.delete(terms, s, axis=0).prod(axis=0) * above
-            if s < factors:
-                np.add.at(gradient, streams[c][s], weight / total * others)
-            else:
-                down[streams[c][s]] = 0.0
-                np.add.at(down, streams[c][s], others)
-    return log_sum
+ROOM = 1_000_000
+"""Cells of rows times clique that are worked on at a time."""
 
 
-def _unfold(tree: Tree, c: int, row: Int32s) -> NDArray[np.int64]:
-    """The cells of clique c that agree with the row, last axis fastest: one line of indices per stream."""
-    axes = tree.axes[tree.axes_ptr[c] : tree.axes_ptr[c + 1]]
-    choices = [
-        np.arange(tree.cards[v]) if row[v] == tree.cards[v] else np.array([row[v]], dtype=np.int64)
-        for v in axes
-    ]
-    grids = np.meshgrid(*choices, indexing="ij") if choices else []
-    lines = []
-    for s in range(int(tree.stream_ptr[c]), int(tree.stream_ptr[c + 1])):
-        strides = tree.strides[tree.stride_ptr[s] : tree.stride_ptr[s + 1]]
-        index = np.full(grids[0].shape if grids else (1,), tree.base[s], dtype=np.int64)
-        for grid, stride in zip(grids, strides, strict=True):
-            index = index + grid * stride
-        lines.append(index.ravel())
-    return np.array(lines, dtype=np.int64)
+class _Clique:
+    """The cells of a clique: the state of each axis in each, and the index of each in each stream."""
+
+    def __init__(self, tree: Tree, c: int) -> None:
+        self.axes = tree.axes[tree.axes_ptr[c] : tree.axes_ptr[c + 1]].tolist()
+        shape = [int(tree.cards[v]) for v in self.axes]
+        self.size = int(np.prod(shape, dtype=np.int64))
+        self.states = np.indices(shape, dtype=np.int32).reshape(len(shape), self.size)
+        self.root = tree.separator[c] < 0
+        self.runs = 1 if self.root else int(np.prod(shape[: tree.separator[c]], dtype=np.int64))
+        self.factors, self.children = int(tree.n_factors[c]), int(tree.n_children[c])
+        self.streams = []
+        for s in range(int(tree.stream_ptr[c]), int(tree.stream_ptr[c + 1])):
+            strides = tree.strides[tree.stride_ptr[s] : tree.stride_ptr[s + 1]]
+            self.streams.append(tree.base[s] + strides @ self.states)
+
+    def terms(self, tables: Floats, up: Floats) -> list[Floats]:
+        """The tables, each (1, cells), and the children's messages, each (rows, cells)."""
+        tables_ = [tables[index][None] for index in self.streams[: self.factors]]
+        return tables_ + [up[:, index] for index in self.streams[self.factors : self.factors + self.children]]
+
+    def agrees(self, codes: Int32s, cards: Ints) -> Floats:
+        """(rows, cells): 1 where the cell agrees with what the row observes."""
+        agrees = np.ones((len(codes), self.size))
+        for k, v in enumerate(self.axes):
+            agrees *= (codes[:, v, None] == self.states[k]) | (codes[:, v, None] == cards[v])
+        return agrees
+
+    def own(self, messages: Floats) -> Floats:
+        """The columns of the message to the parent, whose axes lead the clique's."""
+        start = int(self.streams[-1][0])
+        return messages[:, start : start + self.runs]
 
 
-def _terms(tables: Floats, up: Floats, streams: NDArray[np.int64], factors: int, children: int) -> Floats:
-    """One line per factor and child's message, one column per cell."""
-    return np.concatenate([tables[streams[:factors]], up[streams[factors : factors + children]]])
+def _add_rows(
+    tables: Floats, codes: Int32s, weights: Floats, tree: Tree, cliques: list[_Clique], gradient: Floats
+) -> Floats:
+    n = len(codes)
+    up, down = np.zeros((n, tree.message_size)), np.zeros((n, tree.message_size))
+    logs = np.zeros(n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for clique in reversed(cliques):
+            cells = clique.agrees(codes, tree.cards)
+            for term in clique.terms(tables, up):
+                cells *= term
+            sums = cells.reshape(n, clique.runs, -1).sum(axis=2)
+            total = sums.sum(axis=1, keepdims=True)
+            logs += np.log(total[:, 0])
+            if not clique.root:
+                clique.own(up)[:] = np.where(total > 0, sums / total, 0.0)
+        counted = np.where(np.isneginf(logs), 0.0, weights)[:, None]
+        for clique in cliques:
+            before = clique.agrees(codes, tree.cards)
+            if not clique.root:
+                own = clique.own(down)
+                own /= own.sum(axis=1, keepdims=True)
+                before *= np.repeat(own, clique.size // clique.runs, axis=1)
+            terms = clique.terms(tables, up)
+            after = [np.ones((1, 1))]
+            for term in reversed(terms):
+                after.append(after[-1] * term)
+            scale = np.where(counted > 0, counted / (before * after.pop()).sum(axis=1, keepdims=True), 0.0)
+            for s, term in enumerate(terms):
+                others = before * after.pop()
+                index = clique.streams[s]
+                if s < clique.factors:
+                    np.add.at(gradient, index, np.where(counted > 0, scale * others, 0.0).sum(axis=0))
+                else:
+                    np.add.at(down.T, index, others.T)
+                before = before * term
+    return logs

@@ -62,10 +62,9 @@ class Expectation:
         self.cards = families.cards
         self.table_ptr = families.table_ptr
         self.tree = build_tree(families)
-        self.n_jobs = jobs(n_jobs)
-        require_memory(
-            16 * self.tree.message_size, "the messages of the junction tree", "use fewer parents or states"
-        )
+        needed = 16 * self.tree.message_size
+        require_memory(needed, "the messages of the junction tree", "use fewer parents or states")
+        self.n_jobs = max(1, min(jobs(n_jobs), memory_limit() // max(needed, 1)))
 
     def __call__(self, tables: Array, source: DataSource) -> Expected:
         """The gradient and the log-likelihood of all data under these tables (end to end, in the network's order)."""
