@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbn.budget import jobs, require_memory
+from bbn.budget import jobs, memory_limit, require_memory
 from bbn.data import Block, DataSource
 from bbn.errors import ImpossibleEvidenceError
 from bbn.frozen import Array
