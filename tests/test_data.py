@@ -199,7 +199,7 @@ def test_numbers_for_a_discrete_node_point_to_discretize_too():
 
 
 def test_intervals_that_pandas_cut_are_states():
-    frame = pd.DataFrame({"X": pd.cut([0.5, 2.5, 1.5, None], [0, 1, 2, 3])})
+    frame = pd.DataFrame({"X": pd.cut([0.5, 2.5, 1.5, np.nan], [0, 1, 2, 3])})
     table = code(frame)
     assert table.variables[0].states == ("(0, 1]", "(1, 2]", "(2, 3]")
     assert table.codes["X"].tolist() == [0, 2, 1, 3]
