@@ -92,7 +92,7 @@ class Question(NamedTuple):
     targets: tuple[int, ...] = ()
     """The variables whose joint is read; all in one clique then."""
     goal: int = QUERY
-    """QUERY: the joint of the targets; MARGINALS: of each variable; COLLECTED, EXPECTED: see `bbn.kernels.tape`."""
+    """QUERY: the joint of the targets; MARGINALS: of each variable; COLLECTED: see `bbn.kernels.tape`."""
     maximise: bool = False
     """Whether the run takes maxima, not sums."""
 

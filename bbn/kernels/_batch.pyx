@@ -20,7 +20,7 @@ cdef enum:
     SWEEP = 2
     RESCALE = 3
     NORM = 4
-    INVERT = 5
+    TOTAL = 5
     RATIO = 6
     FINISH = 7
     MUL = 0
@@ -30,7 +30,6 @@ cdef enum:
     BASE = 1
     WORK = 2
     OUT = 3
-    COUNTS = 4
     DEEPEST = 64
     B = 32
 
@@ -42,10 +41,8 @@ cdef struct State:
     double* work
     double* scratch
     double* out
-    double* counts
     int64_t* codes
     const int64_t* cards
-    double weights[B]
     double product[B]
     double logs[B]
 
@@ -230,29 +227,12 @@ cdef void accumulate(double* sink, Source cells, int64_t depth, Words dims, Word
         advance(&walk)
 
 
-cdef void count_cells(double* counts, Source cells, const double* weights, const int64_t* where, int64_t depth,
-                      Words dims, Words steps) noexcept nogil:
-    """Add each row's weighted cells to the counts, at its own place."""
-    cdef int64_t n = dims[depth - 1], step = steps[depth - 1], count = runs(depth, dims), i, j, b
-    cdef double* sink
-    cdef Walk walk
-    begin(&walk, depth, dims, steps)
-    for i in range(count):
-        sink = counts + walk.at
-        for j in range(n):
-            for b in range(B):
-                sink[where[b]] += weights[b] * cells[b]
-            sink += step
-            cells += B
-        advance(&walk)
-
-
 cdef void sweep(State* state, Words f) noexcept nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
     cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
     cdef int64_t counter[DEEPEST]
     cdef int64_t where[B]
-    cdef int64_t s, k, j, b, n_e, depth, offset, card
+    cdef int64_t s, k, j, n_e, depth, offset
     cdef Words outer = f + 7
     cdef Words step
     cdef Words walk
@@ -293,9 +273,6 @@ cdef void sweep(State* state, Words f) noexcept nogil:
                     likely(target, many, state.codes + step[3] * B, offset, state.cards[step[3]], depth, walk,
                            walk + depth)
                     many = target
-                elif step[2] == COUNTS:
-                    shifts(state, step + 6, n_e, where)
-                    count_cells(state.counts + step[3] + offset, many, state.weights, where, depth, walk, walk + depth)
                 else:
                     sink = state.work if step[2] == WORK else state.out
                     accumulate(sink + (step[3] + offset) * B, many, depth, walk, walk + depth)
@@ -373,7 +350,6 @@ cdef void finish(double* out, int64_t n) noexcept nogil:
 cdef void execute(State* state, Words tape, int64_t length) noexcept nogil:
     cdef Words end = tape + length
     cdef Words f
-    cdef double* message
     cdef double scale[B]
     cdef int64_t where[B]
     cdef int64_t op, b
@@ -393,17 +369,12 @@ cdef void execute(State* state, Words tape, int64_t length) noexcept nogil:
             take_ratio(state, f)
         elif op == FINISH:
             finish(state.out + f[0] * B, f[1])
-        elif op == INVERT:
-            message = state.work + f[0] * B
-            count_scale(state, message)
-            for b in range(B):
-                message[b] = 1.0 / message[b] if message[b] > 0.0 else 0.0
+        elif op == TOTAL:
+            count_scale(state, state.work + f[0] * B)
         elif op == SCALAR:
             shifts(state, f + 2, f[1], where)
             for b in range(B):
                 scale[b] = state.tables[f[0] + where[b]]
-                if state.counts != NULL:
-                    state.counts[f[0] + where[b]] += state.weights[b]
             count_scale(state, scale)
         elif op == RESCALE:
             largest(state.work + f[0] * B, f[1], scale)
@@ -416,7 +387,7 @@ cdef void execute(State* state, Words tape, int64_t length) noexcept nogil:
 
 def run_rows(const double[::1] tables, layout, const double[::1] base, const double[::1] once_out,
              double once_log, const int64_t[::1] cards, const int64_t[::1] columns, const int32_t[:, ::1] codes,
-             double[:, ::1] out, double[::1] logs, const double[::1] weights=None, double[::1] counts=None):
+             double[:, ::1] out, double[::1] logs):
     """Answer each row of codes; see `batch_np.run_rows`."""
     cdef int64_t n_rows = codes.shape[0], n_columns = columns.shape[0], out_size = layout.out_size
     cdef int64_t start = 0, b, k, row, n = layout.out.shape[0], length = layout.run.shape[0], many
@@ -425,7 +396,6 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
     cdef double[::1] scratch = np.empty(layout.scratch_size * B + 1)
     cdef double[::1] block_out = np.empty((out_size + 1) * B)
     cdef int64_t[::1] block_codes = np.zeros((n + 1) * B, np.int64)
-    cdef bint weighted = weights is not None
     cdef State state
     state.tables = &tables[0] if tables.shape[0] else NULL
     state.base = &base[0]
@@ -434,7 +404,6 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
     state.out = &block_out[0]
     state.codes = &block_codes[0]
     state.cards = &cards[0]
-    state.counts = &counts[0] if counts is not None and counts.shape[0] else NULL
     with nogil:
         while start < n_rows:
             many = n_rows - start if n_rows - start < B else B
@@ -442,8 +411,6 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
                 for b in range(B):
                     row = start + (b if b < many else 0)
                     block_codes[columns[k] * B + b] = codes[row, k]
-            for b in range(B):
-                state.weights[b] = 0.0 if b >= many else (weights[start + b] if weighted else 1.0)
             for k in range(out_size):
                 for b in range(B):
                     block_out[k * B + b] = once_out[k]

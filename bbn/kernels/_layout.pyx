@@ -20,7 +20,7 @@ cdef enum:
     SWEEP = 2
     RESCALE = 3
     NORM = 4
-    INVERT = 5
+    TOTAL = 5
     RATIO = 6
     FINISH = 7
     MUL = 0
@@ -31,7 +31,6 @@ cdef enum:
     BASE = 1
     WORK = 2
     OUT = 3
-    COUNTS = 4
     FREE = 0
     SLICED = 1
     LIKELIHOOD = 2
@@ -39,7 +38,6 @@ cdef enum:
     QUERY = 0
     MARGINALS = 1
     COLLECTED = 2
-    EXPECTED = 3
     RESCALE_EVERY = 8
     SLAB = 2048
     ORDERED = 2048
@@ -233,7 +231,7 @@ cdef class Writer:
     cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
     cdef Tape sweeping
     cdef int goal
-    cdef bint distributes, masked
+    cdef bint masked
     cdef int64_t *position
     cdef int64_t *home
     cdef int64_t *maker
@@ -285,7 +283,6 @@ cdef class Writer:
         self.n, self.m, self.n_factors, self.n_targets = (
             cards.shape[0], order.shape[0], factors.shape[0], targets.shape[0])
         self.goal = goal
-        self.distributes = goal == MARGINALS or goal == EXPECTED
         self.masked = False
         for v in range(self.n):
             if self.role[v] == MASKED:
@@ -543,7 +540,7 @@ cdef class Writer:
             offset += self.rows[c]
         for c in range(self.n_cliques):
             self.fresh[c] = offset
-            if self.distributes and self.parent[c] >= 0:
+            if self.goal == MARGINALS and self.parent[c] >= 0:
                 offset += self.rows[c]
         self.clear = offset
         for c in range(self.n_cliques):
@@ -647,7 +644,7 @@ cdef class Writer:
                 tape.end(start)
         for c in range(self.n_cliques - 1, -1, -1):
             self.gather(c)
-        if self.distributes:
+        if self.goal == MARGINALS:
             for c in range(self.n_cliques):
                 self.scatter(c, self.run if self.in_run[c] else self.once)
         self.finish()
@@ -688,7 +685,7 @@ cdef class Writer:
         """All sources of a clique that no evidence can reach, in one sweep."""
         cdef int64_t k = self.factor_head[c]
         while k >= 0:
-            self.table_step(MUL, k)
+            self.table_step(k)
             k = self.factor_next[k]
         k = self.child_head[c]
         while k >= 0:
@@ -731,7 +728,7 @@ cdef class Writer:
         while k >= 0:
             if (self.moving[k] > 0) == changing:
                 done = self.pause(c, tape, done, count, keep)
-                self.table_step(MUL, k)
+                self.table_step(k)
             k = self.factor_next[k]
         k = self.child_head[c]
         while k >= 0:
@@ -760,7 +757,7 @@ cdef class Writer:
 
     cdef int close(self, int64_t c, Tape tape) except -1:
         if self.parent[c] < 0:
-            return tape.write(INVERT, self.message[c])
+            return tape.write(TOTAL, self.message[c])
         return tape.write(NORM, self.message[c], self.rows[c])
 
     cdef int plan_reads(self) except -1:
@@ -778,7 +775,6 @@ cdef class Writer:
             self.out[v] = -1
         for c in range(self.n_cliques):
             self.read_head[c] = -1
-            self.swept[c] = self.reached[c] = self.goal == EXPECTED
         if self.goal == MARGINALS:
             for c in range(self.n_cliques):
                 for k in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
@@ -812,29 +808,25 @@ cdef class Writer:
         """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
         cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
         cdef int64_t left = BASE if self.in_run[c] and not self.dynamic[c] else WORK
-        if not self.reached[c] or (self.parent[c] < 0 and self.goal == MARGINALS):
+        if not self.reached[c] or self.parent[c] < 0:
             return 0
-        if self.parent[c] >= 0:
-            tape.write(RATIO, self.fresh[c], self.message[c], self.rows[c], left)
-            if self.add_reads(c, True, False):
-                self.begin_sweep(tape, self.message[c], start, stop, WORK, False)
-                self.add_reads(c, True, True)
-                self.end_sweep()
+        tape.write(RATIO, self.fresh[c], self.message[c], self.rows[c], left)
+        if self.add_reads(c, True, False):
+            self.begin_sweep(tape, self.message[c], start, stop, WORK, False)
+            self.add_reads(c, True, True)
+            self.end_sweep()
         if not self.swept[c]:
             return 0
         self.begin_clique(tape, c, NOTHING if self.streamed[c] else left, False)
         if self.streamed[c]:
             self.put_constants(c)
-        if self.parent[c] >= 0:
-            self.separator_step(MUL, c, self.fresh[c])
-        else:
-            self.step(MUL, WORK, self.message[c], -1)
+        self.separator_step(MUL, c, self.fresh[c])
         self.put_shares(c)
         self.end_sweep()
         return self.put_derived(c, tape)
 
     cdef int put_shares(self, int64_t c) except -1:
-        """What clique c gives: its children's marginals (some from a smaller region, later), posteriors, counts."""
+        """What clique c gives: its children's marginals (some from a smaller region, later), and posteriors."""
         cdef int64_t count = 0, known = 0, i, j, k, chosen
         cdef int64_t regions[FEW]
         k = self.child_head[c]
@@ -866,11 +858,6 @@ cdef class Writer:
                 regions[known] = k
                 known += 1
         self.add_reads(c, False, True)
-        if self.goal == EXPECTED:
-            k = self.factor_head[c]
-            while k >= 0:
-                self.table_step(ADD, k)
-                k = self.factor_next[k]
         return 0
 
     cdef int put_derived(self, int64_t c, Tape tape) except -1:
@@ -984,10 +971,10 @@ cdef class Writer:
         self.sweeping.end(self.sweep_start)
         return 0
 
-    cdef int table_step(self, int64_t kind, int64_t k) except -1:
+    cdef int table_step(self, int64_t k) except -1:
         cdef int64_t f = self.factors[k]
         self.set_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
-        self.step(kind, TABLES if kind == MUL else COUNTS, self.table_ptr[f], k)
+        self.step(MUL, TABLES, self.table_ptr[f], k)
         self.unset_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
         return 0
 

@@ -16,7 +16,7 @@ cdef enum:
     SWEEP = 2
     RESCALE = 3
     NORM = 4
-    INVERT = 5
+    TOTAL = 5
     RATIO = 6
     FINISH = 7
     MUL = 0
@@ -26,7 +26,6 @@ cdef enum:
     BASE = 1
     WORK = 2
     OUT = 3
-    COUNTS = 4
     DEEPEST = 64
     LARGE = 1000000
 
@@ -37,7 +36,6 @@ cdef struct State:
     double* work
     double* scratch
     double* out
-    double* counts
     int64_t* codes
     double** likelihoods
     bint maximise
@@ -315,7 +313,7 @@ cdef void sweep(State* state, Words f) noexcept nogil:
             if step[0] == ADD:
                 current = settle(target, current, scale, slab)
                 scale = 1.0
-                sink = state.work if step[2] == WORK else (state.out if step[2] == OUT else state.counts)
+                sink = state.work if step[2] == WORK else state.out
                 accumulate(sink + step[3] + offset, current, depth, walk, walk + depth, state.maximise)
             else:
                 if step[0] == LIKELY:
@@ -390,9 +388,8 @@ cdef double execute(State* state, Words tape, int64_t length) noexcept nogil:
             continue
         if op == NORM:
             scale = normalise(state.work + f[0], f[1], state.maximise)
-        elif op == INVERT:
+        elif op == TOTAL:
             scale = state.work[f[0]]
-            state.work[f[0]] = 1.0 / scale
         elif op == SCALAR:
             scale = state.tables[f[0] + shift(f + 2, f[1], state.codes)]
         else:

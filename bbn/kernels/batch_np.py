@@ -24,8 +24,6 @@ def run_rows(
     codes: Int32s,
     out: Floats,
     logs: Floats,
-    weights: Floats | None = None,
-    counts: Floats | None = None,
 ) -> None:
     """Answer each row of codes.
 
@@ -44,17 +42,11 @@ def run_rows(
         Filled with the normalised marginals; NaN where the row is impossible.
     logs : float64 array (rows,)
         Filled with the logs of the totals; -inf where the row is impossible.
-    weights : float64 array (rows,), optional
-        How much each row counts, one if not given.
-    counts : float64 array like the tables, optional
-        Where the layout's goal is EXPECTED: the weighted expected counts are added; no row may be impossible.
     """
-    weights = np.ones(len(codes)) if weights is None else weights
-    counts = np.empty(0) if counts is None else counts
     for start in range(0, len(codes), BLOCK):
         rows = slice(start, start + BLOCK)
         observed = dict(zip(columns.tolist(), codes[rows].T, strict=True))
-        block = _Block(tables, layout, base, cards, observed, weights[rows], counts)
+        block = _Block(tables, layout, base, cards, observed, len(codes[rows]))
         block.out[:] = once_out[: layout.out_size, None]
         block.execute()
         out[rows] = block.out.T
@@ -69,11 +61,10 @@ class _Block:
         base: Floats,
         cards: Ints,
         codes: dict[int, Int32s],
-        weights: Floats,
-        counts: Floats,
+        n: int,
     ) -> None:
         self.tables, self.layout, self.base, self.cards, self.codes = tables, layout, base, cards, codes
-        self.n, self.weights, self.counts = len(weights), weights, counts
+        self.n = n
         self.work: Floats = np.empty((layout.work_size, self.n))
         self.out: Floats = np.empty((layout.out_size, self.n))
         self.logs: Floats = np.zeros(self.n)
@@ -85,7 +76,7 @@ class _Block:
             self.sweep,
             self.rescale,
             self.norm,
-            self.invert,
+            self.total,
             self.ratio,
             self.finish,
         )
@@ -97,10 +88,7 @@ class _Block:
         self.work[f[0] : f[0] + f[1]] = 0.0
 
     def scalar(self, f: list[int]) -> None:
-        at = f[0] + self.shift(f[2:])
-        self.logs += np.log(self.tables[at])
-        if self.counts.size:
-            np.add.at(self.counts, at, self.weights)
+        self.logs += np.log(self.tables[f[0] + self.shift(f[2:])])
 
     def sweep(self, f: list[int]) -> None:
         region, size, left, keep, _, n_o, n_ops = f[:7]
@@ -124,8 +112,6 @@ class _Block:
                     cells *= self.work[offset + walk]
                 else:
                     cells *= (self.tables if buffer == t.TABLES else self.base)[offset + walk, None]
-            elif buffer == t.COUNTS:
-                np.add.at(self.counts, offset + walk[:, None] + self.shift(moves), cells * self.weights)
             else:
                 summed = tuple(k for k, stride in enumerate(strides) if stride == 0)
                 total = np.add.reduce(cells.reshape(*dims, self.n), summed)
@@ -147,10 +133,8 @@ class _Block:
         message *= _inverse(total)
         self.logs += np.log(total)
 
-    def invert(self, f: list[int]) -> None:
-        total = self.work[f[0]]
-        self.logs += np.log(total)
-        self.work[f[0]] = _inverse(total)
+    def total(self, f: list[int]) -> None:
+        self.logs += np.log(self.work[f[0]])
 
     def ratio(self, f: list[int]) -> None:
         fresh, message = self.work[f[0] : f[0] + f[2]], self.work[f[1] : f[1] + f[2]]

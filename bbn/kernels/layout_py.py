@@ -101,7 +101,7 @@ def lay_out(
     targets : int64 array
         The variables of the joint to read, in this order; all in one clique, which becomes the root.
     goal : int
-        QUERY, MARGINALS, COLLECTED or EXPECTED.
+        QUERY, MARGINALS or COLLECTED.
     """
     return _Writer(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal).layout()
 
@@ -123,7 +123,6 @@ class _Writer:
         self.role: list[int] = role.tolist()
         self.targets: list[int] = targets.tolist()
         self.goal = goal
-        self.distributes = goal in (t.MARGINALS, t.EXPECTED)
         starts, members = scope_ptr.tolist(), scope.tolist()
         self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in factors.tolist()]
         self.tables: list[int] = table_ptr[factors].tolist()
@@ -231,7 +230,7 @@ class _Writer:
             offset += rows
         for rows, parent in zip(self.rows, self.parent, strict=True):
             self.fresh.append(offset)
-            offset += rows if self.distributes and parent >= 0 else 0
+            offset += rows if self.goal == t.MARGINALS and parent >= 0 else 0
         self.clear = offset
         for c, size in enumerate(self.size):
             self.clique.append(0 if self.streamed[c] else offset)
@@ -286,7 +285,7 @@ class _Writer:
             _emit(run if moves else once, t.SCALAR, [self.tables[f], len(moves) // 2, *moves])
         for c in reversed(range(len(self.members))):
             self.gather(c, once, run)
-        if self.distributes:
+        if self.goal == t.MARGINALS:
             for c in range(len(self.members)):
                 self.scatter(c, run if self.in_run[c] else once)
         self.finish(once, run)
@@ -313,7 +312,9 @@ class _Writer:
             sends.append((t.ADD, t.OUT, 0, [], self.strides(self.targets)))
         keep = self.goal != t.QUERY and not self.streamed[c]
         later: list[tuple[int, list[int], Step]] = []
-        if self.parent[c] < 0 and self.goal == t.MARGINALS:  # a root hears from nobody: it is done in one sweep
+        if (
+            self.parent[c] < 0 and self.goal == t.MARGINALS
+        ):  # a root hears from nobody: it is done in one sweep
             shares, later = self.shares(c)
             sends += shares
             keep = False
@@ -329,7 +330,7 @@ class _Writer:
 
     def sources(self, c: int, changing: bool) -> list[Step]:
         """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
-        steps = [self.table_step(t.MUL, f) for f in self.factors[c] if bool(self.moves(f)) == changing]
+        steps = [self.table_step(f) for f in self.factors[c] if bool(self.moves(f)) == changing]
         steps += [
             (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
             for child in self.children[c]
@@ -351,7 +352,7 @@ class _Writer:
 
     def close(self, c: int, tape: list[int]) -> None:
         if self.parent[c] < 0:
-            _emit(tape, t.INVERT, [self.message[c]])
+            _emit(tape, t.TOTAL, [self.message[c]])
         else:
             _emit(tape, t.NORM, [self.message[c], self.rows[c]])
 
@@ -374,9 +375,8 @@ class _Writer:
                 (self.in_message if is_message else self.in_clique)[c].append(v)
                 self.out[v] = self.out_size
                 self.out_size += self.cards[v]
-        everywhere = self.goal == t.EXPECTED
-        self.swept = [everywhere or bool(self.in_clique[c]) for c in range(m)]
-        self.reached = [everywhere or bool(self.in_message[c]) for c in range(m)]
+        self.swept = [bool(self.in_clique[c]) for c in range(m)]
+        self.reached = [bool(self.in_message[c]) for c in range(m)]
         for c in reversed(range(m)):
             self.reached[c] |= self.swept[c]
             if self.reached[c] and self.parent[c] >= 0:
@@ -384,20 +384,16 @@ class _Writer:
 
     def scatter(self, c: int, tape: list[int]) -> None:
         """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
-        if not self.reached[c] or (self.parent[c] < 0 and self.goal == t.MARGINALS):
+        if not self.reached[c] or self.parent[c] < 0:
             return
-        steps: list[Step] = []
         left = t.BASE if self.in_run[c] and not self.dynamic[c] else t.WORK
-        if self.parent[c] >= 0:
-            _emit(tape, t.RATIO, [self.fresh[c], self.message[c], self.rows[c], left])
-            reads = [self.read_step(v) for v in self.in_message[c]]
-            if reads:
-                self.sweep(tape, self.message[c], self.axes[c][: self.separator[c]], t.WORK, False, reads)
-            steps.append((t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c)))
-        else:
-            steps.append((t.MUL, t.WORK, self.message[c], [], {}))
+        _emit(tape, t.RATIO, [self.fresh[c], self.message[c], self.rows[c], left])
+        reads = [self.read_step(v) for v in self.in_message[c]]
+        if reads:
+            self.sweep(tape, self.message[c], self.axes[c][: self.separator[c]], t.WORK, False, reads)
         if not self.swept[c]:
             return
+        steps: list[Step] = [(t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c))]
         if self.streamed[c]:
             left = t.NOTHING
             steps = [*self.sources(c, False), *steps]
@@ -407,7 +403,7 @@ class _Writer:
             self.sweep(tape, region, axes, t.WORK, False, [step])
 
     def shares(self, c: int) -> tuple[list[Step], list[tuple[int, list[int], Step]]]:
-        """What clique c gives: its children's marginals (some from a smaller region, later), posteriors, counts."""
+        """What clique c gives: its children's marginals (some from a smaller region, later), and posteriors."""
         steps: list[Step] = []
         later: list[tuple[int, list[int], Step]] = []
         for child, source in self.sources_of_children(c):
@@ -417,8 +413,6 @@ class _Writer:
             else:
                 later.append((*source, step))
         steps += [self.read_step(v) for v in self.in_clique[c]]
-        if self.goal == t.EXPECTED:
-            steps += [self.table_step(t.ADD, f) for f in self.factors[c]]
         return steps, later
 
     def sources_of_children(self, c: int) -> list[tuple[int, tuple[int, list[int]] | None]]:
@@ -482,10 +476,9 @@ class _Writer:
             strides.append(strides[-1] * self.cards[v])
         return strides[::-1] if self.scopes[f] else []
 
-    def table_step(self, kind: int, f: int) -> Step:
+    def table_step(self, f: int) -> Step:
         stride = dict(zip(self.scopes[f], self.table_strides(f), strict=True))
-        buffer = t.TABLES if kind == t.MUL else t.COUNTS
-        return kind, buffer, self.tables[f], self.moves(f), stride
+        return t.MUL, t.TABLES, self.tables[f], self.moves(f), stride
 
     def read_step(self, v: int) -> Step:
         return t.ADD, t.OUT, self.out[v], [], {v: 1}

@@ -226,16 +226,8 @@ class _Workspace:
 
         self.steps.append(step)
 
-    def invert(self, f: list[int]) -> None:
-        message = self.work[f[0] : f[0] + 1]
-
-        def step() -> float:
-            total = float(message[0])
-            if total > 0.0:
-                message[0] = 1.0 / total
-            return total
-
-        self.steps.append(step)
+    def total(self, f: list[int]) -> None:
+        self.steps.append(lambda: float(self.work[f[0]]))
 
     def ratio(self, f: list[int]) -> None:
         fresh = self.work[f[0] : f[0] + f[2]]
@@ -270,7 +262,7 @@ _BINDERS: tuple[Callable[[_Workspace, list[int]], None], ...] = (
     _Workspace.sweep,
     _Workspace.rescale,
     _Workspace.norm,
-    _Workspace.invert,
+    _Workspace.total,
     _Workspace.ratio,
     _Workspace.finish,
 )

@@ -3,8 +3,7 @@
 A tape is a flat int64 array of instructions, each ``[op, length, ...]``. Potentials live in one flat float64 buffer:
 the message of each clique to its parent, the fresh marginal it gets back, and the clique's cells in C order of its
 axes, the separator to its parent first. ``BASE`` is the buffer of what no evidence can change, filled once; ``WORK`` is
-the run's own buffer with the same offsets; ``TABLES`` holds the model's factors; ``OUT`` is the answer; ``COUNTS`` adds
-up expected counts, laid out as the tables.
+the run's own buffer with the same offsets; ``TABLES`` holds the model's factors; ``OUT`` is the answer.
 
 ========= =============================================================================================================
 op        fields
@@ -16,7 +15,7 @@ SWEEP     region, cells, left, keep, slabs, n_o, n_ops, outer dims…, steps…:
           or WORK: the region there); write the region back if ``keep``
 RESCALE   region, n: divide by the largest cell, and count its log
 NORM      region, n: divide a message by its sum (in a maximum: its largest cell), and count the log
-INVERT    region: count the log of a root's sum, and replace it by its inverse
+TOTAL     region: count the log of a root's sum
 RATIO     fresh, message, n, old: the message becomes the fresh marginal, and fresh becomes fresh over old message
           (of buffer ``old``), 0/0 being 0
 FINISH    out, n: normalise a part of the answer
@@ -39,7 +38,7 @@ SCALAR: Final = 1
 SWEEP: Final = 2
 RESCALE: Final = 3
 NORM: Final = 4
-INVERT: Final = 5
+TOTAL: Final = 5
 RATIO: Final = 6
 FINISH: Final = 7
 
@@ -52,7 +51,6 @@ TABLES: Final = 0
 BASE: Final = 1
 WORK: Final = 2
 OUT: Final = 3
-COUNTS: Final = 4
 
 FREE: Final = 0
 SLICED: Final = 1
@@ -65,8 +63,6 @@ MARGINALS: Final = 1
 """Collect and distribute: the marginal of each variable."""
 COLLECTED: Final = 2
 """Collect, and keep the cliques to be read."""
-EXPECTED: Final = 3
-"""Collect and distribute: expected counts of each factor's cells."""
 
 RESCALE_EVERY: Final = 8
 SLAB: Final = 2048
