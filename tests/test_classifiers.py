@@ -243,6 +243,24 @@ def test_columns_of_every_kind_side_by_side():
     )
 
 
+def test_dicts_and_arrow_tables_are_tables_too():
+    X, y = tennis()
+    expected = NaiveBayes().fit(X, y).predict_proba(X)
+    rows = X.to_dict("records")
+    by_rows = NaiveBayes().fit(rows, y)
+    np.testing.assert_array_equal(by_rows.predict_proba(rows), expected)
+    np.testing.assert_array_equal(NaiveBayes().fit(X.to_dict("list"), y).predict_proba(X), expected)
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_pandas(X)
+    np.testing.assert_array_equal(NaiveBayes().fit(table, y).predict_proba(table), expected)
+    # in any order, and what is left out is missing
+    shuffled = by_rows.predict_proba([{"Wind": "weak", "Outlook": "rain"}])
+    alone = by_rows.network_.query("PlayTennis", {"Wind": "weak", "Outlook": "rain"})
+    np.testing.assert_allclose(shuffled[0], alone.values, rtol=1e-12)
+    with pytest.raises(ValueError, match="Windy"):
+        by_rows.predict([{"Windy": "weak"}])
+
+
 def test_measurements_are_cut_at_their_quantiles():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(1000, 1))

@@ -6,7 +6,7 @@ too, with −1 where a label is missing. scikit-learn is imported here and nowhe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,13 +108,26 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     # Within
 
     def _table(self, X: Any, reset: bool) -> Any:
-        """X checked by scikit-learn: a DataFrame as it is, of plain numbers as an array, anything else as an array."""
+        """X checked by scikit-learn: a DataFrame as it is, or as an array if all are plain numbers; else an array."""
+        in_rows = isinstance(X, list) and X and isinstance(X[0], Mapping)
+        if type(X) is dict or in_rows:  # some sparse matrices are subclasses of dict
+            X = self._framed(X, reset)
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            kinds = {getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", [])}
-            plain_numbers = kinds <= set("iuf") and all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
-            return X.to_numpy() if kinds and plain_numbers else X
+            dtypes = list(getattr(X, "dtypes", []))
+            numbers = dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in dtypes)
+            return X.to_numpy() if numbers else X
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+
+    def _framed(self, X: Any, reset: bool) -> Any:
+        """A dict of columns, or a list of dicts, as a DataFrame; columns left out in classifying are missing."""
+        import pandas as pd
+
+        frame = pd.DataFrame(X)
+        if reset or not hasattr(self, "feature_names_in_"):
+            return frame
+        known = list(self.feature_names_in_)
+        return frame.reindex(columns=[*known, *(name for name in frame.columns if name not in known)])
 
     def _names(self) -> list[str]:
         """The attributes' names: the columns' own, or x0, x1, … as elsewhere in scikit-learn."""
