@@ -25,7 +25,11 @@ def progress_bar(
     if progress is False or (progress is None and not _someone_looks()):
         yield lambda amount, **shown: None
         return
-    from tqdm.auto import tqdm
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about widgets that are not installed: a bar of text does as well
+        from tqdm.auto import tqdm
 
     delay = 0.0 if progress else 1.0
     with tqdm(total=total, desc=what, unit=unit, unit_scale=True, delay=delay, leave=bool(progress)) as bar:

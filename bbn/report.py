@@ -35,7 +35,7 @@ class SamplingReport(Frozen):
         Whether the answer is as good as it was meant to be: enough effective samples, chains that agree, the
         standard error that was asked for, messages that settled.
     pareto_k
-        The shape of the tail of the weights; above 0.7 the standard errors are too small. None where weights are even.
+        The shape of the tail of the weights; above 0.5 the standard errors are too small. None where weights are even.
     """
 
     __slots__ = (

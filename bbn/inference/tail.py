@@ -1,8 +1,9 @@
 """The tail of importance weights: whether their variance, and with it every standard error, can be believed.
 
 A generalised Pareto distribution is fitted to the largest weights (Zhang and Stephens 2009). Its shape k says how many
-moments the weights have: above 0.7 the estimates converge so slowly that the samples at hand tell little about their
-error (Vehtari, Simpson, Gelman, Yao and Gabry 2024), usually because states of large weight are hardly ever drawn.
+moments the weights have: above 0.5 their variance is infinite as far as the samples tell (Vehtari, Simpson, Gelman, Yao
+and Gabry 2024), usually because states of large weight are hardly ever drawn; below 0 the weights have a largest one,
+and it has been seen. Where almost all samples are wasted, anything above 0 is a bad sign.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import numpy as np
 
 from bbn.frozen import Array
 
-HIGH_K = 0.7
+HIGH_K = 0.5
+WASTEFUL = 0.01
+"""Where the effective share of the samples is below this, a tail without end is too heavy whatever its k."""
 TAIL = 1000
 """The most weights that make up the tail."""
 LEAST_TAIL = 20
@@ -35,6 +38,11 @@ def pareto_k(tail: Array, n: int) -> float | None:
     excess = weights[1:] - weights[0]
     excess = excess[excess > 0]
     return _shape(excess) if len(excess) >= LEAST_TAIL else None
+
+
+def is_heavy(k: float | None, effective_share: float) -> bool:
+    """Whether the tail of the weights is such that standard errors are too small."""
+    return k is not None and (k > HIGH_K or (k > 0 and effective_share < WASTEFUL))
 
 
 def _shape(x: Array) -> float:

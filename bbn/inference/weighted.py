@@ -21,13 +21,12 @@ from bbn.inference.approximate import Estimate, say
 from bbn.inference.blocks import BLOCK, Seeds, in_order
 from bbn.inference.draws import Draw, code_type, compile_draws
 from bbn.inference.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
-from bbn.inference.tail import HIGH_K, largest, pareto_k
+from bbn.inference.tail import is_heavy, largest, pareto_k
 from bbn.kernels.moves import Codes
 from bbn.kernels.sample import accumulate, forward
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
 from bbn.report import SamplingReport
-
 
 UNEVEN = 0.1
 """Where the effective share of the samples is below this, the tail of the weights is looked at."""
@@ -152,23 +151,25 @@ class WeightedSampling(MonteCarlo):
                 values[cells.offset[g]], std_error[cells.offset[g]] = 1.0, 0.0
         enough = run.target is None or float(std_error.max(initial=0.0)) <= run.target
         k = pareto_k(tally.tail, tally.accepted) if tally.ess < UNEVEN * tally.accepted else None
+        heavy = is_heavy(k, tally.ess / tally.accepted)
         report = SamplingReport(
             std_error,
             tally.ess,
             tally.n,
             acceptance_rate=tally.accepted / tally.n,
             interrupted=run.interrupted,
-            converged=tally.ess >= LOW_ESS and (k or 0) <= HIGH_K and enough and not run.interrupted,
+            converged=tally.ess >= LOW_ESS and not heavy and enough and not run.interrupted,
             pareto_k=k,
         )
         return Estimate(values, proposal.log_scale + tally.top + math.log(tally.total / tally.n), report)
 
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
         super()._warn(report, options)
-        if report.pareto_k is not None and report.pareto_k > HIGH_K:
+        accepted = (report.acceptance_rate or 0.0) * report.n_samples
+        if is_heavy(report.pareto_k, (report.ess or 0.0) / accepted):
             say(
-                f"{self.name}: the largest weights are so much larger than the others (Pareto k {report.pareto_k:.2f}, "
-                f"above {HIGH_K}) that the standard errors are too small; "
+                f"{self.name}: a few weights are so much larger than the others (Pareto k {report.pareto_k:.2f}; "
+                f"{report.n_samples:,} samples are worth {report.ess:,.0f}) that the standard errors are too small; "
                 + ("draw more samples" if self.name == "importance" else 'use method="importance"')
                 + " or an exact method"
             )
