@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from bbn.budget import memory_limit, require_memory
 from bbn.cpt import CPT
 from bbn.errors import BudgetError
 from bbn.evidence import Model
-from bbn.graphs import ORDERS, Elimination, cliques_of_order, find_rule
+from bbn.graphs import ORDERS, Elimination, find_rule
 from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, QUERY, SLICED, Layout
 from bbn.kernels.types import Floats, Ints
 from bbn.network import BayesianNetwork
@@ -206,11 +206,6 @@ def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int
     return [model.names[v] for v in sorted(members)], float(cells[k]), int((cells > 0).sum())
 
 
-def clique_names(model: FlatModel, cost: Price) -> list[tuple[str, ...]]:
-    """The cliques by name."""
-    return [tuple(model.names[v] for v in sorted(c)) for c in cliques_of_order(cost.elimination)]
-
-
 class PlanCache:
     """Plans by key, the least recently used dropped past a number of plans or of bytes; safe between threads."""
 
@@ -235,12 +230,6 @@ class PlanCache:
             self._plans[key] = plan
             while len(self._plans) > 1 and (len(self._plans) > self._most or self._used > self._size):
                 self._used -= self._plans.popitem(last=False)[1].bytes
-
-
-def numbers(model: FlatModel, names: Iterable[str]) -> list[int]:
-    """The numbers of some variables."""
-    number = model.number
-    return [number[name] for name in names]
 
 
 def cells_of(model: FlatModel, variables: Sequence[int]) -> int:

@@ -15,9 +15,9 @@ COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
 if COMPILED and not TYPE_CHECKING:
     try:
         from bbn.kernels._batch import run_rows
-        from bbn.kernels._layout import cells, lay_out, reduce_scopes
+        from bbn.kernels._layout import lay_out, reduce_scopes
         from bbn.kernels._propagate import Program
-        from bbn.kernels._triangulate import eliminate
+        from bbn.kernels._triangulate import cells, eliminate
     except ImportError:
         COMPILED = False
 if TYPE_CHECKING or not COMPILED:

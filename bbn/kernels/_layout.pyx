@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""From an elimination order to a junction forest laid out in memory: the compiled twin of `layout_py`.
+"""From an elimination order to a junction forest laid out in memory: the compiled twin of `forest_py` and `layout_py`.
 
-The steps and their order are those of `layout_py`, and so is each word of the tapes.
+The steps and their order are those of the twins, and so is each word of the tapes.
 """
 
 import numpy as np
@@ -137,7 +137,7 @@ cdef inline Words pointer(const int64_t[::1] view):
 
 def reduce_scopes(const int64_t[::1] scope_ptr, const int64_t[::1] scope, const int64_t[::1] heads,
                   const int64_t[::1] role, const int64_t[::1] wanted):
-    """Drop barren factors and observed variables; see `layout_py.reduce_scopes`."""
+    """Drop barren factors and observed variables; see `forest_py.reduce_scopes`."""
     cdef int64_t n = role.shape[0], total = heads.shape[0]
     cdef int64_t f, v, i, u, top = 0, kept = 0, size = 0
     cdef Arena arena = Arena()
@@ -184,31 +184,6 @@ def reduce_scopes(const int64_t[::1] scope_ptr, const int64_t[::1] scope, const 
         kept += 1
         ptr[kept] = size
     return ints_array(factors, kept), ints_array(ptr, kept + 1), ints_array(reduced, size)
-
-
-def cells(const int64_t[::1] cards, const int64_t[::1] order, const int64_t[::1] ptr,
-          const int64_t[::1] neighbours):
-    """The number of cells of each maximal elimination clique; see `triangulate_py.cells`."""
-    cdef int64_t m = order.shape[0], k, i, parent
-    cdef Arena arena = Arena()
-    cdef int64_t* position = arena.ints(cards.shape[0])
-    cdef int64_t* absorbed = arena.ints(m)
-    out_array = np.empty(m)
-    cdef double[::1] out = out_array
-    cdef double product
-    for k in range(m):
-        position[order[k]] = k
-    for k in range(m):
-        product = cards[order[k]]
-        parent = m
-        for i in range(ptr[k], ptr[k + 1]):
-            product *= cards[neighbours[i]]
-            if position[neighbours[i]] < parent:
-                parent = position[neighbours[i]]
-        out[k] = 0.0 if absorbed[k] else product
-        if parent < m and ptr[parent + 1] - ptr[parent] == ptr[k + 1] - ptr[k] - 1:
-            absorbed[parent] = 1
-    return out_array
 
 
 def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal):

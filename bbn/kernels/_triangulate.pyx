@@ -240,3 +240,27 @@ cdef void _fill(int64_t[::1] target, const int64_t* source, int64_t count):
     cdef int64_t i
     for i in range(count):
         target[i] = source[i]
+
+
+def cells(const int64_t[::1] cards, const int64_t[::1] order, const int64_t[::1] ptr,
+          const int64_t[::1] neighbours):
+    """The number of cells of each maximal elimination clique; see `triangulate_py.cells`."""
+    cdef int64_t m = order.shape[0], k, i, parent
+    cdef int64_t[::1] position = np.empty(cards.shape[0], np.int64)
+    cdef int64_t[::1] absorbed = np.zeros(m, np.int64)
+    out_array = np.empty(m)
+    cdef double[::1] out = out_array
+    cdef double product
+    for k in range(m):
+        position[order[k]] = k
+    for k in range(m):
+        product = cards[order[k]]
+        parent = m
+        for i in range(ptr[k], ptr[k + 1]):
+            product *= cards[neighbours[i]]
+            if position[neighbours[i]] < parent:
+                parent = position[neighbours[i]]
+        out[k] = 0.0 if absorbed[k] else product
+        if parent < m and ptr[parent + 1] - ptr[parent] == ptr[k + 1] - ptr[k] - 1:
+            absorbed[parent] = 1
+    return out_array

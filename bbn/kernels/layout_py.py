@@ -1,9 +1,7 @@
-"""From an elimination order to a junction forest laid out in memory, and the tapes that run it: plain Python.
+"""A junction forest laid out in memory, and the tapes that run it: plain Python.
 
-The elimination cliques that lie in no other, joined as they were eliminated, are a junction forest (Blair and Peyton
-1993). Each clique's axes start with its separator, in the order of the parent's axes, so that the message to the
-parent is a sum over contiguous rows; neighbouring axes that move alike are fused. A clique is static when neither
-its factors nor anything below it touch evidence; static work goes to the `once` tape and is never repeated.
+A clique is static when neither its factors nor anything below it touch evidence; static work goes to the `once` tape
+and is never repeated. Neighbouring axes that move alike are fused.
 """
 
 from __future__ import annotations
@@ -14,64 +12,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bbn.kernels import tape as t
+from bbn.kernels.forest_py import Forest, reduce_scopes
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Ints
+
+__all__ = ["lay_out", "reduce_scopes"]
 
 FEW = 8
 """Regions that are looked through for the marginal of a child."""
 
 Step = tuple[int, int, int, list[int], dict[int, int]]
 """Kind, buffer, offset, moves, and variable to stride: how the other operand moves along the region's axes."""
-
-
-def reduce_scopes(
-    scope_ptr: Ints, scope: Ints, heads: Ints, role: Ints, wanted: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Drop barren factors and observed variables.
-
-    Parameters
-    ----------
-    scope_ptr, scope : int64 arrays
-        Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``.
-    heads : int64 array (factors,)
-        The variable that factor f is a conditional distribution of, or -1. A factor whose head, and whatever hangs
-        on it, is neither wanted nor observed sums to one and is dropped.
-    role : int64 array (n,)
-        FREE, SLICED, LIKELIHOOD or MASKED.
-    wanted : int64 array (n,)
-        Nonzero for the variables whose posterior is asked.
-
-    Returns
-    -------
-    factors, ptr, reduced : int64 arrays
-        The factors kept, and what is left of each scope without the sliced variables.
-    """
-    starts, members = scope_ptr.tolist(), scope.tolist()
-    roles, head = role.tolist(), heads.tolist()
-    relevant = [bool(w) or r != t.FREE for w, r in zip(wanted.tolist(), roles, strict=True)]
-    of_head = {h: f for f, h in enumerate(head) if h >= 0}
-    stack = [v for v, keep in enumerate(relevant) if keep]
-    for f, h in enumerate(head):
-        if h < 0:
-            stack += _mark(relevant, members[starts[f] : starts[f + 1]])
-    while stack:
-        v = stack.pop()
-        if v in of_head:
-            f = of_head[v]
-            stack += _mark(relevant, members[starts[f] : starts[f + 1]])
-    factors = [f for f, h in enumerate(head) if h < 0 or relevant[h]]
-    ptr, reduced = [0], []
-    for f in factors:
-        reduced += [v for v in members[starts[f] : starts[f + 1]] if roles[v] != t.SLICED]
-        ptr.append(len(reduced))
-    return np.array(factors, np.int64), np.array(ptr, np.int64), np.array(reduced, np.int64)
-
-
-def _mark(relevant: list[bool], members: list[int]) -> list[int]:
-    fresh = [v for v in members if not relevant[v]]
-    for v in fresh:
-        relevant[v] = True
-    return fresh
 
 
 def lay_out(
@@ -106,7 +57,7 @@ def lay_out(
     return _Writer(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal).layout()
 
 
-class _Writer:
+class _Writer(Forest):
     def __init__(
         self,
         cards: Ints,
@@ -119,101 +70,14 @@ class _Writer:
         targets: Ints,
         goal: int,
     ) -> None:
-        self.cards: list[int] = cards.tolist()
+        super().__init__(cards, elimination, targets, goal)
         self.role: list[int] = role.tolist()
-        self.targets: list[int] = targets.tolist()
-        self.goal = goal
         starts, members = scope_ptr.tolist(), scope.tolist()
         self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in factors.tolist()]
         self.tables: list[int] = table_ptr[factors].tolist()
-        self.order: list[int] = elimination[0].tolist()
-        self.position = {v: k for k, v in enumerate(self.order)}
         self.masked = t.MASKED in self.role
-        ptr, around = elimination[1].tolist(), elimination[2].tolist()
-        self.join_cliques([around[ptr[k] : ptr[k + 1]] for k in range(len(self.order))])
-        self.order_axes()
         self.seat()
         self.place()
-
-    def join_cliques(self, around: list[list[int]]) -> None:
-        """The maximal elimination cliques and their tree, rooted where the targets are, numbered parents first."""
-        home: dict[int, int] = {}
-        members: list[list[int]] = []
-        top: list[int] = []
-        first = [min((self.position[u] for u in near), default=-1) for near in around]
-        for k, v in enumerate(self.order):
-            if v not in home:
-                home[v] = len(members)
-                members.append([v, *around[k]])
-                top.append(k)
-            top[home[v]] = k
-            if around[k]:
-                u = self.order[first[k]]
-                if u not in home and len(around[k]) == 1 + len(around[first[k]]):
-                    home[u] = home[v]
-        parent = [home[self.order[first[k]]] if around[k] else -1 for k in top]
-        size = [math.prod(self.cards[v] for v in clique) for clique in members]
-        roots: list[int] = []
-        if self.targets:
-            wanted = set(self.targets)
-            holders = [c for c, clique in enumerate(members) if wanted <= set(clique)]
-            roots = [min(holders, key=lambda c: (size[c], c))]
-            _reroot(parent, roots[0])
-        elif self.goal == t.MARGINALS:
-            for largest in _largest(parent, size):
-                _reroot(parent, largest)
-        numbers = _parents_first(parent, roots)
-        rank = {c: k for k, c in enumerate(numbers)}
-        self.members = [members[c] for c in numbers]
-        self.parent = [rank[parent[c]] if parent[c] >= 0 else -1 for c in numbers]
-        self.size = [size[c] for c in numbers]
-        self.home = {v: rank[c] for v, c in home.items()}
-        self.children: list[list[int]] = [[] for _ in numbers]
-        for c, p in enumerate(self.parent):
-            if p >= 0:
-                self.children[p].append(c)
-
-    def order_axes(self) -> None:
-        """Separator first, as in the parent; what was eliminated last comes first among the rest."""
-        self.axes: list[list[int]] = []
-        self.separator: list[int] = []
-        for c, clique in enumerate(self.members):
-            if self.parent[c] >= 0:
-                inside = set(clique)
-                front = [v for v in self.axes[self.parent[c]] if v in inside]
-                self.separator.append(len(front))
-            else:
-                front = self.targets if c == 0 else []
-                self.separator.append(0)
-            fixed = set(front)
-            rest = sorted((v for v in clique if v not in fixed), key=lambda v: -self.position[v])
-            if self.size[c] > t.ORDERED:
-                rest = self.in_long_runs(c, rest)
-            self.axes.append([*front, *rest])
-
-    def in_long_runs(self, c: int, rest: list[int]) -> list[int]:
-        """Reorder free axes so that the last ones are, for most children, all in the separator or all out of it.
-
-        A child whose last axes are so for a run of r cells costs 1/r; of the greedy choices from each last axis, the
-        cheapest is taken.
-        """
-        held = [set(self.members[child]) for child in self.children[c][: t.RUN]]
-        best, least = rest, math.inf
-        for last in rest:
-            chosen, others = [last], [v for v in rest if v != last]
-            run, cost, alike = self.cards[last], 0.0, held
-            while others and run < t.RUN and alike:
-                following = max(others, key=lambda v: sum((v in h) == (last in h) for h in alike))
-                kept = [h for h in alike if (following in h) == (last in h)]
-                cost += (len(alike) - len(kept)) / run
-                alike = kept
-                run *= self.cards[following]
-                chosen.append(following)
-                others.remove(following)
-            cost += len(alike) / run
-            if cost < least:
-                least, best = cost, [*others, *reversed(chosen)]
-        return best
 
     def place(self) -> None:
         """Offsets: the messages, the fresh marginals, the cliques."""
@@ -494,40 +358,6 @@ class _Writer:
             stride[v] = step
             step *= self.cards[v]
         return stride
-
-
-def _reroot(parent: list[int], root: int) -> None:
-    below, c = -1, root
-    while c >= 0:
-        above = parent[c]
-        parent[c] = below
-        below, c = c, above
-
-
-def _largest(parent: list[int], size: list[int]) -> list[int]:
-    """The largest clique of each tree."""
-    largest: dict[int, int] = {}
-    for c in range(len(parent)):
-        root = c
-        while parent[root] >= 0:
-            root = parent[root]
-        if root not in largest or size[c] > size[largest[root]]:
-            largest[root] = c
-    return list(largest.values())
-
-
-def _parents_first(parent: list[int], roots: list[int]) -> list[int]:
-    children: list[list[int]] = [[] for _ in parent]
-    for c, p in enumerate(parent):
-        if p >= 0:
-            children[p].append(c)
-    numbers: list[int] = []
-    stack = [c for c, p in enumerate(parent) if p < 0 and c not in roots][::-1] + roots
-    while stack:
-        c = stack.pop()
-        numbers.append(c)
-        stack += reversed(children[c])
-    return numbers
 
 
 def _fuse(dims: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
