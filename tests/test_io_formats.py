@@ -265,18 +265,18 @@ class TestBifDialects:
     @pytest.mark.parametrize(
         "entries",
         [
-            "default 0.5, 0.5; (x, v) 1, 0;",
-            "(x, v) 1, 0; default 0.5 0.5;",
-            "(x,v) 1.0 0.0; default\n 0.5,\t0.5;",
-            '( "x" "v" ) 1 , 0 ; default 5e-1, 5E-1',
-            "(x v) 1, 0; property p = (1, 2); default 0.5, 0.5;",
-            "table 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5; (x, v) 1, 0;",
-            "(x, v) 1, 0; table 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5;",
+            "default 0.5, 0.5; (y, v) 1, 0;",
+            "(y, v) 1, 0; default 0.5 0.5;",
+            "(y,v) 1.0 0.0; default\n 0.5,\t0.5;",
+            '( "y" "v" ) 1 , 0 ; default 5e-1, 5E-1',
+            "(y v) 1, 0; property p = (1, 2); default 0.5, 0.5;",
+            "table 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5; (y, v) 1, 0;",
+            "(y, v) 1, 0; table 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5;",
         ],
     )
     def test_rows_default_and_table_in_any_order(self, entries):
         expected = np.full((2, 3, 2), 0.5)
-        expected[0, 1] = [1, 0]
+        expected[1, 1] = [1, 0]
         net = loads(f"{self.HEAD} probability ( c | a, b ) {{ {entries} }}", "bif")
         assert np.array_equal(net["c"].table, expected)
 
