@@ -342,6 +342,13 @@ def test_hand_written_files(format, text):
     assert net.name in ("hand", "naïve")
 
 
+@pytest.mark.parametrize("entity", ['<!ENTITY a "x">', '<!ENTITY a SYSTEM "x.txt">', '<!ENTITY % a "x">'])
+def test_entities_are_refused_even_where_they_do_no_harm(entity):
+    text = XMLBIF.replace("<!ELEMENT NAME (#PCDATA)>", entity).encode("latin-1")
+    with pytest.raises(bbn.ParseError, match="entities are not allowed"):
+        loads(text, "xmlbif")
+
+
 def test_a_net_potential_without_data_is_uniform():
     net = loads('node a { states = ("x" "y" "z" "w"); } potential (a) { }', "net")
     assert net["a"].table.tolist() == [0.25] * 4
