@@ -40,6 +40,8 @@ Term = Callable[["FlatCounts"], Array]
 """A score: the terms of a batch of families from their counts."""
 
 
+MANY = 2000
+"""Sample sizes from which on the regret is taken from its asymptotic series."""
 MAX_CELLS = 2**26
 """The most cells that a search asks for at a time."""
 
@@ -100,34 +102,52 @@ def fnml(counts: FlatCounts) -> Array:
             "the fnml score is defined for whole counts; with fractional weights use 'bic' or 'bdeu'"
         )
     regrets = np.empty(len(counts.cards))
-    for f, card in enumerate(counts.cards.tolist()):
-        rows = counts.cells[counts.ptr[f] : counts.ptr[f + 1]].reshape(-1, card).sum(axis=1).astype(np.int64)
-        distinct, times = np.unique(rows[rows > 0], return_counts=True)
-        regrets[f] = np.dot(times, log_regret(card, distinct))
+    for card in np.unique(counts.cards).tolist():
+        own = np.flatnonzero(counts.cards == card)
+        settings = [
+            counts.cells[counts.ptr[f] : counts.ptr[f + 1]].reshape(-1, card).sum(axis=1) for f in own
+        ]
+        sizes, which = np.unique(np.concatenate(settings).astype(np.int64), return_inverse=True)
+        regret = log_regret(card, sizes)[which]
+        starts = np.cumsum([0, *(len(rows) for rows in settings[:-1])])
+        regrets[own] = np.add.reduceat(regret, starts)
     return log_likelihood(counts) - regrets
 
 
 def log_regret(card: int, n: Ints) -> Array:
-    """ln C(card, n): the normaliser of the multinomial NML code, for each of several sample sizes n > 0.
+    """ln C(card, n): the normaliser of the multinomial NML code, for each of several sample sizes n.
 
-    C(1, n) = 1, C(2, n) = Σ_b n!/((n − b)! n^b) (Mononen & Myllymäki 2008, whose terms vanish after about 9 √n), and
-    C(r + 2, n) = C(r + 1, n) + n/r C(r, n) (Kontkanen & Myllymäki 2007).
+    C(1, n) = 1, C(2, n) = 1 + Q(n) with Ramanujan's Q(n) = Σ_b n!/((n − b)! n^b) (Mononen & Myllymäki 2008), of
+    large n by its asymptotic series (Flajolet et al. 1995), and C(r + 2, n) = C(r + 1, n) + n/r C(r, n) (Kontkanen &
+    Myllymäki 2007).
 
-    >>> np.exp(log_regret(2, np.array([1, 2])))
-    array([2. , 2.5])
+    >>> np.exp(log_regret(2, np.array([0, 1, 2])))
+    array([1. , 2. , 2.5])
     """
+    small = np.minimum(n, MANY)
     below, current = np.ones(len(n)), np.ones(len(n))
     term = np.ones(len(n))
-    for b in range(int(n.max(initial=0))):
-        term = term * (n - b) / n
+    for b in range(int(small.max(initial=0))):
+        term = term * (small - b) / np.maximum(small, 1)
         current = current + term
         if not (term > 1e-18 * current).any():
             break
+    m = np.maximum(n, MANY).astype(np.float64)
+    root = np.sqrt(np.pi / 2)
+    series = [
+        root * m**0.5,
+        -1 / 3,
+        root / 12 * m**-0.5,
+        -4 / 135 / m,
+        root / 288 * m**-1.5,
+        8 / 2835 * m**-2.0,
+    ]
+    current = np.where(n > MANY, 1 + sum(series) - root * 139 / 51840 * m**-2.5, current)
     if card == 1:
         return np.zeros(len(n))
     for r in range(1, card - 1):
         below, current = current, current + n / r * below
-    return np.log(current)
+    return np.asarray(np.log(current))
 
 
 SCORES: dict[str, Term] = {
