@@ -142,6 +142,17 @@ def test_bbn_alone_does_not_load_scikit_learn():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_without_scikit_learn_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import bbn; bbn.HypothesisSpace\n"
+        "try:\n    bbn.NaiveBayes\n"
+        "except ImportError as error:\n    assert 'pip install' in str(error), error\n"
+        "else:\n    raise AssertionError"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 # NaiveBayes
 
 
