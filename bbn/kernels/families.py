@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+from bbn.kernels import COMPILED
+
+if TYPE_CHECKING or not COMPILED:
     from bbn.kernels.families_py import bitmaps, count_families, worth_bitmaps
 else:
     try:

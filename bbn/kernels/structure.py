@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+from bbn.kernels import COMPILED
+
+if TYPE_CHECKING or not COMPILED:
     from bbn.kernels.structure_py import independence, log_dirichlets, log_likelihoods, observed_rows
 else:
     try:
