@@ -59,7 +59,7 @@ cdef class Arena:
             free(self.blocks[k])
 
     cdef int64_t* ints(self, int64_t n) except NULL:
-        cdef void* block = calloc(n + 1, sizeof(int64_t))
+        cdef void* block = calloc(n + 1, sizeof(int64_t)) if self.count < 64 else NULL
         if block == NULL:
             raise MemoryError
         self.blocks[self.count] = block
@@ -329,12 +329,20 @@ cdef class Writer:
         elif self.goal == MARGINALS:
             for c in range(self.n_cliques):
                 head[c] = -1
+                rank[c] = -1
             for c in range(self.n_cliques):
                 k = c
-                while parent[k] >= 0:
+                while rank[k] < 0 and parent[k] >= 0:
                     k = parent[k]
-                if head[k] < 0 or size[c] > size[head[k]]:
-                    head[k] = c
+                root = rank[k] if rank[k] >= 0 else k
+                k = c
+                while rank[k] < 0:
+                    rank[k] = root
+                    if parent[k] >= 0:
+                        k = parent[k]
+                if head[root] < 0 or size[c] > size[head[root]]:
+                    head[root] = c
+            root = -1
             for k in range(self.n_cliques):
                 below, c = -1, head[k]
                 while c >= 0:

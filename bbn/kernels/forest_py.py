@@ -182,12 +182,16 @@ def _reroot(parent: list[int], root: int) -> None:
 def _largest(parent: list[int], size: list[int]) -> list[int]:
     """The largest clique of each tree."""
     largest: dict[int, int] = {}
+    root = [-1] * len(parent)
     for c in range(len(parent)):
-        root = c
-        while parent[root] >= 0:
-            root = parent[root]
-        if root not in largest or size[c] > size[largest[root]]:
-            largest[root] = c
+        path = [c]
+        while root[path[-1]] < 0 and parent[path[-1]] >= 0:
+            path.append(parent[path[-1]])
+        found = root[path[-1]] if root[path[-1]] >= 0 else path[-1]
+        for passed in path:
+            root[passed] = found
+        if found not in largest or size[c] > size[largest[found]]:
+            largest[found] = c
     return list(largest.values())
 
 
