@@ -410,9 +410,22 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         bbn.fit_em(net.graph, data, seed=4, max_iter=20, checkpoint=path)
 
 
-def test_an_interrupt_returns_the_best_so_far(monkeypatch):
+def test_more_steps_go_on_from_where_fewer_ended(tmp_path):
     net = bbn.example("asia")
     data = hide(sample(net, 100), 0.4)
+    path = tmp_path / "em.npz"
+    options = {"seed": 4, "tol": 0.0, "restarts": 2}
+    for steps in (3, 7, 7, 20):
+        result = bbn.fit_em(net.graph, data, max_iter=steps, checkpoint=path, **options)
+        assert result == bbn.fit_em(net.graph, data, max_iter=steps, **options)
+    with pytest.raises(bbn.DataError, match="written for other data"):
+        bbn.fit_em(net.graph, data.iloc[:50], max_iter=20, checkpoint=path, **options)
+
+
+def test_an_interrupt_returns_the_best_so_far(monkeypatch, tmp_path):
+    net = bbn.example("asia")
+    data = hide(sample(net, 100), 0.4)
+    path = tmp_path / "em.npz"
     calls = itertools.count()
     original = Expectation.__call__
 
@@ -422,10 +435,12 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
         return original(self, *args)
 
     monkeypatch.setattr(Expectation, "__call__", interrupted)
-    result = bbn.fit_em(net.graph, data, seed=1, restarts=3)
+    result = bbn.fit_em(net.graph, data, seed=1, restarts=3, checkpoint=path)
     assert (result.reason, result.converged, result.n_iter) == ("interrupted", False, 4)
     monkeypatch.undo()
     assert result.network == bbn.fit_em(net.graph, data, seed=1, max_iter=4, tol=-np.inf).network
+    whole = bbn.fit_em(net.graph, data, seed=1, restarts=3)
+    assert bbn.fit_em(net.graph, data, seed=1, restarts=3, checkpoint=path) == whole
 
 
 def test_progress_shows_the_likelihood(capsys):

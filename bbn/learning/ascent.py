@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +17,7 @@ from bbn.cpt import CPT
 from bbn.data import DataSource
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
-from bbn.learning.checkpoint import Checkpoint
+from bbn.learning.checkpoint import Checkpoint, Trace
 from bbn.learning.expected import Expectation, Expected, by_name, flat_tables
 from bbn.learning.families import observe, read_structure
 from bbn.learning.priors import Prior, checked_prior
@@ -216,79 +215,71 @@ def climb(
     starts = [problem.start_tables()] if problem.given else [problem.random_tables(generator)]
     starts += [problem.random_tables(generator) for _ in range(restarts - 1)]
     saved = Checkpoint(checkpoint, problem.fingerprint(method, seed if isinstance(seed, int) else None))
-    best = saved.best
-    finals = list(saved.finals)
+    traces = saved.traces[:restarts]
+    _check_data(problem, traces)
     with progress_bar(progress, restarts * max_iter, method, "step") as advance:
-        for k in range(len(finals), restarts):
+        for k in range(restarts):
+            before = traces[k] if k < len(traces) else None
+            if before is not None and before.reason == "converged":
+                continue
             try:
-                run = _Run(problem, climber, stop, starts[k], saved if saved.restart == k else None)
-            except KeyboardInterrupt:
-                if best is None:
+                trace = _climb_once(
+                    problem,
+                    climber,
+                    stop,
+                    before or Trace(starts[k]),
+                    max_iter,
+                    lambda trace: saved.save([*traces[:k], trace, *traces[k + 1 :]]),  # noqa: B023
+                    advance,
+                )
+            except KeyboardInterrupt:  # before the first look at the data from this start
+                if not traces:
                     raise
-                best = {**best, "reason": "interrupted"}
+                traces[-1] = traces[-1]._replace(reason="interrupted")
                 break
-            reason = run.climb(max_iter, partial(saved.save, k, finals, best), advance)
-            finals.append(run.objectives[-1])
-            if best is None or run.objectives[-1] > best["objectives"][-1]:
-                best = run.state(reason)
-            saved.save(k + 1, finals, best, None)
-            if reason == "interrupted":
+            traces[k : k + 1] = [trace]
+            saved.save(traces, now=True)
+            if trace.reason == "interrupted":
                 break
-    assert best is not None
-    network = problem.network(best["tables"])
-    return FitResult(network, best["log_likelihoods"], best["objectives"], best["reason"], finals)
+    best = max(traces, key=lambda trace: trace.objectives[-1])
+    reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
+    finals = [trace.objectives[-1] for trace in traces]
+    return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)
 
 
-class _Run:
-    """One climb from one start."""
+def _climb_once(
+    problem: Problem,
+    climber: Climber,
+    stop: Stop,
+    trace: Trace,
+    max_iter: int,
+    save: Callable[[Trace], None],
+    advance: Callable[..., object],
+) -> Trace:
+    """Climb on from where a trace ends."""
+    point = problem.look(trace.tables)
+    if not trace.objectives:
+        trace = trace.on(point, None)
+    try:
+        while trace.n_steps < max_iter:
+            previous = point
+            point, memory = climber.step(problem, point, trace.memory)
+            trace = trace.on(point, memory)
+            advance(1, log_likelihood=f"{point.log_likelihood:.9g}")
+            if stop(previous, point):
+                return trace._replace(reason="converged")
+            save(trace)
+    except KeyboardInterrupt:
+        return trace._replace(reason="interrupted")
+    return trace._replace(reason="max_iter")
 
-    def __init__(
-        self, problem: Problem, climber: Climber, stop: Stop, start: Array, saved: Checkpoint | None
-    ) -> None:
-        self.problem, self.climber, self.stop = problem, climber, stop
-        self.memory: Array | None = None
-        self.log_likelihoods: list[float] = []
-        self.objectives: list[float] = []
-        if saved is not None and saved.current is not None:
-            start = saved.current["tables"]
-            self.memory = saved.current["memory"]
-            self.log_likelihoods = saved.current["log_likelihoods"].tolist()
-            self.objectives = saved.current["objectives"].tolist()
-        self.point = problem.look(start)
-        if not self.objectives:
-            self.note()
-        elif (
-            abs(self.point.log_likelihood - self.log_likelihoods[-1])
-            > 1e-9 * abs(self.point.log_likelihood) + 1e-9
-        ):
+
+def _check_data(problem: Problem, traces: Sequence[Trace]) -> None:
+    """DataError if a checkpoint's last log-likelihood is not what these data give."""
+    for trace in traces[-1:]:
+        found, told = problem.look(trace.tables).log_likelihood, trace.log_likelihoods[-1]
+        if abs(found - told) > 1e-9 * abs(told) + 1e-9:
             raise DataError(
-                f"the checkpoint says that the log-likelihood is {self.log_likelihoods[-1]!r}, but these data give "
-                f"{self.point.log_likelihood!r}: it was written for other data; remove it to start anew"
+                f"the checkpoint says that the log-likelihood is {told!r}, but these data give {found!r}: "
+                "it was written for other data; remove it to start anew"
             )
-
-    def note(self) -> None:
-        self.log_likelihoods.append(self.point.log_likelihood)
-        self.objectives.append(self.point.objective)
-
-    def climb(self, max_iter: int, save: Callable[[_Run], None], advance: Callable[..., object]) -> str:
-        try:
-            while len(self.objectives) <= max_iter:
-                previous = self.point
-                self.point, self.memory = self.climber.step(self.problem, self.point, self.memory)
-                self.note()
-                advance(1, log_likelihood=f"{self.point.log_likelihood:.9g}")
-                if self.stop(previous, self.point):
-                    return "converged"
-                save(self)
-        except KeyboardInterrupt:
-            return "interrupted"
-        return "max_iter"
-
-    def state(self, reason: str = "") -> dict[str, Any]:
-        return {
-            "tables": self.point.tables,
-            "memory": self.memory,
-            "log_likelihoods": np.array(self.log_likelihoods),
-            "objectives": np.array(self.objectives),
-            "reason": reason,
-        }

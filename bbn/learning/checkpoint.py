@@ -6,17 +6,46 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbn.errors import DataError
+from bbn.frozen import Array
 
 EVERY = 5.0
-"""Seconds between checkpoints; the last state of each start is always written."""
+"""Seconds between checkpoints; where a climb ends is always written."""
 STEPS = 10
 """Steps after which one is written however little time they took."""
+
+
+class Trace(NamedTuple):
+    """A climb from one start, so far."""
+
+    tables: Array
+    """Where it has come to."""
+    memory: Array | None = None
+    """What the method remembers."""
+    log_likelihoods: tuple[float, ...] = ()
+    objectives: tuple[float, ...] = ()
+    reason: str = ""
+    """Why it ended; empty while it has not."""
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps taken."""
+        return len(self.objectives) - 1
+
+    def on(self, point: Any, memory: Array | None) -> Trace:
+        """The trace with one more point."""
+        return Trace(
+            point.tables,
+            memory,
+            (*self.log_likelihoods, point.log_likelihood),
+            (*self.objectives, point.objective),
+        )
 
 
 class Checkpoint:
@@ -24,21 +53,14 @@ class Checkpoint:
 
     Attributes
     ----------
-    restart
-        The start that was being climbed from.
-    finals
-        The last objective of each start that was done.
-    best, current
-        The best start's state so far, and that of the start in hand, as dicts, or None.
+    traces
+        The climbs that were saved, one per start.
     """
 
     def __init__(self, path: Any, fingerprint: str) -> None:
         self.path = None if path is None else Path(path)
         self.fingerprint = fingerprint
-        self.restart = 0
-        self.finals: list[float] = []
-        self.best: dict[str, Any] | None = None
-        self.current: dict[str, Any] | None = None
+        self.traces: list[Trace] = []
         self._written = time.monotonic()
         self._skipped = 0
         if self.path is not None and self.path.exists():
@@ -48,36 +70,40 @@ class Checkpoint:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = dict(archive)
-            header = json.loads(str(arrays.pop("header")))
+            header = json.loads(str(arrays["header"]))
         except (ValueError, KeyError, OSError) as error:
             raise DataError(f"{path} is not a checkpoint: {error}") from error
         if header["fingerprint"] != self.fingerprint:
             raise DataError(
                 f"the checkpoint {path} belongs to another structure, prior, method or seed; remove it to start anew"
             )
-        self.restart = header["restart"]
-        self.finals = header["finals"]
-        self.best = _unpack(arrays, "best", header["reason"])
-        self.current = _unpack(arrays, "current", "")
+        for k, reason in enumerate(header["reasons"]):
+            self.traces.append(
+                Trace(
+                    arrays[f"tables {k}"],
+                    arrays.get(f"memory {k}"),
+                    tuple(arrays[f"log_likelihoods {k}"].tolist()),
+                    tuple(arrays[f"objectives {k}"].tolist()),
+                    reason,
+                )
+            )
 
-    def save(self, restart: int, finals: list[float], best: dict[str, Any] | None, run: Any) -> None:
-        """Write the state of the search: `run` is the climb in hand, or None between two."""
+    def save(self, traces: Sequence[Trace], now: bool = False) -> None:
+        """Write the climbs, if it is time again."""
         if self.path is None:
             return
         self._skipped += 1
-        if run is not None and self._skipped < STEPS and time.monotonic() - self._written < EVERY:
+        if not now and self._skipped < STEPS and time.monotonic() - self._written < EVERY:
             return
         self._written, self._skipped = time.monotonic(), 0
-        arrays: dict[str, Any] = {}
-        _pack(arrays, "best", best)
-        _pack(arrays, "current", run.state() if run is not None else None)
-        header = {
-            "fingerprint": self.fingerprint,
-            "restart": restart,
-            "finals": finals,
-            "reason": best["reason"] if best else "",
-        }
-        arrays["header"] = np.array(json.dumps(header))
+        header = {"fingerprint": self.fingerprint, "reasons": [trace.reason for trace in traces]}
+        arrays: dict[str, Any] = {"header": np.array(json.dumps(header))}
+        for k, trace in enumerate(traces):
+            arrays[f"tables {k}"] = trace.tables
+            arrays[f"log_likelihoods {k}"] = np.array(trace.log_likelihoods)
+            arrays[f"objectives {k}"] = np.array(trace.objectives)
+            if trace.memory is not None:
+                arrays[f"memory {k}"] = trace.memory
         write_atomically(self.path, arrays)
 
 
@@ -93,16 +119,3 @@ def write_atomically(path: Path, arrays: dict[str, Any]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _pack(arrays: dict[str, Any], prefix: str, state: dict[str, Any] | None) -> None:
-    for key, value in (state or {}).items():
-        if isinstance(value, np.ndarray):
-            arrays[f"{prefix}.{key}"] = value
-
-
-def _unpack(arrays: dict[str, Any], prefix: str, reason: str) -> dict[str, Any] | None:
-    state = {key.partition(".")[2]: value for key, value in arrays.items() if key.startswith(f"{prefix}.")}
-    if not state:
-        return None
-    return {"memory": None, **state, "reason": reason}
