@@ -150,7 +150,7 @@ def junction_tree(
     >>> import networkx as nx
     >>> tree = junction_tree(nx.path_graph("ABCD"))
     >>> [(a, b, separator) for a, b, separator in tree.edges(data="separator")]
-    [(('A', 'B'), ('B', 'C'), ('B',)), (('B', 'C'), ('C', 'D'), ('C',))]
+    [(('A', 'B'), ('B', 'C'), ('B',)), (('C', 'D'), ('B', 'C'), ('C',))]
     """
     import networkx as nx
 

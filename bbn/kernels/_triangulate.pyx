@@ -142,6 +142,9 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
     cdef Entry* cost = <Entry*> malloc((n + 1) * sizeof(Entry))
     cdef int64_t* around = <int64_t*> malloc((n + 1) * sizeof(int64_t))
     cdef int64_t* scratch = <int64_t*> malloc((n + 1) * sizeof(int64_t))
+    cdef int64_t* degrees = <int64_t*> calloc(n + 1, sizeof(int64_t))
+    cdef int64_t* twigs = <int64_t*> malloc((n + 1) * sizeof(int64_t))
+    cdef int64_t n_twigs = 0
     cdef int64_t* out = <int64_t*> malloc(room * sizeof(int64_t))
     cdef int64_t* grown
     cdef Heap heap
@@ -161,7 +164,7 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
     ptr[0] = 0
     try:
         if (adjacent == NULL or present == NULL or touched == NULL or cost == NULL or around == NULL
-                or scratch == NULL or out == NULL or heap.items == NULL):
+                or scratch == NULL or degrees == NULL or twigs == NULL or out == NULL or heap.items == NULL):
             raise MemoryError
         with nogil:
             for f in range(factors):
@@ -174,6 +177,31 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
             for v in range(n):
                 if keeping and kept[v]:
                     present[v >> 6] &= ~(<uint64_t> 1 << (v & 63))
+            # eliminating a twig is always right; the list grows as branches become twigs
+            for v in range(n):
+                if has(present, v):
+                    degrees[v] = list_bits(adjacent + v * words, words, scratch)
+                    if degrees[v] <= 1:
+                        twigs[n_twigs] = v
+                        n_twigs += 1
+            i = 0
+            while i < n_twigs:
+                v = twigs[i]
+                i += 1
+                present[v >> 6] &= ~(<uint64_t> 1 << (v & 63))
+                if list_bits(adjacent + v * words, words, scratch):
+                    u = scratch[0]
+                    out[total] = u
+                    total += 1
+                    adjacent[u * words + (v >> 6)] &= ~(<uint64_t> 1 << (v & 63))
+                    degrees[u] -= 1
+                    if has(present, u) and degrees[u] == 1:
+                        twigs[n_twigs] = u
+                        n_twigs += 1
+                order[count] = v
+                count += 1
+                ptr[count] = total
+            for v in range(n):
                 if has(present, v):
                     price(rule, v, adjacent, words, weights, scratch, &cost[v])
                     ok = ok and push(&heap, cost[v])
@@ -232,6 +260,8 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
         free(cost)
         free(around)
         free(scratch)
+        free(degrees)
+        free(twigs)
         free(out)
         free(heap.items)
     return order_array[:count], ptr_array[:count + 1], neighbours_array
