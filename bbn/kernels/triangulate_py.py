@@ -2,8 +2,8 @@
 
 Variables are eliminated one by one, always the one whose cost is least; eliminating a variable joins its remaining
 neighbours to one another (the fill). The elimination cliques are those of a triangulation (Rose 1970; Kjaerulff 1990).
-Variables with one neighbour at most go first. Ties fall to the second key and then to the lowest index, so that the order depends on the graph alone. Each
-elimination costs a few set operations per neighbour.
+Variables with one neighbour at most go first. Ties fall to the second key and then to the lowest index, so that the
+order depends on the graph alone. Each elimination costs a few set operations per neighbour.
 """
 
 from __future__ import annotations
