@@ -83,6 +83,23 @@ def test_no_single_change_raises_the_score(options):
                 assert bbn.score(changed, data, "bdeu") <= top + 1e-7
 
 
+def test_arcs_are_deleted_and_reversed():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.integers(2, size=(3, 400))
+    noise = rng.random(400) < 0.1
+    data = {
+        "A": a.tolist(),
+        "B": b.tolist(),
+        "C": c.tolist(),
+        "D": np.where(noise, 1 - (a & b), a & b).tolist(),
+    }
+    useless = bbn.hill_climb(data, start=[("A", "C"), ("B", "C")], escapes=0)
+    assert set(useless.predecessors("C")) == set()
+    # A → D ← B is a v-structure: starting with D → A, one of the arcs has to be turned around
+    turned = bbn.hill_climb(data, start=[("D", "A"), ("B", "D")], escapes=0, max_iter=1)
+    assert set(turned.edges) == {("A", "D"), ("B", "D")}
+
+
 def test_more_effort_never_scores_less():
     data = sample(bbn.example("asia"), 500, 3)
     plain = bbn.hill_climb(data, escapes=0).graph["score"]
