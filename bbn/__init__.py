@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bbn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
     from bbn.bayes.classifiers import TAN as TAN
+    from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes

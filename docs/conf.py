@@ -18,7 +18,9 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "bbn"
 
-ROUTING = [f"set_{name}_request" for name in ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")]
+ROUTING = [
+    f"set_{name}_request" for name in ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")
+]
 """Methods that scikit-learn adds to every estimator; its own pages explain them."""
 
 API_HEAD = """# API reference
@@ -34,9 +36,15 @@ def write_api(app: object) -> None:
         parts.append(f"## {module.removeprefix('bbn.')}\n")
         for name in names:
             value = getattr(bbn, name)
-            kind = "autoclass" if isinstance(value, type) else "autofunction" if callable(value) else "autodata"
-            members = "\n   :members:\n   :exclude-members: " + ", ".join(ROUTING) if kind == "autoclass" and not issubclass(value, Exception) else ""
-            parts.append(f"```{{eval-rst}}\n.. {kind}:: bbn.{name}{members}\n```\n")
+            if isinstance(value, type) and issubclass(value, Exception):
+                directive = f".. autoclass:: bbn.{name}"
+            elif isinstance(value, type):
+                directive = (
+                    f".. autoclass:: bbn.{name}\n   :members:\n   :exclude-members: {', '.join(ROUTING)}"
+                )
+            else:
+                directive = f".. autofunction:: bbn.{name}"
+            parts.append(f"```{{eval-rst}}\n{directive}\n```\n")
     page = Path(__file__).parent / "api.md"
     text = "\n".join(parts)
     if not page.exists() or page.read_text() != text:
