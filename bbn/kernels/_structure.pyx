@@ -37,6 +37,18 @@ cdef inline double n_log_n(number n) noexcept nogil:
     return n * log(<double> n)
 
 
+cdef inline double log_gamma(double x) noexcept nogil:
+    """ln Γ(x); of large x by Stirling's series, which is then exact to the last bits and faster than the library's."""
+    cdef double y
+    if x < 16.0:
+        return lgamma(x)
+    y = 1.0 / (x * x)
+    return (
+        (x - 0.5) * log(x) - x + 0.91893853320467274178
+        + (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y * (1.0 / 1188))))) / x
+    )
+
+
 cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t whole) noexcept nogil:
     """ln Γ(a + n) / Γ(a); `whole` is a where it is a small whole number, else 0."""
     cdef double product
@@ -49,7 +61,7 @@ cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t wh
             for i in range(1, n):
                 product *= a + i
             return log(product)
-    return lgamma(a + n) - log_gamma_a
+    return log_gamma(a + n) - log_gamma_a
 
 
 def log_likelihoods(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards):
@@ -93,8 +105,8 @@ def log_dirichlets(
             r = cards[f]
             a = alphas[f]
             b = r * a
-            log_gamma_a = lgamma(a)
-            log_gamma_b = lgamma(b)
+            log_gamma_a = log_gamma(a)
+            log_gamma_b = log_gamma(b)
             whole = 1 if a == 1.0 else 0
             whole_row = r if a == 1.0 and r < SMALL else 0
             total = 0.0

@@ -161,6 +161,7 @@ class _Search:
         n = len(constraints.names)
         self.cache, self.constraints = cache, constraints
         self.max_iter = max_iter
+        self.bits = [1 << i for i in range(n)]
         self.n_iter = 0
         self.interrupted = False
         self.allowed = _matrix(constraints.allowed)
@@ -286,11 +287,13 @@ class _Search:
         plan = []
         for c in new:
             own = self.parents[c]
-            grows = own.bit_count() < self.constraints.max_parents
-            add = list(members(self.constraints.allowed[c] & ~own)) if grows else []
+            free = self.constraints.allowed[c] & ~own
+            if own.bit_count() >= self.constraints.max_parents:
+                free = 0
+            add = [p for p, bit in enumerate(self.bits) if free & bit]
             delete = list(members(own & ~self.constraints.required[c]))
             plan.append((c, add, delete))
-            families += [(c, own | 1 << p) for p in add]
+            families += [(c, own | bit) for bit in self.bits if free & bit]
             families += [(c, own ^ 1 << p) for p in delete]
             families.append((c, own))
         values = np.array(self.cache.many(families, self.parents))

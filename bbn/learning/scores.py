@@ -283,7 +283,7 @@ class ScoreCache:
         parent are written so that what they share comes last, which is how batches are counted fast.
         """
         known = self._known
-        new = [family for family in dict.fromkeys(families) if family not in known]
+        new = list(dict.fromkeys(family for family in families if family not in known))
         if new:
             asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
             self.n_evaluated += len(new)
