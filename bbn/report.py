@@ -97,7 +97,7 @@ class SamplingReport(Frozen):
         z = float(ndtri(0.5 + level / 2))
         spread = values * (1 - values)
         inner = (spread > 0) & (self.std_error > 0)
-        n = np.full(values.shape, max(self.ess, 1.0))
+        n = np.full(values.shape, max(float(self.ess), 1.0))
         np.divide(spread, self.std_error**2, out=n, where=inner)
         centre = (values + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * np.sqrt(spread / n + (z / (2 * n)) ** 2)

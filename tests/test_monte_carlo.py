@@ -639,3 +639,39 @@ def test_factors_over_the_same_variables_are_multiplied():
     assert len(merged) == 1
     assert merged[0].values == pytest.approx(np.array([[1, 4], [0, 4]]) / 4)
     assert log_scale == pytest.approx(math.log(4 * 0.5))
+
+
+def test_a_target_that_no_chain_ever_moved_is_not_called_certain():
+    # The second copy is inexact by so little that no chain will see it move, and all may start on the same side.
+    a, b = bbn.Variable("A", [0, 1]), bbn.Variable("B", [0, 1])
+    net = bbn.BayesianNetwork(
+        [bbn.CPT(a, table=[0.995, 0.005]), bbn.CPT(b, [a], [[1 - 1e-8, 1e-8], [1e-8, 1 - 1e-8]])]
+    )
+    p = quiet(net.query, ["A", "B"], method="gibbs", n_samples=20_000, seed=3)
+    assert p[0, 0] == 1
+    assert p.ess <= 16
+    assert not p.converged
+    low, _ = p.interval()
+    assert low[0, 0] < 0.995
+
+
+def test_what_the_evidence_determines_is_certain():
+    net = bbn.example("asia")
+    p = quiet(net.query, "either", {"lung": "yes"}, method="gibbs", n_samples=20_000, seed=1)
+    assert p["yes"] == 1
+    assert p.converged
+    blocks = choose_blocks(net.factors(), {v.name: v.card for v in net.variables})
+    assert max(len(block.names) for block in blocks) > 1  # without evidence, the gate is a block
+
+
+def test_importance_sampling_is_never_much_worse_than_likelihood_weighting():
+    net = bbn.example("barley")
+    leaf = [name for name in net.names if not net.children(name)]
+    row = net.sample(1, seed=3).iloc[0]
+    evidence = {name: row[name] for name in leaf[:3]}
+    target = next(name for name in net.names if name not in evidence and net.children(name))
+    worth = {
+        method: quiet(net.query, target, evidence, method=method, n_samples=30_000, seed=1).ess
+        for method in ("likelihood-weighting", "importance")
+    }
+    assert worth["importance"] > 0.8 * worth["likelihood-weighting"]

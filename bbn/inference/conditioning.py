@@ -10,7 +10,7 @@ plain sampling is one elimination.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from bbn.inference.relevance import ancestral_factors
 from bbn.inference.restriction import observed
 from bbn.network import BayesianNetwork
 
+LARGE = 1_000_000
+"""With more cells than this, other elimination orders are tried too."""
 BYTES_PER_CELL = 32
 """A product, the message from it, its shares and their thresholds."""
 
@@ -66,13 +68,14 @@ def conditioned_draws(
 def _elimination(factors: list[Factor], memory_limit: int | str | None) -> list[str]:
     """An elimination order of the factors' variables; BudgetError if its tables would not fit."""
     cards = {v.name: v.card for factor in factors for v in factor.variables}
-    order = elimination_order([f.names for f in factors], cards)
-    scopes = [set(f.names) for f in factors]
-    cells = 0
-    for name in order:
-        clique = set().union({name}, *(scope for scope in scopes if name in scope))
-        cells += math.prod(cards[n] for n in clique)
-        scopes = [scope for scope in scopes if name not in scope] + [clique - {name}]
+    scopes = [f.names for f in factors]
+    order = elimination_order(scopes, cards)
+    cells = _cells(order, scopes, cards)
+    for rule in ("weighted-min-fill", "min-weight") if cells > LARGE else ():
+        other = elimination_order(scopes, cards, rule)
+        fewer = _cells(other, scopes, cards)
+        if fewer < cells:
+            order, cells = other, fewer
     require_memory(
         cells * BYTES_PER_CELL,
         "drawing exactly given this evidence",
@@ -80,3 +83,14 @@ def _elimination(factors: list[Factor], memory_limit: int | str | None) -> list[
         memory_limit,
     )
     return order
+
+
+def _cells(order: list[str], scopes: Sequence[tuple[str, ...]], cards: Mapping[str, int]) -> int:
+    """The cells of all the tables that this order makes."""
+    left = [set(scope) for scope in scopes]
+    cells = 0
+    for name in order:
+        clique = {name}.union(*(scope for scope in left if name in scope))
+        cells += math.prod(cards[n] for n in clique)
+        left = [scope for scope in left if name not in scope] + [clique - {name}]
+    return cells

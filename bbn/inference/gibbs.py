@@ -14,6 +14,7 @@ from itertools import count, repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbn.errors import EvidenceError, MixingWarning
 from bbn.evidence import Findings
@@ -85,24 +86,27 @@ class GibbsSampling(MonteCarlo):
         sweep = compile_sweep(factors, blocks, columns)
         cells = cells_of(groups, self.model, columns)
         states = np.ascontiguousarray(start, code_type(cards.values()))
-        trace = self._run(run, sweep, states, cells, burn_in, seeds, options)
+        known = {name for block in blocks if len(block.states) == 1 for name in block.names}
+        sizes = [math.prod(self.model.variable(name).card for name in group) for group in groups]
+        trace = Trace(chains, run.n_samples, np.repeat([known.issuperset(group) for group in groups], sizes))
+        self._run(run, trace, sweep, states, cells, burn_in, seeds, options)
         return Estimate(trace.judged()[0], log_evidence, trace.report(run))
 
     def _run(
         self,
         run: Run,
+        trace: Trace,
         sweep: Sweep,
         start: Codes,
         cells: Groups,
         burn_in: int,
         seeds: Seeds,
         options: Mapping[str, Any],
-    ) -> Trace:
+    ) -> None:
         """Burn in, then sweep batch after batch until the run is over."""
         n_chains = start.shape[1]
         states = [np.ascontiguousarray(start[:, c : c + TOGETHER]) for c in range(0, n_chains, TOGETHER)]
         bits = [seeds.bits(0, i) for i in range(len(states))]
-        trace = Trace(n_chains, run.n_samples)
 
         def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
@@ -129,7 +133,6 @@ class GibbsSampling(MonteCarlo):
                 if len(trace.counts) < 2:
                     raise
                 run.interrupted = True
-        return trace
 
     def _warn_of_zeros(self, factors: Sequence[Factor]) -> None:
         names = [", ".join(factor.names) for factor in factors if (factor.values == 0).any()]
@@ -166,10 +169,13 @@ class Trace:
         The number of chains.
     n_samples
         The sweeps of all chains together, which sets the length of a batch; None: batches grow as the run does.
+    certain
+        Per cell, whether its group can be in one state only.
     """
 
-    def __init__(self, n_chains: int, n_samples: int | None) -> None:
+    def __init__(self, n_chains: int, n_samples: int | None, certain: NDArray[np.bool_]) -> None:
         self.n_chains = n_chains
+        self.certain = certain
         self.length = 64 if n_samples is None else max(1, -(-n_samples // (n_chains * BATCHES)))
         self.n_batches = None if n_samples is None else max(2, -(-n_samples // (n_chains * self.length)))
         self.counts: list[Ints] = []
@@ -196,13 +202,18 @@ class Trace:
         return np.stack(self.counts, axis=1) / self.length
 
     def judged(self) -> tuple[Array, Array, float]:
-        """The estimates, their standard errors, and the effective sample size of the worst entry."""
+        """The estimates, their standard errors, and the effective sample size of the worst entry.
+
+        What never changed in any chain, though it might, says no more than where the chains started.
+        """
         means = self.means()
         values = means.mean(axis=(0, 1))
         error = chain_error(means)
         spread = values * (1 - values)
         inner = (spread > 0) & (error > 0)
         ess = float((spread[inner] / error[inner] ** 2).min(initial=self.n_samples))
+        if ((values >= 1) & ~self.certain).any():
+            ess = min(ess, float(self.n_chains))
         return values, unseen(error, values, ess), ess
 
     def worst_error(self) -> float:

@@ -34,8 +34,8 @@ class Block(NamedTuple):
 
 def choose_blocks(factors: Sequence[Factor], cards: dict[str, int]) -> list[Block]:
     """Blocks that cover the variables; EvidenceError if zeros tie too many together."""
-    home = {name: Block((name,), np.arange(card)[:, None]) for name, card in cards.items()}
     zeros = [factor for factor in factors if (factor.values == 0).any()]
+    home = {name: Block((name,), codes[:, None]) for name, codes in _domains(zeros, cards).items()}
     for factor in zeros:
         _connect(factor, home, zeros)
     for tied in _tied(home, zeros):
@@ -45,9 +45,35 @@ def choose_blocks(factors: Sequence[Factor], cards: dict[str, int]) -> list[Bloc
     return _distinct(home.values())
 
 
+def _domains(zeros: list[Factor], cards: dict[str, int]) -> dict[str, Ints]:
+    """The states of each variable that every factor can still complete (arc consistency; Mackworth 1977)."""
+    possible = {name: np.ones(card, bool) for name, card in cards.items()}
+    holding: dict[str, list[int]] = {name: [] for name in cards}
+    for i, factor in enumerate(zeros):
+        for name in factor.names:
+            holding[name].append(i)
+    waiting = dict.fromkeys(range(len(zeros)))
+    while waiting:
+        factor = zeros[waiting.popitem()[0]]
+        support = factor.values > 0
+        for axis, name in enumerate(factor.names):
+            support = support & possible[name].reshape([-1 if a == axis else 1 for a in range(support.ndim)])
+        for axis, name in enumerate(factor.names):
+            kept = np.asarray(support.any(axis=tuple(a for a in range(support.ndim) if a != axis)))
+            if (kept != possible[name]).any():
+                possible[name] = kept
+                waiting.update(dict.fromkeys(i for i in holding[name] if zeros[i] is not factor))
+    return {name: np.flatnonzero(kept) for name, kept in possible.items()}
+
+
 def _connect(factor: Factor, home: dict[str, Block], zeros: list[Factor]) -> None:
     """Merge blocks until changing one at a time connects the support of the factor: the smallest merger that helps."""
-    support = Block(factor.names, np.argwhere(factor.values > 0))
+    allowed = factor.values > 0
+    for axis, name in enumerate(factor.names):
+        position = home[name].names.index(name)
+        codes = np.isin(np.arange(allowed.shape[axis]), home[name].states[:, position])
+        allowed = allowed & codes.reshape([-1 if a == axis else 1 for a in range(allowed.ndim)])
+    support = Block(factor.names, np.argwhere(allowed))
     while True:
         inside = _distinct(home[name] for name in factor.names)
         part = _parts(support, inside)

@@ -1,12 +1,12 @@
 """Adaptive importance sampling: learn what to draw from until draws agree with the evidence, then draw.
 
 AIS-BN (Cheng and Druzdzel 2000): every ancestor of the evidence is drawn from a table of its own shape,
-q(x | parents), which starts as the network's, evened out for the parents of the evidence, and moves, stage by stage,
-towards P(x | parents, evidence) as the weighted samples so far show it:  q ← q + η (estimate − q),  η falling from
-0.4 to 0.14. States that are possible keep a least share of q, which bounds the weights. While few samples agree with
-the evidence, the stage's weights are flattened, w^β, so that what is learned does not rest on a handful of them. The
-samples of the stages are thrown away; those of the answer come from the last q and are weighed as in any importance
-sampling.
+q(x | parents), which starts as the network's p, evened out for the parents of the evidence, and moves, stage by stage,
+towards P(x | parents, evidence) as the weighted samples so far show it:  q ← q + η (estimate − q),  η falling from 0.4
+to 0.14. Rows that no sample reached return to p, and what is drawn from is 0.9 q + 0.1 p, which bounds every weight
+(Hesterberg 1995). While few samples agree with the evidence, the stage's weights are flattened, w^β, so that what is
+learned does not rest on a handful of them. The samples of the stages are thrown away; those of the answer come from
+the last q, or from p if that turned out to be better.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from bbn.inference.blocks import Seeds
 from bbn.inference.draws import Draw, code_type, compile_draws, offsets, starts
 from bbn.inference.likelihood_weighting import logs, weighing_draws
 from bbn.inference.weighted import Proposal, WeightedSampling
-from bbn.kernels.moves import Groups
+from bbn.kernels.moves import Codes, Groups
 from bbn.kernels.sample import accumulate, forward
 from bbn.network import BayesianNetwork
 
 STAGES = 12
 STAGE_ROWS = 4096
 FIRST_RATE, LAST_RATE = 0.4, 0.14
-LEAST_SHARE = 0.04
-"""The least share of a possible state, of a variable with up to five states; 0.2/card with more."""
-PRIOR_ROWS = 8.0
-"""What a row of q counts for against the samples of a stage."""
+DEFENSIVE = 0.1
+"""The share of p in what is drawn from."""
+PRIOR_ROWS = 2.0
+"""What p counts for against the samples of a stage, in rows per state."""
 LEAST_ESS = STAGE_ROWS / 20
 """Weights are flattened until the stage is worth so many samples."""
 
@@ -74,24 +74,41 @@ def learned_draws(
         return draws, log_scale
     exact = [_normalised(draws[i].table) for i in moved]
     close = {columns[p] for name in evidence for p in (*net.parents(name), name) if p in columns}
-    shares = [_floored(p + (draws[i].column in close), p) for i, p in zip(moved, exact, strict=True)]
+    shares = [
+        _normalised((p > 0) * (p + (draws[i].column in close))) for i, p in zip(moved, exact, strict=True)
+    ]
     weighing = [i for i, draw in enumerate(draws) if draw.column < 0]
     families = _families([draws[i] for i in moved])
+    ends = [*families.offset.tolist(), families.n_cells]
     kind = code_type(net.variable(name).card for name in columns)
+
+    def stage_of(staged: list[Draw], stage: int) -> tuple[Codes, Array]:
+        codes, log_weight = np.empty((len(columns), STAGE_ROWS), kind), np.zeros(STAGE_ROWS)
+        moves = compile_draws([staged[i] for i in sorted([*moved, *weighing])])
+        forward(seeds.bits(1, stage), moves, codes, log_weight)
+        return codes, log_weight
+
     for stage in range(STAGES):
-        current = _proposed(draws, moved, exact, shares)
-        staged = compile_draws([current[i] for i in sorted([*moved, *weighing])])
-        codes = np.empty((len(columns), STAGE_ROWS), kind)
-        log_weight = np.zeros(STAGE_ROWS)
-        forward(seeds.bits(1, stage), staged, codes, log_weight)
+        codes, log_weight = stage_of(_proposed(draws, moved, exact, shares), stage)
         counts = np.zeros((families.n_cells, 2))
         accumulate(codes, families, _flattened(log_weight), counts)
         rate = FIRST_RATE * (LAST_RATE / FIRST_RATE) ** (stage / (STAGES - 1))
-        ends = [*families.offset.tolist(), families.n_cells]
         for k, p in enumerate(exact):
-            seen = counts[ends[k] : ends[k + 1], 0].reshape(p.shape) + PRIOR_ROWS * shares[k]
-            shares[k] = _floored(shares[k] + rate * (_normalised(seen) - shares[k]), p)
-    return _proposed(draws, moved, exact, shares), log_scale
+            seen = counts[ends[k] : ends[k + 1], 0].reshape(p.shape) + PRIOR_ROWS * p.shape[-1] * p
+            shares[k] = shares[k] + rate * (_normalised(seen) - shares[k])
+    learned = _proposed(draws, moved, exact, shares)
+    plain_better = _is_better(stage_of(draws, STAGES)[1], stage_of(learned, STAGES + 1)[1])
+    return (draws if plain_better else learned), log_scale
+
+
+def _is_better(plain: Array, learned: Array) -> bool:
+    """Whether log weights of the network's own draws are worth more samples, and have not missed what others found."""
+    top = max(plain.max(), learned.max())
+    if top == -math.inf:
+        return False
+    a, b = np.exp(plain - top), np.exp(learned - top)
+    worth = [(w.sum() ** 2 / (w * w).sum()) if w.any() else 0.0 for w in (a, b)]
+    return bool(worth[0] > worth[1] and a.mean() > 0.5 * b.mean())
 
 
 def _proposed(draws: list[Draw], moved: list[int], exact: list[Array], shares: list[Array]) -> list[Draw]:
@@ -99,6 +116,7 @@ def _proposed(draws: list[Draw], moved: list[int], exact: list[Array], shares: l
     proposed = list(draws)
     for i, p, q in zip(moved, exact, shares, strict=True):
         draw = draws[i]
+        q = (1 - DEFENSIVE) * q + DEFENSIVE * p
         ratio = np.divide(p, q, out=np.zeros_like(p), where=q > 0)
         weights = logs(ratio) + (0.0 if draw.log_weights is None else draw.log_weights)
         proposed[i] = Draw(draw.column, draw.parents, q, weights)
@@ -134,9 +152,3 @@ def _flattened(log_weight: Array) -> Array:
 def _normalised(rows: Array) -> Array:
     total = rows.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(rows, total, out=np.zeros_like(rows), where=total > 0))
-
-
-def _floored(shares: Array, p: Array) -> Array:
-    """Rows in which every state that p allows has at least its least share."""
-    least = min(LEAST_SHARE, 0.2 / p.shape[-1])
-    return _normalised(np.where(p > 0, np.maximum(shares, least), 0.0))
