@@ -66,7 +66,10 @@ def sample_row() -> Row:
         f"alarm, {N_ROWS:,} rows sampled",
         {
             "bbn": lambda: net.sample(N_ROWS, seed=1, n_jobs=1),
-            "pyAgrum": lambda: (generator.drawSamples(n_theirs), converted),  # it does not keep its network alive
+            "pyAgrum": lambda: (
+                generator.drawSamples(n_theirs),
+                converted,
+            ),  # it does not keep its network alive
         },
         check,
         target=40,
