@@ -334,6 +334,30 @@ class TestEveryLearner:
             set(learner(frame).edges) == set(learner(self.data).edges) == set(learner(as_source(frame)).edges)
         )
 
+    def test_any_source_that_answers_two_calls_will_do(self, learner):
+        class Halves:
+            """Two tables that add up, as files or workers would."""
+
+            def __init__(self, data):
+                table = as_source(data)
+                states = {v.name: v.states for v in table.variables}
+                self.parts = [
+                    as_source({name: column[half] for name, column in data.items()}, states=states)
+                    for half in (slice(0, 100), slice(100, None))
+                ]
+                self.variables = table.variables
+                self.n_rows = table.n_rows
+                self.total = table.total
+                self.incomplete = ()
+
+            def counts(self, families):
+                return [a + b for a, b in zip(*(part.counts(families) for part in self.parts), strict=True)]
+
+            def reduce(self, f):
+                return [a + b for a, b in zip(*(part.reduce(f) for part in self.parts), strict=True)]
+
+        assert set(learner(Halves(self.data)).edges) == set(learner(self.data).edges)
+
     def test_nodes_carry_their_states(self, learner):
         graph = learner(self.data)
         assert graph.nodes["smoke"]["states"] == ("no", "yes")

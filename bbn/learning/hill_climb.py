@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Bools = NDArray[np.bool_]
+MOST_ESCAPES = 100
+"""How many variables are cut off and put back unless asked otherwise."""
 
 
 def hill_climb(
@@ -80,7 +82,7 @@ def hill_climb(
         The structure to begin with: a DiGraph, arcs or a network. By default the required arcs alone.
     escapes
         How many variables to cut off and put back, one after the other, once the first top is reached; None for
-        each of them once, 0 for plain hill climbing.
+        each of them once, but no more than 100, 0 for plain hill climbing.
     tabu
         If above 0, go on past each top by the best change there is, a loss or not, and leave a pair of variables
         alone for this many changes once its arc has changed.
@@ -124,7 +126,7 @@ def hill_climb(
                 search.climb(advance)
                 if tabu:
                     search.wander(tabu, plateau, advance)
-                for x in range(len(variables))[:escapes]:
+                for x in range(len(variables))[: MOST_ESCAPES if escapes is None else escapes]:
                     search.move_to(search.without(x, rng))
                     search.climb(advance)
         except KeyboardInterrupt:
