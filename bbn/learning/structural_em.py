@@ -28,6 +28,7 @@ from bbn.frozen import Array
 from bbn.learning.em import fit_em
 from bbn.learning.hill_climb import hill_climb
 from bbn.learning.parameters import normalised
+from bbn.learning.resample import take
 from bbn.learning.result import FitResult
 from bbn.learning.scores import score as score_of
 from bbn.learning.structure import TIE, Arcs
@@ -68,8 +69,9 @@ def structural_em(
     score
         The score of a structure on completed rows; see `bbn.score`.
     start
-        The structure to begin with. By default the required arcs, and an arc from every hidden variable to every
-        observed one, as a hidden variable without arcs would stay without.
+        The structure to begin with. By default what hill climbing finds in the rows without holes, if there are
+        enough; with hidden variables the required arcs, and an arc from every hidden variable to every observed one,
+        as a hidden variable without arcs would stay without.
     max_parents, required, forbidden, tiers
         As in `bbn.hill_climb`.
     restarts
@@ -118,6 +120,8 @@ def structural_em(
         "forbidden": list(forbidden),
         "tiers": tiers,
     }
+    if start is None and not hidden:
+        start = _from_complete_rows(source, limits)
     first = _start(start, observed, unseen_variables, limits)
     rng = np.random.default_rng(seed)
     results = []
@@ -243,6 +247,17 @@ def _random_tables(net: BayesianNetwork, rng: np.random.Generator) -> BayesianNe
         rows = rng.dirichlet(np.full(cpt.variable.card, 10.0), size=cpt.table.shape[:-1])
         cpts.append(CPT.trusted(cpt.variable, cpt.parents, np.asarray(rows)))
     return BayesianNetwork(cpts)
+
+
+def _from_complete_rows(source: CodedTable, limits: dict[str, Any]) -> Any:
+    """The structure that the rows without holes give, if there are enough of them: at least a tenth, and 30."""
+    holes = np.zeros(source.n_rows, dtype=np.bool_)
+    for v in source.variables:
+        holes |= source.codes[v.name] == v.card
+    rows = np.flatnonzero(~holes)
+    if len(rows) < max(30, source.n_rows // 10):
+        return None
+    return hill_climb(take(source, rows), progress=False, **limits)
 
 
 def _start(
