@@ -258,7 +258,7 @@ def test_a_run_ends_by_the_clock(method):
     start = time.monotonic()
     p = quiet(hard_network().query, "A", EVIDENCE, method=method, time_limit=0.2, seed=1)
     assert 0.15 < time.monotonic() - start < 5
-    assert p.n_samples > 10_000
+    assert p.n_samples > 1000
 
 
 @pytest.mark.parametrize("method", METHODS)
