@@ -51,6 +51,16 @@ def write_api(app: object) -> None:
         page.write_text(text)
 
 
+def head_examples(
+    app: object, what: str, name: str, value: object, options: object, lines: list[str]
+) -> None:
+    """Put a heading over an example that follows a section, which would swallow it otherwise."""
+    first = next((i for i, line in enumerate(lines) if line.startswith(">>>")), None)
+    if first is not None and any(set(line) == {"-"} for line in lines[:first]) and "Examples" not in lines:
+        lines[first:first] = ["Examples", "--------", ""]
+
+
 def setup(app: object) -> None:
-    """Hook the API page in."""
+    """Hook the API page and its examples in."""
     app.connect("builder-inited", write_api)  # type: ignore[attr-defined]
+    app.connect("autodoc-process-docstring", head_examples, priority=400)  # type: ignore[attr-defined]
