@@ -8,6 +8,7 @@ targets, nor observed, nor ancestors of these are never drawn: they cannot matte
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -130,10 +131,14 @@ class WeightedSampling(MonteCarlo):
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
 
+        own = threading.local()  # each thread uses its columns again, so that their pages are fetched once
+
         def block(b: int) -> Tally:
             n = BLOCK if run.n_samples is None else min(BLOCK, run.n_samples - b * BLOCK)
             bits = seeds.bits(0, b)
-            codes = np.empty((len(proposal.columns) or 1, n), kind)
+            codes: Codes | None = getattr(own, "codes", None)
+            if codes is None or codes.shape[1] != n:
+                codes = own.codes = np.empty((len(proposal.columns) or 1, n), kind)
             log_weight = np.zeros(n)
             forward(bits, moves, codes, log_weight)
             if proposal.accept is not None:
