@@ -38,7 +38,7 @@ def predict_proba(
     >>> net = bbn.example("burglary")
     >>> table = {"JohnCalls": ["yes", None], "MaryCalls": ["yes", "no"]}
     >>> {state: p.round(4).tolist() for state, p in predict_proba(net, table, "Burglary").items()}
-    {'yes': [0.2842, 0.0001], 'no': [0.7158, 0.9999]}
+    {'yes': [0.2842, 0.0003], 'no': [0.7158, 0.9997]}
     """
     table, values = _posteriors(net, data, target, impossible, n_jobs, options)
     return table.kind.frame(dict(zip(net.states(target), values.T, strict=True)))
