@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,11 +60,10 @@ class Posterior(Frozen):
     ) -> None:
         if values.flags.writeable:
             values.flags.writeable = False
-        put = object.__setattr__
-        put(self, "variables", variables)
-        put(self, "values", values)
-        put(self, "log_evidence", log_evidence)
-        put(self, "sampling", sampling)
+        _put_variables(self, variables)
+        _put_values(self, values)
+        _put_log_evidence(self, log_evidence)
+        _put_sampling(self, sampling)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -198,6 +197,12 @@ class Posterior(Frozen):
         return Posterior, (self.variables, self.values, self.log_evidence, self.sampling)
 
 
+# Setting slots by their descriptors is the quickest way past `Frozen`, and answers are made by the thousand.
+_put_variables, _put_values, _put_log_evidence, _put_sampling = (
+    getattr(Posterior, slot).__set__ for slot in ("variables", "values", "log_evidence", "sampling")
+)
+
+
 class Posteriors(Mapping[str, Posterior]):
     """The posterior of each variable by name, each made from one flat array when it is looked at.
 
@@ -238,6 +243,23 @@ class Posteriors(Mapping[str, Posterior]):
             report = report.with_error(report.std_error[start:stop])
         return Posterior((variable,), self._flat[start:stop], self.log_evidence, report)
 
+    def values(self) -> ValuesView[Posterior]:
+        """The posteriors, in the order of the names."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, Posterior]:
+        """(name, posterior) pairs."""
+        return _Items(self)
+
+    def _all(self) -> Iterator[Posterior]:
+        """Each posterior in turn: the quick way through many."""
+        if self.sampling is not None:
+            yield from map(self.__getitem__, self._slots)
+            return
+        flat, log_evidence = self._flat, self.log_evidence
+        for variable, start, stop in self._slots.values():
+            yield Posterior((variable,), flat[start:stop], log_evidence)
+
     def __contains__(self, name: object) -> bool:
         return name in self._slots
 
@@ -274,6 +296,24 @@ class Posteriors(Mapping[str, Posterior]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Posteriors, (dict(self._slots), self._flat, self.log_evidence, self.sampling)
+
+
+class _Values(ValuesView[Posterior]):
+    """The values of a Posteriors."""
+
+    _mapping: Posteriors
+
+    def __iter__(self) -> Iterator[Posterior]:
+        return self._mapping._all()
+
+
+class _Items(ItemsView[str, Posterior]):
+    """The items of a Posteriors."""
+
+    _mapping: Posteriors
+
+    def __iter__(self) -> Iterator[tuple[str, Posterior]]:
+        return zip(self._mapping, self._mapping._all(), strict=True)
 
 
 class Assignment(Frozen):
