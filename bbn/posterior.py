@@ -256,9 +256,14 @@ class Posteriors(Mapping[str, Posterior]):
         if self.sampling is not None:
             yield from map(self.__getitem__, self._slots)
             return
-        flat, log_evidence = self._flat, self.log_evidence
+        flat, log_evidence, new = self._flat, self.log_evidence, Posterior.__new__
         for variable, start, stop in self._slots.values():
-            yield Posterior((variable,), flat[start:stop], log_evidence)
+            posterior = new(Posterior)
+            _put_variables(posterior, (variable,))
+            _put_values(posterior, flat[start:stop])
+            _put_log_evidence(posterior, log_evidence)
+            _put_sampling(posterior, None)
+            yield posterior
 
     def __contains__(self, name: object) -> bool:
         return name in self._slots
