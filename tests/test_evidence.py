@@ -248,3 +248,11 @@ def test_the_error_of_impossible_evidence_survives_pickling():
     twin = pickle.loads(pickle.dumps(error))
     assert (str(twin), twin.findings) == ("A='x' cannot be", {"A": "x"})
     assert isinstance(twin, ValueError)
+
+
+def test_posteriors_read_in_a_row_are_those_read_by_name():
+    answers = bbn.example("asia").posteriors({"xray": "yes"})
+    by_name = {name: answers[name] for name in answers}
+    assert dict(answers.items()) == by_name
+    assert list(answers.values()) == list(by_name.values())
+    assert len({posterior.values.tobytes() for posterior in answers.values()}) == len(answers)
