@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import networks, variable_lists
 
+import bbn
 from bbn.cpt import CPT
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
