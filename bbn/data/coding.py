@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.data.source import CodedTable
+from bbn.data.numbers import read_numbers
+from bbn.data.source import CodedTable, is_continuous
 from bbn.data.tables import Levels, RawTable, read_table
 from bbn.errors import DataError, nearest
 from bbn.evidence import is_missing
@@ -39,6 +40,7 @@ def code(
     absent: str = "raise",
     extra: str = "raise",
     hidden: Iterable[str] = (),
+    continuous: Iterable[str] = (),
 ) -> CodedTable:
     """Code the columns of `data`.
 
@@ -65,6 +67,8 @@ def code(
         What to do with columns that were not wanted: "raise" or "ignore".
     hidden
         Names of variables that nobody has seen: a column of theirs must hold no value and is left out.
+    continuous
+        Names of columns that are read as numbers, besides those whose variable is continuous.
 
     Returns
     -------
@@ -73,6 +77,8 @@ def code(
     >>> table = code({"A": ["no", "yes", None]}, [Variable("A", ["yes", "no"])])
     >>> table.codes["A"]
     array([1, 0, 2], dtype=uint8)
+    >>> code({"X": [1.5, None]}, continuous=["X"]).numbers["X"]
+    array([1.5, nan])
     """
     if unseen not in ("raise", "missing"):
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
@@ -80,6 +86,7 @@ def code(
     weight_name, weight_values = _checked_weights(weights, table)
     tokens = _tokens(missing)
     declared = _declared(variables, states)
+    numeric = _checked_continuous(declared, states, continuous)
     unseen_names = set(hidden)
     if variables is not None:
         wanted = list(declared)
@@ -90,10 +97,14 @@ def code(
     _check_columns(table, wanted, unseen_names, weight_name, absent, extra)
 
     coded: dict[str, Codes] = {}
+    numbers: dict[str, Array] = {}
     found: list[Variable] = []
     there = set(table.names)
     for name in wanted:
         if name not in there:
+            continue
+        if name in numeric and name not in unseen_names:
+            numbers[name] = read_numbers(name, table.column(name), tokens, table.text, unseen)
             continue
         levels = table.levels(name)
         if name in unseen_names:
@@ -102,7 +113,7 @@ def code(
         variable = declared.get(name) or _discovered(name, levels, tokens, table.text)
         coded[name] = _code_column(variable, levels, tokens, table.text, unseen)
         found.append(variable)
-    return CodedTable(tuple(found), coded, table.n_rows, weight_values, table.kind)
+    return CodedTable(tuple(found), coded, table.n_rows, weight_values, table.kind, numbers)
 
 
 def _declared(
@@ -117,6 +128,22 @@ def _declared(
             )
         declared.setdefault(name, own)
     return declared
+
+
+def _checked_continuous(
+    declared: Mapping[str, Variable], states: Mapping[str, Sequence[State]] | None, continuous: Iterable[str]
+) -> set[str]:
+    """The names of the columns that are read as numbers."""
+    if isinstance(continuous, str):
+        continuous = [continuous]
+    numeric = {*continuous, *(name for name, variable in declared.items() if is_continuous(variable))}
+    for name in states or {}:
+        if name in numeric:
+            raise DataError(f"states= names {name!r}, which is continuous: it has numbers, not states")
+    for name in continuous:
+        if name in declared and not is_continuous(declared[name]):
+            raise DataError(f"continuous= names {name!r}, which has the states {list(declared[name].states)}")
+    return numeric
 
 
 def _check_columns(
@@ -197,7 +224,7 @@ def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int]) -
     more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
     way_out = "unseen='missing' takes it as missing"
     if len(unknown) > MANY_NUMBERS and isinstance(value, int | float):
-        way_out = "bbn.discretize cuts a column of numbers into intervals"
+        way_out = "bbn.discretize cuts a column of numbers into intervals, continuous= takes it as it is"
     raise DataError(f"row {row}, column {variable.name!r}{more}: {variable.unknown(value)}; {way_out}")
 
 
@@ -217,7 +244,7 @@ def _discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: 
     if float in kinds or (numbers and len(values) > MANY_NUMBERS and not levels.declared):
         raise DataError(
             f"column {name!r} holds {len(values)} different numbers, such as {values[0]!r}; "
-            "bbn.discretize cuts it into intervals, states= declares its states"
+            "bbn.discretize cuts it into intervals, states= declares its states, continuous= takes it as numbers"
         )
     if len(kinds) > 1 or not kinds <= {str, int, bool}:
         shown = ", ".join(sorted(kind.__name__ for kind in kinds))

@@ -30,12 +30,17 @@ Family = Sequence[str]
 """Names of variables, one per axis of the table that is asked for."""
 
 
+NO_NUMBERS: Mapping[str, Array] = {}
+
+
 class Block(NamedTuple):
     """Some coded rows. The code equal to a variable's card means missing; a variable not in `codes` is hidden."""
 
     codes: Mapping[str, NDArray[Any]]
     weights: Array
     """How many rows of the data each row stands for."""
+    numbers: Mapping[str, Array] = NO_NUMBERS
+    """The columns of continuous variables, NaN where missing."""
 
     @property
     def n_rows(self) -> int:
@@ -49,7 +54,7 @@ class DataSource(Protocol):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The variables that have a column."""
+        """The discrete variables that have a column."""
 
     @property
     def n_rows(self) -> int:
@@ -76,9 +81,11 @@ class CodedTable(Frozen):
     Attributes
     ----------
     variables
-        One per column.
+        One per column of states.
     codes
         Name to codes, uint8 or uint16, read-only; the code equal to the variable's card means missing.
+    numbers
+        Name to the column of a continuous variable, float64, read-only; NaN means missing.
     n_rows
         The number of rows.
     weights
@@ -92,10 +99,11 @@ class CodedTable(Frozen):
     [array([[1, 1], [1, 0]]), array([2, 1])]
     """
 
-    __slots__ = ("_cache", "codes", "kind", "n_rows", "variables", "weights")
+    __slots__ = ("_cache", "codes", "kind", "n_rows", "numbers", "variables", "weights")
 
     variables: tuple[Variable, ...]
     codes: dict[str, NDArray[Any]]
+    numbers: Mapping[str, Array]
     n_rows: int
     weights: Array | None
     kind: Kind
@@ -108,17 +116,24 @@ class CodedTable(Frozen):
         n_rows: int,
         weights: Array | None = None,
         kind: Kind | None = None,
+        numbers: Mapping[str, Array] | None = None,
     ) -> None:
-        for column in codes.values():
+        for column in (*codes.values(), *(numbers or {}).values()):
             column.flags.writeable = False
         self._set(
             variables=variables,
             codes=codes,
+            numbers=dict(numbers or {}),
             n_rows=n_rows,
             weights=weights,
             kind=kind or Columns(),
             _cache={},
         )
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """The names of the columns of numbers."""
+        return tuple(self.numbers)
 
     @property
     def total(self) -> float:
@@ -129,9 +144,9 @@ class CodedTable(Frozen):
     def incomplete(self) -> tuple[str, ...]:
         """The names of the variables with a missing value in some row."""
         if "incomplete" not in self._cache:
-            self._cache["incomplete"] = tuple(
-                v.name for v in self.variables if self.n_rows and self.codes[v.name].max() == v.card
-            )
+            coded = [v.name for v in self.variables if self.n_rows and self.codes[v.name].max() == v.card]
+            numeric = [name for name, column in self.numbers.items() if np.isnan(column).any()]
+            self._cache["incomplete"] = (*coded, *numeric)
         return self._cache["incomplete"]  # type: ignore[no-any-return]
 
     def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
@@ -210,11 +225,13 @@ class CodedTable(Frozen):
     def merged(self) -> Block:
         """The distinct rows, each with the sum of the weights of its like, in order of appearance.
 
-        Where nine rows in ten are distinct anyway, the rows as they are, without a copy.
+        Where nine rows in ten are distinct anyway, or where there are numbers, the rows as they are, without a copy.
         """
         if "merged" not in self._cache:
             weights = np.ones(self.n_rows) if self.weights is None else self.weights
-            if not self.variables:
+            if self.numbers:
+                self._cache["merged"] = Block(self.codes, weights, self.numbers)
+            elif not self.variables:
                 self._cache["merged"] = Block({}, np.array([weights.sum()]))
             else:
                 first, inverse = merge_rows([self.codes[v.name] for v in self.variables])
@@ -228,7 +245,7 @@ class CodedTable(Frozen):
         return self._cache["merged"]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return f"<CodedTable: {self.n_rows} rows, {len(self.variables)} variables>"
+        return f"<CodedTable: {self.n_rows} rows, {len(self.variables) + len(self.numbers)} variables>"
 
 
 def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
@@ -253,12 +270,15 @@ def as_source(
     named in `hidden` (unless `all_missing="allow"`).
     """
     if isinstance(data, DataSource):
-        return _checked_source(data, variables, names, hidden)
+        return _checked_source(data, variables, names, hidden, options.get("continuous", ()))
     from bbn.data.coding import code
 
     table = code(data, variables, names=names, states=states, hidden=hidden, **options)
     if not table.n_rows:
         raise DataError("the data have no rows")
+    for name, column in table.numbers.items() if all_missing == "raise" else ():
+        if np.isnan(column).all():
+            raise DataError(f"column {name!r} holds no number at all; leave it out of the structure")
     for variable in table.variables if all_missing == "raise" else ():
         if table.codes[variable.name].min() == variable.card:
             raise DataError(
@@ -268,19 +288,38 @@ def as_source(
     return table
 
 
+def continuous_columns(source: DataSource) -> tuple[str, ...]:
+    """The names of a source's columns of numbers; a source that does not speak of them has none."""
+    return tuple(getattr(source, "continuous", ()))
+
+
+def is_continuous(variable: Variable) -> bool:
+    """Whether a variable has numbers instead of states."""
+    return variable.card == 0
+
+
 def _checked_source(
     source: DataSource,
     variables: Iterable[Variable] | None,
     names: Sequence[str] | None,
     hidden: Iterable[str],
+    continuous: Iterable[str],
 ) -> DataSource:
     """A ready source, if it has every variable that is wanted."""
     own = {v.name: v for v in source.variables}
+    numeric = continuous_columns(source)
     unseen = set(hidden)
     wanted = {v.name: v for v in variables} if variables is not None else dict.fromkeys(names or ())
+    numbers = {*continuous, *(name for name, v in wanted.items() if v is not None and is_continuous(v))}
     for name, variable in wanted.items():
-        if name in unseen:
+        if name in unseen or (name in numbers and name in numeric):
             continue
+        if name in own and name in numbers:
+            raise DataError(
+                f"the data give {name!r} states, but it is continuous: code it as such (continuous=)"
+            )
+        if name in numeric:
+            raise DataError(f"the data give {name!r} numbers, but it is not continuous; continuous= says so")
         if name not in own:
             raise DataError(f"the data have no column {name!r}{nearest(name, own)}")
         if variable is not None and own[name] != variable:

@@ -7,7 +7,7 @@ for pandas data and for files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +35,15 @@ class RawTable(NamedTuple):
 
     names: tuple[str, ...]
     n_rows: int
-    levels: Callable[[str], Levels]
+    column: Callable[[str], Any]
+    """A column as it came: a list, a numpy array, or a Series of some library."""
     kind: Kind
     text: bool = False
     """Whether the values are text from a file, which matches a state by `str(state)`."""
+
+    def levels(self, name: str) -> Levels:
+        """A column as levels."""
+        return column_levels(self.column(name))
 
 
 def read_table(data: Any) -> RawTable:
@@ -103,7 +108,7 @@ def _from_path(path: Path) -> RawTable:
 
 def _from_pandas(frame: Any) -> RawTable:
     names = _checked_names(frame.columns)
-    return RawTable(names, len(frame), lambda name: _pandas_levels(frame[name]), Pandas(frame.index))
+    return RawTable(names, len(frame), lambda name: frame[name], Pandas(frame.index))
 
 
 def _from_structured(array: NDArray[Any]) -> RawTable:
@@ -111,14 +116,14 @@ def _from_structured(array: NDArray[Any]) -> RawTable:
         raise DataError(
             f"a numpy array of shape {array.shape} has no column names; pass (array, names), or a dict of columns"
         )
-    return RawTable(array.dtype.names, len(array), lambda name: column_levels(array[name]), Columns())
+    return RawTable(array.dtype.names, len(array), lambda name: array[name], Columns())
 
 
 def _from_matrix(array: NDArray[Any], names: Sequence[str]) -> RawTable:
     names = _checked_names(names)
     if array.shape[1] != len(names):
         raise DataError(f"the array has {array.shape[1]} columns but {len(names)} names were given")
-    return RawTable(names, len(array), lambda name: column_levels(array[:, names.index(name)]), Matrix())
+    return RawTable(names, len(array), lambda name: array[:, names.index(name)], Matrix())
 
 
 def _from_columns(columns: Mapping[str, Any]) -> RawTable:
@@ -132,9 +137,7 @@ def _from_columns(columns: Mapping[str, Any]) -> RawTable:
         lengths[name] = len(column)
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns have different lengths: {lengths}")
-    return RawTable(
-        names, next(iter(lengths.values()), 0), lambda name: column_levels(columns[name]), Columns()
-    )
+    return RawTable(names, next(iter(lengths.values()), 0), lambda name: columns[name], Columns())
 
 
 def _from_rows(rows: Sequence[Any]) -> RawTable:
@@ -142,7 +145,7 @@ def _from_rows(rows: Sequence[Any]) -> RawTable:
         if not isinstance(row, Mapping):
             raise DataError(f"row {i} is {row!r}; expected a dict from column to value")
     names = _checked_names(dict.fromkeys(name for row in rows for name in row))
-    return RawTable(names, len(rows), lambda name: column_levels([row.get(name) for row in rows]), Rows())
+    return RawTable(names, len(rows), lambda name: [row.get(name) for row in rows], Rows())
 
 
 def _from_narwhals(data: Any) -> RawTable:
@@ -157,11 +160,9 @@ def _from_narwhals(data: Any) -> RawTable:
         ) from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-
-    def levels(name: str) -> Levels:
-        return _narwhals_levels(frame[name])
-
-    return RawTable(_checked_names(frame.columns), len(frame), levels, Narwhals(frame.implementation))
+    return RawTable(
+        _checked_names(frame.columns), len(frame), lambda name: frame[name], Narwhals(frame.implementation)
+    )
 
 
 def _checked_names(names: Any) -> tuple[str, ...]:
@@ -181,11 +182,19 @@ def column_levels(column: Any) -> Levels:
     library = type(column).__module__.partition(".")[0]
     if library == "pandas":
         return _pandas_levels(column)
-    if library in ("polars", "pyarrow"):
+    if library in ("polars", "pyarrow", "narwhals"):
         import narwhals as nw
 
-        return _narwhals_levels(nw.from_native(column, series_only=True))
-    return Levels(*factorize_objects(np.fromiter(column, dtype=object, count=len(column))))
+        return _narwhals_levels(nw.from_native(column, series_only=True, pass_through=True))
+    return _object_levels(np.fromiter(column, dtype=object, count=len(column)))
+
+
+def _object_levels(array: NDArray[Any]) -> Levels:
+    try:
+        return Levels(*factorize_objects(array))
+    except TypeError:
+        row = next((i for i, value in enumerate(array) if not isinstance(value, Hashable)), 0)
+        raise DataError(f"row {row} of a column holds {array[row]!r}; expected one plain value") from None
 
 
 def _pandas_levels(series: Any) -> Levels:
@@ -256,7 +265,7 @@ def _numpy_levels(array: NDArray[Any]) -> Levels:
         return _integer_levels(array)
     if kind == "f":
         return _float_levels(array)
-    return Levels(*factorize_objects(array.astype(object, copy=False)))
+    return _object_levels(array.astype(object, copy=False))
 
 
 def _integer_levels(array: NDArray[Any]) -> Levels:

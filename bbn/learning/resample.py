@@ -34,14 +34,16 @@ def take(table: CodedTable, rows: Rows) -> CodedTable:
         {name: column[rows] for name, column in table.codes.items()},
         len(rows),
         None if table.weights is None else table.weights[rows],
+        numbers={name: column[rows] for name, column in table.numbers.items()},
     )
 
 
-def columns_of(table: CodedTable) -> dict[str, list[Any]]:
-    """The table as columns of states, None where missing."""
-    return {
+def columns_of(table: CodedTable) -> dict[str, Any]:
+    """The table as columns of states, None where missing, and of numbers, NaN where missing."""
+    columns: dict[str, Any] = {
         v.name: [(*v.states, None)[code] for code in table.codes[v.name].tolist()] for v in table.variables
     }
+    return {**columns, **table.numbers}
 
 
 def as_learner(learner: Any) -> Any:

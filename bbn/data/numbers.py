@@ -1,0 +1,121 @@
+"""Columns of numbers: the column of a continuous variable, however it came, as float64 with NaN where missing.
+
+A column that is numbers already is taken as it is. Any other, text from a file among them, is read by its distinct
+values; a value that is no number, or is infinite, is named with its row.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.data.tables import column_levels
+from bbn.errors import DataError
+from bbn.evidence import is_missing
+from bbn.frozen import Array
+from bbn.variable import plain
+
+Tokens = set[tuple[type, Any]]
+"""Values that mean missing, each with its type."""
+
+
+def read_numbers(name: str, column: Any, tokens: Tokens, text: bool, unseen: str) -> Array:
+    """A column as numbers.
+
+    Parameters
+    ----------
+    name
+        The column's name, for messages.
+    column
+        A list, a numpy array, or a Series of some library.
+    tokens
+        What means missing besides None, NaN and NA.
+    text
+        Whether the values are text from a file, in which numbers are written.
+    unseen
+        "raise" a DataError for what is no finite number, or take it as "missing".
+
+    >>> read_numbers("X", [1, None, 2.5], set(), False, "raise")
+    array([1. , nan, 2.5])
+    """
+    array = _plain_array(column)
+    if array is None:
+        return _from_values(name, column, tokens, text, unseen)
+    numbers = np.array(array, dtype=np.float64)
+    for kind, value in tokens:
+        if kind in (int, float):
+            numbers[numbers == value] = np.nan
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        if unseen == "raise":
+            _refuse(name, int(np.argmax(infinite)), float(numbers[infinite][0]), int(infinite.sum()))
+        numbers[infinite] = np.nan
+    return numbers
+
+
+def _plain_array(column: Any) -> NDArray[Any] | None:
+    """The column as a numpy array of numbers, if it is one underneath; None if its values must be looked at."""
+    if np.ma.isMaskedArray(column):
+        return np.ma.filled(column.astype(np.float64), np.nan) if column.dtype.kind in "iuf" else None
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        array = column if isinstance(column, np.ndarray) else column.to_numpy()
+        if array.ndim != 1:
+            raise DataError(f"a column has shape {array.shape}; expected one value per row")
+        return array if dtype.kind in "iuf" else None
+    if type(column).__module__.partition(".")[0] == "pandas" and getattr(dtype, "kind", "O") in "iuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if type(column).__module__.partition(".")[0] in ("narwhals", "polars", "pyarrow"):
+        import narwhals as nw
+
+        series: Any = nw.from_native(column, series_only=True, pass_through=True)
+        if series.dtype.is_numeric() and not series.dtype.is_decimal():
+            return np.asarray(series.cast(nw.Float64).to_numpy())
+    return None
+
+
+def _from_values(name: str, column: Any, tokens: Tokens, text: bool, unseen: str) -> Array:
+    """Read each distinct value, then look every row up among them."""
+    levels = column_levels(column)
+    look_up = np.full(len(levels.values) + 1, np.nan)  # its last entry is where −1 points
+    odd = []
+    for i, value in enumerate(levels.values):
+        if is_missing(value) or (type(plain(value)), plain(value)) in tokens:
+            continue
+        number = _as_number(value, text)
+        if number is None or np.isinf(number):
+            odd.append(i)
+        elif not ((float, number) in tokens or (int, number) in tokens):
+            look_up[i] = number
+    if odd and unseen == "raise":
+        rows = np.flatnonzero(np.isin(levels.codes, odd))
+        if len(rows):  # else they are categories that no row uses
+            _refuse(name, int(rows[0]), levels.values[levels.codes[rows[0]]], len(rows))
+    return look_up[levels.codes]
+
+
+def _as_number(value: Any, text: bool) -> float | None:
+    """A value as a float, infinite where it is too large; None if it is no number."""
+    if text:
+        if "_" in value or "nan" in value.lower():
+            return None  # Python reads 1_000 and nan; a file that writes them means something else
+    elif isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+    except (TypeError, ValueError):
+        return None
+
+
+def _refuse(name: str, row: int, value: Any, n_rows: int) -> None:
+    more = f" ({n_rows} such rows)" if n_rows > 1 else ""
+    raise DataError(
+        f"row {row}, column {name!r}{more}: {plain(value)!r} is no finite number, but {name!r} is continuous; "
+        "missing= names what means missing, unseen='missing' takes any such value so"
+    )
