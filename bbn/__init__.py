@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bbn.evidence import Virtual as Virtual
     from bbn.factor import Factor as Factor
     from bbn.factor_graph import FactorGraph as FactorGraph
+    from bbn.gaussian import Gaussian as Gaussian
     from bbn.inference.elimination import VariableElimination as VariableElimination
     from bbn.inference.enumeration import Enumeration as Enumeration
     from bbn.inference.gibbs import GibbsSampling as GibbsSampling
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from bbn.network import BayesianNetwork as BayesianNetwork
     from bbn.posterior import Assignment as Assignment
     from bbn.posterior import Posterior as Posterior
+    from bbn.variable import Continuous as Continuous
     from bbn.variable import Variable as Variable
     from bbn.view.diagrams import plot_compare as plot_compare
     from bbn.view.diagrams import plot_cpt as plot_cpt
@@ -95,9 +97,10 @@ if TYPE_CHECKING:
 
 # Each module and the public names that live in it, in reading order; the block above repeats it for type checkers.
 _HOMES = {
-    "bbn.variable": ("Variable",),
+    "bbn.variable": ("Variable", "Continuous"),
     "bbn.factor": ("Factor",),
     "bbn.cpt": ("CPT",),
+    "bbn.gaussian": ("Gaussian",),
     "bbn.network": ("BayesianNetwork",),
     "bbn.factor_graph": ("FactorGraph",),
     "bbn.io.registry": ("load", "save"),

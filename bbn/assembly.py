@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from bbn.cpt import CPT, Conditional
+from bbn.cpt import CPT, Conditional, discrete_child
 from bbn.errors import ModelError, nearest
+from bbn.variable import Continuous
 
 
 def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
@@ -37,7 +38,13 @@ def check_parents(given: Mapping[str, Conditional]) -> None:
                 raise ModelError(
                     f"node {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
                 )
+            if isinstance(parent, Continuous) and not isinstance(conditional.variable, Continuous):
+                raise ModelError(discrete_child(name, parent.name))
             if own.variable != parent:
+                if isinstance(parent, Continuous) or isinstance(own.variable, Continuous):
+                    raise ModelError(
+                        f"node {name!r}: its parent is {parent!r}, but {parent.name!r} itself is {own.variable!r}"
+                    )
                 raise ModelError(
                     f"node {name!r}: its parent {parent.name!r} has states {list(parent.states)}, "
                     f"but {parent.name!r} itself has states {list(own.variable.states)}"

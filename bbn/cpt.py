@@ -18,7 +18,7 @@ from bbn.factor import Factor
 from bbn.frozen import Array, Frozen, read_only
 from bbn.tables import read_table, row_name, settings, shape_of
 from bbn.text import grid
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ SURELY_SMALL = 1 << 16
 
 @runtime_checkable
 class Conditional(Protocol):
-    """What a network is made of: a variable given its parents. A CPT is the first kind."""
+    """What a network is made of: a variable given its parents. A CPT is the first kind, a Gaussian the second."""
 
     @property
     def variable(self) -> Variable:
@@ -181,6 +181,11 @@ class CPT(Frozen):
         """The variable's name."""
         return self.variable.name
 
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: the rows times one less than the states."""
+        return self.table.size // self.variable.card * (self.variable.card - 1)
+
     def factor(self) -> Factor:
         """The table as a factor over (\\*parents, variable)."""
         return Factor.trusted((*self.parents, self.variable), self.table)
@@ -246,14 +251,30 @@ def _checked_family(variable: Variable, parents: Sequence[Variable]) -> tuple[Va
         raise ModelError(
             f"a CPT's variable must be a Variable, found {variable!r} ({type(variable).__name__})"
         )
+    if isinstance(variable, Continuous):
+        raise ModelError(f"CPT {variable.name!r}: a continuous variable has no table; use bbn.Gaussian")
+    parents = checked_parents(variable, parents)
+    for parent in parents:
+        if isinstance(parent, Continuous):
+            raise ModelError(discrete_child(variable.name, parent.name))
+    shape = shape_of(variable, parents)
+    if math.prod(shape) > SURELY_SMALL or len(shape) > MAX_AXES:
+        require_table(list(shape), f"CPT {variable.name!r}", "use fewer parents or states")
+    return variable, parents
+
+
+def checked_parents(
+    variable: Variable, parents: Sequence[Variable], kind: str = "CPT"
+) -> tuple[Variable, ...]:
+    """The parents as a tuple of Variables, none twice and none the variable itself."""
     if isinstance(parents, Variable | str) or not isinstance(parents, Iterable):
-        raise ModelError(f"CPT {variable.name!r}: parents must be a list of Variables, found {parents!r}")
+        raise ModelError(f"{kind} {variable.name!r}: parents must be a list of Variables, found {parents!r}")
     parents = tuple(parents)
     seen = {variable.name}
     for parent in parents:
         if not isinstance(parent, Variable):
             raise ModelError(
-                f"CPT {variable.name!r}: a parent must be a Variable, found {parent!r} ({type(parent).__name__})"
+                f"{kind} {variable.name!r}: a parent must be a Variable, found {parent!r} ({type(parent).__name__})"
             )
         if parent.name in seen:
             problem = (
@@ -261,12 +282,18 @@ def _checked_family(variable: Variable, parents: Sequence[Variable]) -> tuple[Va
                 if parent.name == variable.name
                 else f"has the parent {parent.name!r} twice"
             )
-            raise ModelError(f"CPT {variable.name!r} {problem}")
+            raise ModelError(f"{kind} {variable.name!r} {problem}")
         seen.add(parent.name)
-    shape = shape_of(variable, parents)
-    if math.prod(shape) > SURELY_SMALL or len(shape) > MAX_AXES:
-        require_table(list(shape), f"CPT {variable.name!r}", "use fewer parents or states")
-    return variable, parents
+    return parents
+
+
+def discrete_child(child: str, parent: str) -> str:
+    """What to tell the user about a discrete variable with a continuous parent."""
+    return (
+        f"CPT {child!r}: its parent {parent!r} is continuous; a discrete variable cannot have a continuous parent, "
+        "for then posteriors are no mixtures of Gaussians any more; turn the arc around, or make the parent "
+        "discrete with bbn.discretize"
+    )
 
 
 def _positive(variable: Variable) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from bbn.cpt import CPT, Conditional
+from bbn.cpt import CPT, Conditional, discrete_child
 from bbn.errors import EvidenceError, ModelError
+from bbn.gaussian import Gaussian
 from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 
 def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
@@ -18,12 +19,22 @@ def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
         raise EvidenceError(f"rename needs a mapping from old to new name, found {names!r}")
     for old in names:
         net.variable(old)
-    return _substitute(net, {old: Variable(new, net.states(old)) for old, new in names.items()})
+    return _substitute(
+        net,
+        {
+            old: Continuous(new)
+            if isinstance(net.variable(old), Continuous)
+            else Variable(new, net.states(old))
+            for old, new in names.items()
+        },
+    )
 
 
 def relabel(net: BayesianNetwork, name: str, states: Mapping[State, State]) -> BayesianNetwork:
     """The network with states of one variable renamed, old state to new state; those not named stay."""
     variable = net.variable(name)
+    if isinstance(variable, Continuous):
+        raise EvidenceError(f"variable {name!r} is continuous; it has no states to rename")
     if not isinstance(states, Mapping):
         raise EvidenceError(f"relabel needs a mapping from old to new state, found {states!r}")
     new = list(variable.states)
@@ -37,12 +48,33 @@ def add_arc(net: BayesianNetwork, parent: str, child: str) -> BayesianNetwork:
 
     The joint does not change: the child is still independent of the new parent given the others.
     """
-    cpt, new = _table(net, child), net.variable(parent)
+    given, new = net[child], net.variable(parent)
     if parent in net.parents(child):
         raise ModelError(f"{parent!r} is a parent of {child!r} already")
+    if isinstance(given, Gaussian):
+        return net.with_cpts([_one_parent_more(given, new)])
+    cpt = _table(net, child)
+    if isinstance(new, Continuous):
+        raise ModelError(discrete_child(child, parent))
     shape = (*cpt.table.shape[:-1], new.card, cpt.variable.card)
     table = np.broadcast_to(np.expand_dims(cpt.table, -2), shape)
     return net.with_cpts([CPT(cpt.variable, [*cpt.parents, new], table)])
+
+
+def _one_parent_more(given: Gaussian, new: Variable) -> Gaussian:
+    """The Gaussian with one more parent, last, that changes nothing."""
+    parents = (*given.parents, new)
+    if isinstance(new, Continuous):
+        weights = np.concatenate([given.weights, np.zeros((*given.means.shape, 1))], axis=-1)
+        means, variances = given.means, given.variances
+    else:
+        means, variances = (
+            np.repeat(a[..., None], new.card, axis=-1) for a in (given.means, given.variances)
+        )
+        weights = np.repeat(given.weights[..., None, :], new.card, axis=-2)
+    return Gaussian(
+        given.variable, parents, means, variances, weights, given.tied_variance, given.fixed_variance
+    )
 
 
 def remove_arc(
@@ -76,9 +108,15 @@ def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> Baye
     """The network with variables replaced by others of as many states, old name to new variable."""
     conditionals: list[Conditional] = []
     for name in net.names:
-        cpt = _table(net, name)
-        parents = [variables.get(p.name, p) for p in cpt.parents]
-        conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))
+        given: Conditional = net[name]
+        parents = tuple(variables.get(p.name, p) for p in given.parents)
+        if isinstance(given, Gaussian):
+            conditionals.append(
+                given.with_family(Continuous(variables.get(name, given.variable).name), parents)
+            )
+        else:
+            cpt = _table(net, name)
+            conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))
     return BayesianNetwork(conditionals, net.name, net.metadata)
 
 

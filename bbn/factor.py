@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from bbn.budget import require_table
 from bbn.errors import EvidenceError, ModelError, nearest
 from bbn.frozen import Array, Frozen, numbers, read_only
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,6 +202,8 @@ def _checked_variables(variables: Sequence[Variable]) -> tuple[Variable, ...]:
     for v in checked:
         if not isinstance(v, Variable):
             raise ModelError(f"a factor's variables must be Variables, found {v!r} ({type(v).__name__})")
+        if isinstance(v, Continuous):
+            raise ModelError(f"a factor is a table over states; {v.name!r} is continuous and has none")
     names = [v.name for v in checked]
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])

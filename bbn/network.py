@@ -1,8 +1,8 @@
 """BayesianNetwork: a frozen directed acyclic graph of conditionals.
 
 P(x_1, …, x_n) = ∏ P(x_i | parents(x_i)) (Pearl 1988, section 3.3). A network holds conditionals, anything with
-a `variable` and `parents`; a CPT is the first kind. Building and checking it takes time linear in its size, and
-nothing modifies it: every edit gives a new network, and everything above asks it questions.
+a `variable` and `parents`; a CPT is the first kind, a Gaussian the second. Building and checking it takes time
+linear in its size, and nothing modifies it: every edit gives a new network, and everything above asks it questions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional
 from bbn.errors import EvidenceError, ModelError, nearest
 from bbn.factor import Factor
-from bbn.variable import State, Variable, checked_name
+from bbn.gaussian import Gaussian
+from bbn.variable import Continuous, State, Variable, checked_name
 
 if TYPE_CHECKING:
     import os
@@ -90,7 +91,7 @@ class BayesianNetwork(AskableNetwork):
 
     @classmethod
     def from_graph(cls, graph: nx.DiGraph[Any], name: str = "") -> BayesianNetwork:
-        """A network from a graph whose nodes carry "states" and "cpt" (a CPT), or "states" and "table".
+        """A network from a graph whose nodes carry "states" and "cpt" (a CPT or a Gaussian), or "states" and "table".
 
         The parents' order, and so the table's axes, is that of `graph.predecessors(node)`, the order in which
         the arcs were added; a node attribute "parents" overrides it.
@@ -99,6 +100,9 @@ class BayesianNetwork(AskableNetwork):
             raise ModelError(f"expected a networkx DiGraph, found {graph!r} ({type(graph).__name__})")
         variables: dict[Any, Variable] = {}
         for node, attributes in graph.nodes(data=True):
+            if isinstance(attributes.get("cpt"), Gaussian):
+                variables[node] = Continuous(node)
+                continue
             if "states" not in attributes and not isinstance(attributes.get("cpt"), CPT):
                 raise ModelError(f"node {node!r} of the graph has no attribute 'states'")
             states = attributes["states"] if "states" in attributes else attributes["cpt"].variable.states
@@ -144,22 +148,25 @@ class BayesianNetwork(AskableNetwork):
 
     @property
     def n_parameters(self) -> int:
-        """The number of free parameters: per table, its rows times one less than its states."""
-        return sum(
-            c.table.size // c.variable.card * (c.variable.card - 1)
-            for c in self._conditionals.values()
-            if isinstance(c, CPT)
-        )
+        """The number of free parameters: per table, its rows times one less than its states; those of Gaussians."""
+        return sum(c.n_parameters for c in self._conditionals.values() if isinstance(c, CPT | Gaussian))
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """The names of the continuous variables, in topological order."""
+        return tuple(name for name, v in self._variables.items() if isinstance(v, Continuous))
 
     @property
     def graph(self) -> nx.DiGraph[str]:
-        """The structure as a frozen networkx DiGraph; nodes carry "states" and "cpt"."""
+        """The structure as a frozen networkx DiGraph; nodes carry "states" and "cpt", continuous ones "continuous"."""
         if "graph" not in self.memo:
             import networkx as nx
 
             graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
             for node, conditional in self._conditionals.items():
                 graph.add_node(node, states=conditional.variable.states, cpt=conditional)
+                if isinstance(conditional.variable, Continuous):
+                    graph.nodes[node]["continuous"] = True
             graph.add_edges_from(self.arcs)
             self.memo["graph"] = nx.freeze(graph)
         frozen: nx.DiGraph[str] = self.memo["graph"]
@@ -303,6 +310,21 @@ class BayesianNetwork(AskableNetwork):
 
         return remove_arc(self, parent, child, weights)
 
+    def discrete_part(self) -> BayesianNetwork:
+        """The network of the discrete variables: none has a continuous parent, so the joint over them is unchanged.
+
+        >>> import bbn
+        >>> bbn.example("burglary").discrete_part() == bbn.example("burglary")
+        True
+        """
+        if not self.continuous:
+            return self
+        return BayesianNetwork(
+            [c for c in self._conditionals.values() if not isinstance(c.variable, Continuous)],
+            self.name,
+            self.metadata,
+        )
+
     def subnetwork(self, names: Iterable[str]) -> BayesianNetwork:
         """The network of these variables and their ancestors: the joint over them is unchanged."""
         from bbn.edit import subnetwork
@@ -372,6 +394,10 @@ class BayesianNetwork(AskableNetwork):
     def _table(self, name: str) -> CPT:
         conditional = self._conditionals[name]
         if not isinstance(conditional, CPT):
+            if isinstance(conditional.variable, Continuous):
+                raise ModelError(
+                    f"{name!r} is continuous and has no table; discrete_part() is the network without such variables"
+                )
             raise ModelError(f"{name!r} is a {type(conditional).__name__}; a table was needed")
         return conditional
 

@@ -7,6 +7,7 @@ names the node, the row and the value. A row is a distribution: entries at least
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
@@ -46,12 +47,35 @@ def settings(parents: Sequence[Variable]) -> Iterator[tuple[tuple[int, ...], tup
     return zip(codes, states, strict=True)
 
 
-def row_name(variable: Variable, parents: Sequence[Variable], index: tuple[int, ...]) -> str:
+def row_name(
+    variable: Variable, parents: Sequence[Variable], index: tuple[int, ...], kind: str = "CPT"
+) -> str:
     """The row as messages name it: the node, and the parents' states."""
     if not parents:
-        return f"CPT {variable.name!r}"
+        return f"{kind} {variable.name!r}"
     setting = ", ".join(f"{p.name}={p.states[code]}" for p, code in zip(parents, index, strict=True))
-    return f"CPT {variable.name!r}, row {setting}"
+    return f"{kind} {variable.name!r}, row {setting}"
+
+
+def indexed_rows(
+    variable: Variable, parents: Sequence[Variable], rows: Mapping[Any, Any], kind: str = "CPT"
+) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """(codes of the parents, row) for each row of a mapping; ModelError unless every setting is there once."""
+    given: set[tuple[int, ...]] = set()
+    for key, row in rows.items():
+        index = _row_index(variable, parents, key, kind)
+        if index in given:
+            raise ModelError(f"{row_name(variable, parents, index, kind)}: given twice")
+        given.add(index)
+        yield index, row
+    expected = math.prod(p.card for p in parents)
+    if len(given) < expected:
+        missing = (states for index, states in settings(parents) if index not in given)
+        shown = ", ".join(_key_text(states) for states in islice(missing, 5))
+        more = f", … ({expected - len(given)} in all)" if expected - len(given) > 5 else ""
+        raise ModelError(
+            f"{kind} {variable.name!r}: missing rows for {', '.join(p.name for p in parents)} = {shown}{more}"
+        )
 
 
 def _array_from_numbers(variable: Variable, parents: Sequence[Variable], table: Any) -> Array:
@@ -80,37 +104,26 @@ def _array_from_mapping(variable: Variable, parents: Sequence[Variable], table: 
     if not parents:
         return _row(variable, parents, (), table.get((), table))
     array = np.empty(shape_of(variable, parents))
-    given: set[tuple[int, ...]] = set()
-    for key, row in table.items():
-        index = _row_index(variable, parents, key)
-        if index in given:
-            raise ModelError(f"{row_name(variable, parents, index)}: given twice")
-        given.add(index)
+    for index, row in indexed_rows(variable, parents, table):
         array[index] = _row(variable, parents, index, row)
-    expected = int(np.prod(array.shape[:-1]))
-    if len(given) < expected:
-        missing = (states for index, states in settings(parents) if index not in given)
-        shown = ", ".join(_key_text(states) for states in islice(missing, 5))
-        more = f", … ({expected - len(given)} in all)" if expected - len(given) > 5 else ""
-        raise ModelError(
-            f"CPT {variable.name!r}: missing rows for {', '.join(p.name for p in parents)} = {shown}{more}"
-        )
     return array
 
 
-def _row_index(variable: Variable, parents: Sequence[Variable], key: Any) -> tuple[int, ...]:
+def _row_index(variable: Variable, parents: Sequence[Variable], key: Any, kind: str) -> tuple[int, ...]:
     states = key if isinstance(key, tuple) else (key,)
     names = ", ".join(p.name for p in parents)
     if len(states) != len(parents):
         raise ModelError(
-            f"CPT {variable.name!r}: row {key!r} names {len(states)} states; "
+            f"{kind} {variable.name!r}: row {key!r} names {len(states)} states; "
             f"expected {len(parents)}, one for each of {names}"
         )
     index = []
     for parent, state in zip(parents, states, strict=True):
         code = parent.find(state)
         if code is None:
-            raise ModelError(f"CPT {variable.name!r}: extra row {_key_text(states)}: {parent.unknown(state)}")
+            raise ModelError(
+                f"{kind} {variable.name!r}: extra row {_key_text(states)}: {parent.unknown(state)}"
+            )
         index.append(code)
     return tuple(index)
 

@@ -1,7 +1,8 @@
 """Variable: a name and its ordered states.
 
 States are strings, integers or booleans, all of one kind within a variable, so that `True` is never taken
-for `1` nor `"1"` for `1`. Inside the library a state is its code: its position in that order.
+for `1` nor `"1"` for `1`. Inside the library a state is its code: its position in that order. A `Continuous`
+variable has no states: its values are real numbers.
 """
 
 from __future__ import annotations
@@ -88,6 +89,34 @@ class Variable(Frozen):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Variable, (self.name, self.states)
+
+
+class Continuous(Variable):
+    """A variable whose values are real numbers; it has no states.
+
+    >>> height = Continuous("Height")
+    >>> height.name, height.states, height.card
+    ('Height', (), 0)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        self._set(name=checked_name(name), states=(), _kind=float, _codes={})
+
+    def find(self, state: object) -> None:
+        """None: a continuous variable has no states."""
+        return
+
+    def unknown(self, state: object) -> str:
+        """What to tell the user who named a state of it."""
+        return f"variable {self.name!r} is continuous and has no states; expected a number, found {state!r}"
+
+    def __repr__(self) -> str:
+        return f"Continuous({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Continuous, (self.name,)
 
 
 def plain(state: Any) -> Any:
