@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
     from bbn.errors import BudgetError as BudgetError
+    from bbn.errors import ClusterError as ClusterError
     from bbn.errors import ConvergenceWarning as ConvergenceWarning
     from bbn.errors import DataError as DataError
     from bbn.errors import EvidenceError as EvidenceError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from bbn.errors import ParseError as ParseError
     from bbn.errors import RenormalisedWarning as RenormalisedWarning
     from bbn.errors import UnseenRowsWarning as UnseenRowsWarning
+    from bbn.errors import WorkerLostWarning as WorkerLostWarning
     from bbn.evidence import Not as Not
     from bbn.evidence import OneOf as OneOf
     from bbn.evidence import Soft as Soft
@@ -154,6 +156,7 @@ _HOMES = {
         "DataError",
         "ParseError",
         "BudgetError",
+        "ClusterError",
         "BBNWarning",
         "RenormalisedWarning",
         "LossyFormatWarning",
@@ -162,6 +165,7 @@ _HOMES = {
         "AccuracyWarning",
         "MixingWarning",
         "ConvergenceWarning",
+        "WorkerLostWarning",
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -91,6 +91,10 @@ class BudgetError(BBNError):
         return str(self.args[0])
 
 
+class ClusterError(BBNError):
+    """A cluster that cannot do the work: no scheduler answers, no worker is left, or workers die over and over."""
+
+
 class BBNWarning(UserWarning):
     """Any warning that bbn gives."""
 
@@ -117,6 +121,10 @@ class MixingWarning(AccuracyWarning):
 
 class ConvergenceWarning(BBNWarning):
     """An iteration that stopped before it converged."""
+
+
+class WorkerLostWarning(BBNWarning):
+    """A worker of the cluster was lost; its part of the work was done again elsewhere, and the answer is the same."""
 
 
 class NoMemberWarning(BBNWarning):
