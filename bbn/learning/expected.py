@@ -62,9 +62,14 @@ class Expectation:
         self.cards = families.cards
         self.table_ptr = families.table_ptr
         self.tree = build_tree(families)
-        needed = 16 * self.tree.message_size
-        require_memory(needed, "the messages of the junction tree", "use fewer parents or states")
-        self.n_jobs = max(1, min(jobs(n_jobs), memory_limit() // max(needed, 1)))
+        self.message_bytes = 16 * self.tree.message_size
+        require_memory(self.message_bytes, "the messages of the junction tree", "use fewer parents or states")
+        self.asked_jobs = n_jobs
+
+    @property
+    def n_jobs(self) -> int:
+        """Threads, as many as the machine that this runs on has and its memory allows."""
+        return max(1, min(jobs(self.asked_jobs), memory_limit() // max(self.message_bytes, 1)))
 
     def __call__(self, tables: Array, source: DataSource) -> Expected:
         """The gradient and the log-likelihood of all data under these tables (end to end, in the network's order)."""
@@ -90,10 +95,11 @@ class Expectation:
             gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
             return gradient
 
-        if self.n_jobs == 1 or len(starts) <= 1:
+        n_jobs = self.n_jobs
+        if n_jobs == 1 or len(starts) <= 1:
             parts = map(work, starts)
             return sum(parts, np.zeros(len(tables))), logs
-        with ThreadPoolExecutor(self.n_jobs) as pool:
+        with ThreadPoolExecutor(n_jobs) as pool:
             return sum(pool.map(work, starts), np.zeros(len(tables))), logs
 
 
