@@ -84,7 +84,7 @@ def code(
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
     table = read_table(data)
     weight_name, weight_values = _checked_weights(weights, table)
-    tokens = _tokens(missing)
+    tokens = missing_tokens(missing)
     declared = _declared(variables, states)
     numeric = _checked_continuous(declared, states, continuous)
     unseen_names = set(hidden)
@@ -110,7 +110,7 @@ def code(
         if name in unseen_names:
             _check_unseen(name, levels, tokens)
             continue
-        variable = declared.get(name) or _discovered(name, levels, tokens, table.text)
+        variable = declared.get(name) or discovered(name, levels, tokens, table.text)
         coded[name] = _code_column(variable, levels, tokens, table.text, unseen)
         found.append(variable)
     return CodedTable(tuple(found), coded, table.n_rows, weight_values, table.kind, numbers)
@@ -169,7 +169,7 @@ def _check_columns(
 
 def _check_unseen(name: str, levels: Levels, tokens: set[tuple[type, Any]]) -> None:
     for i, value in enumerate(levels.values):
-        if not _means_missing(value, tokens):
+        if not means_missing(value, tokens):
             rows = np.flatnonzero(levels.codes == i)
             if len(rows):
                 raise DataError(
@@ -189,7 +189,7 @@ def _code_column(
     look_up = np.full(len(levels.values) + 1, card, dtype=dtype)  # its last entry is where −1 points
     unknown = []
     for i, value in enumerate(levels.values):
-        if _means_missing(value, tokens):
+        if means_missing(value, tokens):
             continue
         position = by_text.get(value) if text else _find(variable, value)
         if position is not None:
@@ -228,11 +228,11 @@ def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int]) -
     raise DataError(f"row {row}, column {variable.name!r}{more}: {variable.unknown(value)}; {way_out}")
 
 
-def _discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: bool) -> Variable:
+def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: bool) -> Variable:
     """A variable whose states are the values of the column."""
     if not isinstance(name, str) or not name:
         raise DataError(f"a column is named {name!r}; expected text, as it becomes a variable's name")
-    values = [plain(value) for value in levels.values if not _means_missing(value, tokens)]
+    values = [plain(value) for value in levels.values if not means_missing(value, tokens)]
     values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     values = [str(v) if type(v).__name__ == "Interval" else v for v in values]
     if not values:
@@ -263,13 +263,14 @@ def _are_numbers(values: Sequence[Any]) -> bool:
         return False
 
 
-def _tokens(missing: Any) -> set[tuple[type, Any]]:
+def missing_tokens(missing: Any) -> set[tuple[type, Any]]:
     """The values that mean missing, each with its type so that 1 is not True."""
     listed = missing if isinstance(missing, list | tuple | set | frozenset) else [missing]
     return {(type(plain(value)), plain(value)) for value in listed if not is_missing(value)}
 
 
-def _means_missing(value: Any, tokens: set[tuple[type, Any]]) -> bool:
+def means_missing(value: Any, tokens: set[tuple[type, Any]]) -> bool:
+    """Whether a value is None, NaN, NA or one of the tokens."""
     return is_missing(value) or (bool(tokens) and (type(plain(value)), plain(value)) in tokens)
 
 

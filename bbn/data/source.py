@@ -149,11 +149,11 @@ class CodedTable(Frozen):
             self._cache["incomplete"] = (*coded, *numeric)
         return self._cache["incomplete"]  # type: ignore[no-any-return]
 
-    def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
+    def counts(self, families: Sequence[Family], n_jobs: int | None = None) -> Sequence[NDArray[Any]]:
         """One contingency table per family, axes in the family's order; rows that miss one of it are left out.
 
         Counts are int64, or float64 sums where rows have weights. A column with missing values is counted with one
-        more state, which is cut off at the end.
+        more state, which is cut off at the end. `n_jobs` threads share the families.
         """
         position = {v.name: i for i, v in enumerate(self.variables)}
         incomplete = set(self.incomplete)
@@ -188,7 +188,7 @@ class CodedTable(Frozen):
                 self.weights,
             )
 
-        tables = Tables(self._in_parts(part, len(families)), offsets, radixes[members], ptr)
+        tables = Tables(self._in_parts(part, len(families), jobs(n_jobs)), offsets, radixes[members], ptr)
         if not incomplete:
             return tables
         cards = {v.name: v.card for v in self.variables}
@@ -197,9 +197,10 @@ class CodedTable(Frozen):
             for table, family in zip(tables, families, strict=True)
         ]
 
-    def _in_parts(self, part: Callable[[int, int], NDArray[Any]], n_families: int) -> NDArray[Any]:
+    def _in_parts(
+        self, part: Callable[[int, int], NDArray[Any]], n_families: int, n_jobs: int
+    ) -> NDArray[Any]:
         """All families, by several threads where there is work for them."""
-        n_jobs = jobs()
         if n_jobs == 1 or n_families < 16 or n_families * self.n_rows < PARALLEL:
             return part(0, n_families)
         ends = np.linspace(0, n_families, 4 * n_jobs + 1).astype(int).tolist()
@@ -270,6 +271,14 @@ def as_source(
     named in `hidden` (unless `all_missing="allow"`).
     """
     if isinstance(data, DataSource):
+        _refuse_options(options)
+        view: Any = getattr(data, "viewed", None)
+        if view is not None:  # it codes as it reads, so it can take the states in another order
+            own = {v.name: v for v in variables or ()}
+            viewed: DataSource = view(
+                own if variables is not None else names, {**(states or {}), **own}, hidden
+            )
+            return viewed
         return _checked_source(data, variables, names, hidden, options.get("continuous", ()))
     from bbn.data.coding import code
 
@@ -286,6 +295,16 @@ def as_source(
                 f"hidden={{{variable.name!r}: {list(variable.states)}}}"
             )
     return table
+
+
+def _refuse_options(options: Mapping[str, Any]) -> None:
+    """DataError for an option about reading that comes too late: a source has been read."""
+    for name in ("weights", "missing"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, Sequence | set | frozenset) and not len(value)):
+            raise DataError(
+                f"{name}= comes too late for data that are coded already; say it where they are read"
+            )
 
 
 def continuous_columns(source: DataSource) -> tuple[str, ...]:

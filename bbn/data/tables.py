@@ -53,6 +53,8 @@ def read_table(data: Any) -> RawTable:
     >>> table.names, table.n_rows, table.levels("A").codes.tolist(), table.levels("A").values
     (('A',), 4, [0, 1, -1, 0], ['x', 'y'])
     """
+    if isinstance(data, RawTable):
+        return data
     if isinstance(data, str | os.PathLike):
         return _from_path(Path(data))
     library = type(data).__module__.partition(".")[0]

@@ -1,0 +1,25 @@
+"""Errors that say where: a DataError about a batch names the file it is from, and the row within it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bbn.errors import DataError
+
+
+@contextmanager
+def located(where: str, first_row: int = 0) -> Iterator[None]:
+    """Let DataErrors name the place, and count rows from the place's first.
+
+    >>> with located("part-3.parquet, row group 1", first_row=1000):
+    ...     raise DataError("row 5, column 'A': no such state")
+    Traceback (most recent call last):
+    bbn.errors.DataError: part-3.parquet, row group 1: row 1005, column 'A': no such state
+    """
+    try:
+        yield
+    except DataError as error:
+        text = re.sub(r"^row (\d+)", lambda match: f"row {int(match[1]) + first_row}", str(error))
+        raise DataError(f"{where}: {text}" if where else text) from error.__cause__
