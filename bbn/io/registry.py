@@ -213,6 +213,8 @@ def _write_atomically(path: str, data: bytes) -> None:
         if mode:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == temporary:
+            error.filename = path  # the name the caller knows
         raise
