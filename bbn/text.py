@@ -18,7 +18,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     no      0.5
     """
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(head))]
+    right = [_is_numeric([row[i] for row in rows]) for i in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:
         padded = (
@@ -39,6 +39,11 @@ def bar(share: float, length: int = BAR) -> str:
     eighths = round(max(0.0, min(1.0, share)) * length * 8)
     whole, part = divmod(eighths, 8)
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[part]
+
+
+def _is_numeric(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers, and nothing besides but empty cells."""
+    return any(cells) and all(_is_number(cell) for cell in cells if cell)
 
 
 def _is_number(text: str) -> bool:

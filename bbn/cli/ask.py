@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.files import open_network
+from bbn.cli.files import data_file, open_network
+from bbn.cli.output import print_rows, show
 from bbn.errors import EvidenceError, nearest
 from bbn.evidence import Not, OneOf, Soft, Virtual
+from bbn.inference import engine_class
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def query(options: argparse.Namespace) -> int:
     """Print the joint posterior of the targets; without targets, that of each unobserved variable."""
-    network = open_network(options.file)
+    network = open_network(options.file, options.from_format)
     targets, evidence = read_evidence(network, options)
     settings = read_settings(options)
     if targets:
@@ -38,7 +38,7 @@ def query(options: argparse.Namespace) -> int:
         rows = [[name, state, p] for name, one in posteriors.items() for state, p in one.to_dict().items()]
         log_evidence, shown = posteriors.log_evidence, str(posteriors)
     if options.format == "table":
-        print(shown)
+        show(shown)
         if evidence:
             print(f"ln P(evidence) = {log_evidence:.6g}")
     else:
@@ -48,9 +48,12 @@ def query(options: argparse.Namespace) -> int:
 
 def mpe(options: argparse.Namespace) -> int:
     """Print the most probable explanation of the evidence, or the k best."""
-    network = open_network(options.file)
+    network = open_network(options.file, options.from_format)
     targets, evidence = read_evidence(network, options)
-    best = [network.map(targets, evidence)] if targets else network.mpe(evidence, k=options.k)
+    if targets and options.k is not None:
+        raise EvidenceError("-k goes with explanations by all variables; leave the targets out")
+    k = 1 if options.k is None else options.k
+    best = [network.map(targets, evidence)] if targets else network.mpe(evidence, k=k)
     head = ["rank", "variable", "state", "log_probability"]
     rows = [
         [rank, name, state, found.log_probability]
@@ -64,9 +67,9 @@ def mpe(options: argparse.Namespace) -> int:
                 if len(best) > 1
                 else f"ln P = {found.log_probability:.6g}"
             )
-            print_table(["variable", "state"], [[name, state] for name, state in found.states.items()])
+            print_rows("table", ["variable", "state"], list(found.states.items()))
     else:
-        print_rows(options.format, head, rows, {})
+        print_rows(options.format, head, rows)
     return 0
 
 
@@ -74,15 +77,15 @@ def predict(options: argparse.Namespace) -> int:
     """Print the most probable state of the target for each row of data, or the probability of each state."""
     network = open_network(options.file)
     variable = network.variable(options.target)
-    data = sys.stdin if options.data == "-" else options.data
-    if options.proba:
-        columns = network.predict_proba(data, options.target, impossible=options.impossible)
-        head: list[Any] = list(variable.states)
-        rows = [list(row) for row in zip(*(columns[state] for state in head), strict=True)]
-    else:
-        head = [options.target]
-        rows = [[state] for state in network.predict(data, options.target, impossible=options.impossible)]
-    print_rows(options.format, head, rows, {})
+    with data_file(options.data, options.from_format) as data:
+        if options.proba:
+            columns = network.predict_proba(data, options.target, impossible=options.impossible)
+            head: list[Any] = list(variable.states)
+            rows = [list(row) for row in zip(*(columns[state] for state in head), strict=True)]
+        else:
+            head = [options.target]
+            rows = [[state] for state in network.predict(data, options.target, impossible=options.impossible)]
+    print_rows(options.format, head, rows)
     return 0
 
 
@@ -119,13 +122,26 @@ def read_evidence(network: BayesianNetwork, options: argparse.Namespace) -> tupl
 
 def read_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The options of a sampling engine."""
-    settings: dict[str, Any] = {} if options.seed is None else {"seed": options.seed}
-    if options.samples is not None:
-        settings["n_samples"] = options.samples
-    for name in ("target_std_error", "time_limit"):
-        if getattr(options, name) is not None:
-            settings[name] = getattr(options, name)
+    known = engine_class(options.method).defaults
+    given = {
+        "seed": options.seed,
+        "n_samples": options.samples,
+        "target_std_error": options.target_std_error,
+        "time_limit": options.time_limit,
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
+    for name in settings:
+        if name not in known:
+            option = "--samples" if name == "n_samples" else f"--{name.replace('_', '-')}"
+            raise EvidenceError(f"{option} does not go with --method {options.method}")
+    if "progress" in known:
+        settings["progress"] = wants_progress(options)
     return settings
+
+
+def wants_progress(options: argparse.Namespace) -> bool | None:
+    """Whether to show how far work is: as said, else as `--quiet` implies, else (None) where someone looks."""
+    return False if options.progress is None and options.quiet else options.progress
 
 
 def find_state(variable: Variable, text: str) -> State:
@@ -134,40 +150,6 @@ def find_state(variable: Variable, text: str) -> State:
         if text in (str(state), str(state).lower() if isinstance(state, bool) else str(state)):
             return state
     raise EvidenceError(f"variable {variable.name!r} has no state {text!r}{nearest(text, variable.states)}")
-
-
-def print_rows(format: str, head: Sequence[Any], rows: Sequence[Sequence[Any]], more: dict[str, Any]) -> None:
-    """Print rows as a table, as CSV, or as one JSON object with `rows` and what else there is."""
-    if format == "json":
-        import json
-
-        keys = [str(name) for name in head]
-        found = {**more, "rows": [dict(zip(keys, row, strict=True)) for row in rows]}
-        print(json.dumps(found, ensure_ascii=False, default=_plain, indent=2))
-    elif format == "csv":
-        import csv
-
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows(rows)
-    else:
-        print_table(head, rows)
-
-
-def print_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows under their heads."""
-    from bbn.text import grid
-
-    print(grid([str(name) for name in head], [[_cell(value) for value in row] for row in rows]))
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """numpy's numbers as Python's, for JSON."""
-    return value.item()
 
 
 def _split(network: BayesianNetwork, text: str) -> tuple[Variable, str]:

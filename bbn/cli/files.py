@@ -1,14 +1,20 @@
-"""The commands about files: check, show, convert, examples."""
+"""The commands about files: check, show, convert, examples; and how every command opens a network or data."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import tempfile
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from bbn.errors import BBNWarning, ParseError
+from bbn.cli.output import print_rows, write
+from bbn.errors import BBNError, BBNWarning, DataError, ParseError, nearest
 from bbn.io import dumps, find_format, load, loads, save
 
 if TYPE_CHECKING:
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20
 """So many rows of each table are shown unless all are asked for."""
+KINDS = ("csv", "tsv", "parquet")
+"""What a file of data may be."""
 
 
 def open_network(name: str, format: str | None = None, strict: bool = False) -> BayesianNetwork:
@@ -29,35 +37,75 @@ def open_network(name: str, format: str | None = None, strict: bool = False) -> 
     return load(name, format, strict)
 
 
+@contextmanager
+def data_file(name: str, kind: str | None = None) -> Iterator[str]:
+    """A path to data whose suffix tells its kind; a temporary one for ``-``, or where `kind` is given."""
+    if kind is not None and kind not in KINDS:
+        raise DataError(f"unknown kind of data {kind!r}{nearest(kind, KINDS)}")
+    if name != "-" and kind is None:
+        yield name
+        return
+    with tempfile.TemporaryDirectory(prefix="bbn-") as folder:
+        path = Path(folder, f"data.{kind or 'csv'}")
+        if name == "-":
+            path.write_bytes(sys.stdin.buffer.read())
+        else:
+            path.symlink_to(os.path.abspath(name))
+        try:
+            yield str(path)
+        except BBNError as error:
+            if str(path) not in str(error):
+                raise
+            shown = "standard input" if name == "-" else name
+            raise DataError(str(error).replace(str(path), shown)) from error
+        except FileNotFoundError as error:
+            error.filename = name
+            raise
+
+
 def check(options: argparse.Namespace) -> int:
     """Say of each file that it is right, or list all its problems; 1 if there is any."""
-    wrong = 0
-    for name in options.files:
+    told: list[list[Any]] = []
+    for file in options.files:
+        name = "standard input" if file == "-" else file
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BBNWarning)
             try:
-                network = open_network(name, options.format, options.strict)
+                network = open_network(file, options.from_format, options.strict)
             except ParseError as error:
-                wrong += 1
                 for problem in error.problems or (error,):
-                    print(" ".join(str(problem).split()))
+                    said = " ".join(problem.message.split())
+                    told.append([name, "error", problem.line, problem.column, said])
                 continue
             except OSError as error:
-                wrong += 1
-                print(f"{name}: {error.strerror or error}")
+                told.append([name, "error", None, None, error.strerror or str(error)])
                 continue
-        for warning in caught:
-            print(f"{name}: warning: {str(warning.message).removeprefix(f'{name}: ')}")
-        print(f"{name}: ok, {_size(network)}")
-    return int(wrong > 0)
+        for warning in caught if not options.quiet else ():
+            said = str(warning.message).removeprefix(f"{name}: ")
+            told.append([name, "warning", None, None, said])
+        if not options.quiet:
+            told.append([name, "ok", None, None, _size_text(network)])
+    if options.format == "table":
+        for name, kind, line, column, said in told:
+            place = ":".join(str(part) for part in (name, line, column) if part is not None)
+            print(f"{place}: {said}" if kind == "error" else f"{name}: {kind}{_AFTER[kind]}{said}")
+    else:
+        print_rows(options.format, ["file", "kind", "line", "column", "message"], told)
+    return int(any(kind == "error" for _, kind, *_ in told))
+
+
+_AFTER = {"warning": ": ", "ok": ", "}
 
 
 def show(options: argparse.Namespace) -> int:
     """Print the network: its size, its texts, and each node with its table."""
-    network = open_network(options.file)
+    network = open_network(options.file, options.from_format)
     for name in options.nodes:
         network.variable(name)
-    print(f"{network.name or options.file}: {_size(network)}")
+    if options.format != "table":
+        _show_rows(network, options)
+        return 0
+    print(f"{network.name or options.file}: {_size_text(network)}")
     if options.brief:
         return 0
     if not options.nodes:
@@ -70,11 +118,11 @@ def show(options: argparse.Namespace) -> int:
 
 def convert(options: argparse.Namespace) -> int:
     """Write the network of one file to another."""
-    network = open_network(options.input, options.from_format, options.strict)
+    network = open_network(options.file, options.from_format, options.strict)
     if options.output == "-":
         if options.to_format is None:
             raise ValueError("writing to standard output needs --to FORMAT")
-        sys.stdout.write(dumps(network, options.to_format))
+        write(dumps(network, options.to_format))
     else:
         if options.to_format is not None:
             find_format(options.to_format)
@@ -87,24 +135,58 @@ def examples(options: argparse.Namespace) -> int:
     from bbn.models import example
     from bbn.models import examples as names
 
-    for name in names():
-        if options.long:
-            network = example(name)
-            about = network.metadata.get("description", "").split(". ")[0]
-            print(f"{name}: {_size(network)}. {about}".strip())
+    if not options.long:
+        if options.format == "table":
+            print("\n".join(names()))
         else:
-            print(name)
+            print_rows(options.format, ["name"], [[name] for name in names()])
+        return 0
+    networks = {name: example(name) for name in names()}
+    about = {name: net.metadata.get("description", "").split(". ")[0] for name, net in networks.items()}
+    if options.format == "table":
+        for name, network in networks.items():
+            print(f"{name}: {_size_text(network)}. {about[name]}".strip())
+    else:
+        rows = [[name, *_size(network).values(), about[name]] for name, network in networks.items()]
+        print_rows(options.format, ["name", *_SIZES, "description"], rows)
     return 0
 
 
-def _size(network: BayesianNetwork) -> str:
+_SIZES = ("nodes", "arcs", "parameters", "entries")
+
+
+def _size(network: BayesianNetwork) -> dict[str, int]:
     tables = [network[name].table for name in network.names if hasattr(network[name], "table")]
-    n, m = len(network), sum(len(network.parents(name)) for name in network.names)
-    free = sum(table.size - table.size // table.shape[-1] for table in tables)
+    sizes = len(network), len(network.arcs), network.n_parameters, sum(table.size for table in tables)
+    return dict(zip(_SIZES, sizes, strict=True))
+
+
+def _size_text(network: BayesianNetwork) -> str:
+    n, m, free, entries = _size(network).values()
     return (
         f"{n} node{'s' * (n != 1)}, {m} arc{'s' * (m != 1)}, {free} free parameter{'s' * (free != 1)}, "
-        f"{sum(table.size for table in tables)} table entries"
+        f"{entries} table entries"
     )
+
+
+def _show_rows(network: BayesianNetwork, options: argparse.Namespace) -> None:
+    """The size alone, or every table entry as a row: the variable, its parents' states, its state, P."""
+    size = {"name": network.name or options.file, **_size(network)}
+    if options.brief:
+        print_rows(options.format, list(size), [list(size.values())])
+        return
+    rows: list[list[Any]] = []
+    for name in options.nodes or network.names:
+        cpt = network[name]
+        if not hasattr(cpt, "table"):
+            continue
+        settings = product(*(parent.states for parent in cpt.parents))
+        for setting, row in zip(settings, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
+            given: Any = {parent.name: s for parent, s in zip(cpt.parents, setting, strict=True)}
+            if options.format == "csv":
+                given = ", ".join(f"{parent}={s}" for parent, s in given.items())
+            rows += [[name, given, state, p] for state, p in zip(cpt.variable.states, row, strict=True)]
+    print_rows(options.format, ["variable", "given", "state", "probability"], rows, size)
 
 
 def _node(network: BayesianNetwork, name: str, max_rows: int | None) -> str:

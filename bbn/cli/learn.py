@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.files import open_network
+from bbn.cli.ask import wants_progress
+from bbn.cli.files import data_file, open_network
+from bbn.cli.output import note, write
 from bbn.cli.structure import METHODS as STRUCTURES
 from bbn.cli.structure import learn_structure
-from bbn.errors import BBNWarning, DataError, nearest
+from bbn.errors import DataError, nearest
 from bbn.io import dumps, save
 
 if TYPE_CHECKING:
@@ -22,19 +22,18 @@ METHODS = ("mle", "em", "gradient")
 
 def learn(options: argparse.Namespace) -> int:
     """Learn, say what came out, and write the network."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", BBNWarning)
-        if options.method is None:
-            options.method = "hill-climb" if options.structure is None else "mle"
+    if options.method is None:
+        options.method = "hill-climb" if options.structure is None else "mle"
+    options.progress = wants_progress(options)
+    with data_file(options.data, options.from_format) as options.data:
         network, summary = (learn_structure if options.method in STRUCTURES else learn_tables)(options)
-    for warning in caught:
-        print(f"bbn: warning: {warning.message}", file=sys.stderr)
     if options.output == "-":
-        print(summary, file=sys.stderr)
-        sys.stdout.write(dumps(network, "yaml"))
+        note(summary, options.quiet)
+        write(dumps(network, options.to_format or "yaml"))
     else:
-        save(network, options.output)
-        print(f"{options.output}: {summary}")
+        save(network, options.output, options.to_format)
+        if not options.quiet:
+            print(f"{options.output}: {summary}")
     return 0
 
 

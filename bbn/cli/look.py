@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import io
 
-from bbn.cli.ask import print_rows, read_evidence
+from bbn.cli.ask import read_evidence
 from bbn.cli.files import open_network
+from bbn.cli.output import print_rows, show, write
 
 
 def plot(options: argparse.Namespace) -> int:
     """Draw the network with its beliefs to a file, or as SVG on standard output."""
-    network = open_network(options.file)
+    network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
     drawing = network.plot(evidence, beliefs=not options.structure, information=options.information)
-    if options.output == "-":
-        sys.stdout.write(drawing.svg)
+    if options.output != "-":
+        drawing.save(options.output, options.to_format)
+    elif options.to_format in (None, "svg"):
+        write(drawing.svg)
     else:
-        drawing.save(options.output)
+        picture = io.BytesIO()
+        drawing.save(picture, options.to_format)
+        write(picture.getvalue())
     return 0
 
 
 def explain(options: argparse.Namespace) -> int:
     """Print which findings moved the target, how it depends on the tables, or what to ask next."""
-    network = open_network(options.file)
+    network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
     if options.ask_next:
         rows = [[name, bits] for name, bits in network.information(options.target, evidence).items()]
-        print_rows(options.format, ["variable", "bits"], rows, {})
+        print_rows(options.format, ["variable", "bits"], rows)
     elif options.sensitivity:
         found = network.sensitivity(options.target, evidence)
         if options.format == "table":
-            print(found)
+            show(str(found))
         else:
             rows = [[e.name, e.value, e.derivative] for e in found.largest(50)]
-            print_rows(options.format, ["entry", "value", "derivative"], rows, {})
+            print_rows(options.format, ["entry", "value", "derivative"], rows)
     else:
         why = network.explain(options.target, evidence)
         if options.format == "table":
-            print(why)
+            show(str(why))
         else:
             rows = [[s.finding, str(s.value), s.alone, s.in_sequence] for s in why]
-            print_rows(options.format, ["finding", "value", "bits_alone", "bits_in_sequence"], rows, {})
+            print_rows(options.format, ["finding", "value", "bits_alone", "bits_in_sequence"], rows)
     return 0
 
 
 def explore(options: argparse.Namespace) -> int:
     """Serve the interactive page until interrupted."""
-    network = open_network(options.file)
+    network = open_network(options.file, options.from_format)
     served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
     print(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
     served.wait()

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bbn.cli.ask import read_evidence
-from bbn.cli.files import open_network
-from bbn.errors import DataError
+from bbn.cli.ask import read_evidence, wants_progress
+from bbn.cli.files import KINDS, open_network
+from bbn.cli.output import write
+from bbn.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,8 @@ CHUNK = 1 << 18
 
 def sample(options: argparse.Namespace) -> int:
     """Write rows drawn from a network, given evidence, to a CSV or Parquet file or to standard output."""
-    network = open_network(options.file)
+    kind = _kind(options.output, options.to_format)
+    network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
     chunks = network.sample(
         options.n,
@@ -28,20 +30,28 @@ def sample(options: argparse.Namespace) -> int:
         seed=options.seed,
         missing=_missing(options.missing),
         chunks=CHUNK,
-        progress=options.progress,
+        progress=wants_progress(options),
     )
     empty = network.sample(0, seed=0)
     path = str(options.output)
-    if path == "-":
-        _write_csv(sys.stdout, chunks, empty)
-    elif path.endswith((".parquet", ".pq")):
-        _write_parquet(path, chunks, empty)
-    elif path.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-        with _opened(path) as file:
-            _write_csv(file, chunks, empty, "\t" if ".tsv" in path else ",")
+    if kind == "parquet":
+        _write_parquet(sys.stdout.buffer if path == "-" else path, chunks, empty)
     else:
-        raise DataError(f"{path}: the kind of file is read from the suffix; expected .csv, .tsv or .parquet")
+        with _opened(path) as file:
+            _write_csv(file, chunks, empty, "\t" if kind == "tsv" else ",")
     return 0
+
+
+def _kind(path: str, named: str | None) -> str:
+    """What to write: as named, or as the suffix tells; standard output is CSV."""
+    if named is not None:
+        if named not in KINDS:
+            raise DataError(f"unknown kind of data {named!r}{nearest(named, KINDS)}")
+        return named
+    suffix = "csv" if path == "-" else path.removesuffix(".gz").rpartition(".")[2].replace("pq", "parquet")
+    if suffix not in KINDS:
+        raise DataError(f"{path}: the kind of file is read from the suffix; expected .csv, .tsv or .parquet")
+    return suffix
 
 
 def _missing(parts: list[str]) -> float | dict[str, float]:
@@ -67,7 +77,7 @@ def _write_csv(
         chunk.to_csv(file, index=False, header=False, sep=separator, lineterminator="\n")
 
 
-def _write_parquet(path: str, chunks: Iterator[pd.DataFrame], empty: pd.DataFrame) -> None:
+def _write_parquet(path: Any, chunks: Iterator[pd.DataFrame], empty: pd.DataFrame) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -79,7 +89,10 @@ def _write_parquet(path: str, chunks: Iterator[pd.DataFrame], empty: pd.DataFram
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    if path.endswith(".gz"):
+    if path == "-":
+        write("")  # in UTF-8
+        yield sys.stdout
+    elif path.endswith(".gz"):
         import gzip
 
         with gzip.open(path, "wt", encoding="utf-8", newline="") as file:

@@ -6,15 +6,14 @@ The SVG text needs nothing but this file; `save` to PNG or PDF and `axes` use ma
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import os
-
     from matplotlib.axes import Axes
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -103,20 +102,25 @@ class Drawing:
     def _repr_svg_(self) -> str:
         return self.svg
 
-    def save(self, path: str | os.PathLike[str], dpi: float = 144.0) -> None:
-        """Write the picture to a .svg, .png or .pdf file."""
-        target = Path(path)
-        if target.suffix not in (".svg", ".png", ".pdf"):
-            raise ValueError(f"{target.name!r}: a picture is saved as .svg, .png or .pdf")
-        if target.suffix == ".svg":
-            target.write_text(self.svg, encoding="utf-8")
+    def save(
+        self, path: str | os.PathLike[str] | IO[bytes], format: str | None = None, dpi: float = 144.0
+    ) -> None:
+        """Write the picture to a file; `format` is "svg", "png" or "pdf" where no suffix tells it."""
+        target = Path(path) if isinstance(path, str | os.PathLike) else path
+        suffix = target.suffix.removeprefix(".").lower() if isinstance(target, Path) else ""
+        kind = format or suffix
+        if kind not in ("svg", "png", "pdf"):
+            raise ValueError(f"{str(path)!r}: a picture is saved as .svg, .png or .pdf")
+        if kind == "svg":
+            text = self.svg.encode()
+            target.write_bytes(text) if isinstance(target, Path) else target.write(text)
             return
         from matplotlib.figure import Figure
 
         m = self.margin
         figure = Figure(figsize=((self.width + 2 * m) / 72, (self.height + 2 * m) / 72))
         self.axes(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
-        figure.savefig(target, dpi=dpi, facecolor="white")
+        figure.savefig(target, format=kind, dpi=dpi, facecolor="white")
 
     def axes(self, axes: Axes | None = None) -> Axes:
         """Draw the picture on matplotlib axes (new ones unless given), and give them back."""

@@ -1,0 +1,312 @@
+"""The parser of the command line: every command with its options.
+
+What is said once here means the same in every command: `--from` and `--to` name a format where the suffix does not
+tell, `-` is standard input or output, `--format` is how results are printed, `--seed` makes what is random repeatable.
+The metavar of an argument also says how a shell completes it; see `bbn.cli.completion`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+_FILE = "a network file, - for standard input, or the name of an example"
+_DATA = "a CSV or Parquet file, - for standard input"
+Parser = argparse.ArgumentParser
+
+
+def make_parser() -> Parser:
+    """The parser of the command line; `run` of what it gives names the function to call."""
+    parser = Parser(
+        prog="bbn",
+        description="Bayesian belief networks: check, show, convert and ask them; learn them from data.",
+        epilog="Exit codes: 0 done, 1 a problem with a file, data or a question, 2 wrong usage, 70 a fault of bbn, "
+        "130 interrupted. NO_COLOR turns colours off. `bbn completion SHELL` prints shell completion.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and how it was built")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="results and errors alone: no warnings, notes or progress"
+    )
+    common = Parser(add_help=False)
+    for names in (["--debug"], ["-q", "--quiet"]):  # they may stand before or after the command
+        common.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, run: str, help: str) -> Parser:
+        added = commands.add_parser(name, help=help, description=help, parents=[common])
+        added.set_defaults(run=run)
+        return added
+
+    check = command("check", "bbn.cli.files:check", "Check network files and list every problem.")
+    check.add_argument("files", nargs="+", metavar="FILE", help=_FILE)
+    _add_from(check)
+    check.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
+    _add_format(check)
+
+    show = command("show", "bbn.cli.files:show", "Show a network: nodes, states, parents, tables, size.")
+    _add_network(show)
+    show.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes")
+    show.add_argument("--brief", action="store_true", help="only the size")
+    show.add_argument("--all", action="store_true", help="every row of large tables too")
+    _add_format(show)
+
+    convert = command("convert", "bbn.cli.files:convert", "Convert a network from one format to another.")
+    convert.add_argument("file", metavar="FILE", help=_FILE)
+    convert.add_argument("output", metavar="OUT", help="the file to write, - for standard output")
+    _add_from(convert)
+    _add_to(convert, "the format of OUT (- needs it)")
+    convert.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
+
+    query = command("query", "bbn.cli.ask:query", "The posterior of targets given evidence.")
+    _add_network(query)
+    query.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="variables; none asks for every unobserved one"
+    )
+    _add_evidence(query)
+    query.add_argument(
+        "--method",
+        metavar="METHOD",
+        default="auto",
+        help="auto (exact), junction-tree, elimination, gibbs, …",
+    )
+    query.add_argument("--samples", type=int, metavar="N", help="the number of samples of a sampling method")
+    query.add_argument(
+        "--target-std-error", type=float, metavar="E", help="sample until errors are this small"
+    )
+    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most so many seconds")
+    _add_seed(query, "the seed of a sampling method")
+    _add_progress(query)
+    _add_format(query)
+
+    mpe = command("mpe", "bbn.cli.ask:mpe", "The most probable explanation of evidence.")
+    _add_network(mpe)
+    mpe.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="explain by these alone, the others summed out"
+    )
+    _add_evidence(mpe)
+    mpe.add_argument("-k", type=int, metavar="K", help="the K best explanations")
+    _add_format(mpe)
+
+    predict = command(
+        "predict", "bbn.cli.ask:predict", "The most probable state of a target for rows of data."
+    )
+    predict.add_argument("file", metavar="FILE", help=_FILE)
+    predict.add_argument("data", metavar="DATA", help=f"{_DATA}; columns absent are unobserved")
+    predict.add_argument(
+        "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
+    )
+    predict.add_argument("--target", required=True, metavar="TARGET", help="the variable to predict")
+    predict.add_argument("--proba", action="store_true", help="the probability of each state instead")
+    predict.add_argument(
+        "--impossible",
+        choices=["raise", "nan"],
+        default="raise",
+        help="what to do with rows of probability 0",
+    )
+    _add_format(predict, "csv")
+
+    sample = command("sample", "bbn.cli.sample:sample", "Draw rows from a network.")
+    _add_network(sample)
+    sample.add_argument("-n", type=int, default=1000, metavar="N", help="the number of rows (1000)")
+    _add_seed(sample, "the same seed gives the same rows")
+    _add_evidence(sample)
+    sample.add_argument(
+        "--missing",
+        action="append",
+        default=[],
+        metavar="[NAME=]SHARE",
+        help="hide this share of the values, of all columns or of one",
+    )
+    sample.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        metavar="OUT",
+        help="a .csv, .tsv or .parquet file; - is standard output",
+    )
+    sample.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv (-), tsv or parquet")
+    _add_progress(sample)
+    sample.set_defaults(targets=[])
+
+    _add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
+
+    plot = command("plot", "bbn.cli.look:plot", "Draw a network with its beliefs.")
+    _add_network(plot)
+    plot.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        metavar="OUT",
+        help="a .svg, .png or .pdf file; - is standard output",
+    )
+    plot.add_argument("--to", dest="to_format", choices=["svg", "png", "pdf"], help="what OUT is (- is svg)")
+    plot.add_argument("--structure", action="store_true", help="without beliefs")
+    plot.add_argument("--information", action="store_true", help="arcs the wider the more they tell")
+    _add_evidence(plot)
+    plot.set_defaults(targets=[])
+
+    explain = command("explain", "bbn.cli.look:explain", "Which findings moved an answer, and by how much.")
+    _add_network(explain)
+    explain.add_argument("target", metavar="TARGET", help="the variable asked about")
+    _add_evidence(explain)
+    explain.add_argument("--ask-next", action="store_true", help="what each unobserved variable would tell")
+    explain.add_argument("--sensitivity", action="store_true", help="how the answer depends on the tables")
+    _add_format(explain)
+    explain.set_defaults(targets=[])
+
+    explore = command("explore", "bbn.cli.look:explore", "Serve an interactive page of a network.")
+    _add_network(explore)
+    explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
+    explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")
+    explore.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
+    examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
+    examples.add_argument("--long", action="store_true", help="with their size and what they are about")
+    _add_format(examples)
+
+    command("demo", "bbn.cli.demo:demo", "Show the main job: load a network, ask it, learn it from rows.")
+
+    completion = command(
+        "completion", "bbn.cli.completion:completion", "Print the completion script of a shell."
+    )
+    completion.add_argument(
+        "shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish"
+    )
+    completion.add_argument("--line", help=argparse.SUPPRESS)  # what the scripts call: the line so far
+    return parser
+
+
+def _add_learn(learn: Parser) -> None:
+    learn.add_argument("data", metavar="DATA", help=_DATA)
+    learn.add_argument(
+        "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
+    )
+    learn.add_argument(
+        "--structure", metavar="FILE", help=f"{_FILE}: its structure, and the start of em and gradient"
+    )
+    learn.add_argument(
+        "--method",
+        metavar="LEARNER",
+        help="with --structure: mle (complete data), em or gradient (missing values); without: hill-climb, k2, "
+        "chow-liu, tan, pc (complete data) or structural-em",
+    )
+    learn.add_argument(
+        "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
+    )
+    learn.add_argument(
+        "--hidden",
+        action="append",
+        default=[],
+        metavar="NAME=STATE,…",
+        help="a variable that was never observed",
+    )
+    learn.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
+    learn.add_argument(
+        "--missing",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what means missing besides an empty field",
+    )
+    learn.add_argument(
+        "--restarts", type=int, metavar="N", help="climbs from so many starts; the best is kept"
+    )
+    learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
+    _add_seed(learn, "the seed of random starts")
+    learn.add_argument("--checkpoint", metavar="PATH", help="save the climb's state here, and go on from it")
+    _add_progress(learn)
+    learn.add_argument(
+        "-o", "--output", default="-", metavar="OUT", help="the file to write; - is standard output"
+    )
+    _add_to(learn, "the format of OUT (- is yaml)")
+    search = learn.add_argument_group("finding the structure")
+    search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
+    search.add_argument("--target", metavar="COLUMN", help="the class variable of tan")
+    search.add_argument("--root", metavar="COLUMN", help="where the arcs of chow-liu and tan begin")
+    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, …")
+    search.add_argument("--max-parents", type=int, metavar="N", help="the most parents of a variable")
+    search.add_argument(
+        "--required", action="append", default=[], metavar="A>B", help="an arc that must be there"
+    )
+    search.add_argument(
+        "--forbidden", action="append", default=[], metavar="A>B", help="an arc that must not be there"
+    )
+    search.add_argument("--tiers", metavar="A,B;C,D", help="no arc goes from a later group to an earlier one")
+    search.add_argument("--alpha", type=float, help="the level of pc's tests (0.05)")
+    search.add_argument("--test", metavar="TEST", help="pc's test: g2, chi2 or mi")
+    search.add_argument("--tabu", type=int, metavar="N", help="the length of hill-climb's tabu list")
+    search.add_argument("--refine", action="store_true", help="k2: go on by removing and exchanging parents")
+
+
+def _add_network(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help=_FILE)
+    _add_from(parser)
+
+
+def _add_from(parser: Parser) -> None:
+    parser.add_argument(
+        "--from",
+        dest="from_format",
+        metavar="FORMAT",
+        help="the format of FILE, where its suffix does not tell",
+    )
+
+
+def _add_to(parser: Parser, help: str) -> None:
+    parser.add_argument("--to", dest="to_format", metavar="FORMAT", help=help)
+
+
+def _add_evidence(parser: Parser) -> None:
+    def add(*names: str, metavar: str, help: str) -> None:
+        parser.add_argument(*names, nargs="+", action="extend", default=[], metavar=metavar, help=help)
+
+    add("-e", "--evidence", metavar="NAME=STATE", help="an observed state")
+    add("--virtual", metavar="NAME=STATE:L,…", help="a likelihood for each state, as in B=yes:0.8,no:0.2")
+    add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
+    add("--one-of", metavar="NAME=STATE,…", help="one of several states")
+    add("--none-of", metavar="NAME=STATE,…", help="none of these states")
+
+
+def _add_format(parser: Parser, default: str = "table") -> None:
+    parser.add_argument(
+        "--format", choices=["table", "json", "csv"], default=default, help=f"how to print ({default})"
+    )
+
+
+def _add_seed(parser: Parser, help: str) -> None:
+    parser.add_argument("--seed", type=_seed, metavar="N", help=help)
+
+
+def _add_progress(parser: Parser) -> None:
+    parser.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show how far it is (on a terminal, once it takes a second)",
+    )
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 0, found {text}")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 1 << 16:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, found {text}")
+    return number
+
+
+class _Version(argparse.Action):
+    """Say the version, and whether the kernels are compiled."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from bbn import __version__, kernels
+
+        built = "compiled kernels" if kernels.COMPILED else "numpy kernels (no compiled ones here)"
+        print(f"bbn {__version__}, {built}, Python {sys.version.split()[0]}")
+        parser.exit()
