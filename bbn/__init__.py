@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bbn.errors import BBNWarning as BBNWarning
     from bbn.errors import BudgetError as BudgetError
     from bbn.errors import ClusterError as ClusterError
+    from bbn.errors import CollapsedWarning as CollapsedWarning
     from bbn.errors import ConvergenceWarning as ConvergenceWarning
     from bbn.errors import DataError as DataError
     from bbn.errors import EvidenceError as EvidenceError
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from bbn.learning.priors import BDeu as BDeu
     from bbn.learning.priors import Dirichlet as Dirichlet
     from bbn.learning.priors import MEstimate as MEstimate
+    from bbn.learning.priors import NormalInverseGamma as NormalInverseGamma
     from bbn.learning.scores import family_scores as family_scores
     from bbn.learning.scores import score as score
     from bbn.learning.strength import arc_strength as arc_strength
@@ -134,7 +136,7 @@ _HOMES = {
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.em": ("fit_em",),
     "bbn.learning.gradient": ("fit_gradient", "gradient"),
-    "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu"),
+    "bbn.learning.priors": ("MEstimate", "Dirichlet", "BDeu", "NormalInverseGamma"),
     "bbn.view.diagrams": ("plot_compare", "plot_cpt", "plot_junction_tree", "plot_log_likelihood"),
     "bbn.learning.scores": ("score", "family_scores"),
     "bbn.learning.k2": ("k2",),
@@ -162,6 +164,7 @@ _HOMES = {
         "LossyFormatWarning",
         "NoMemberWarning",
         "UnseenRowsWarning",
+        "CollapsedWarning",
         "AccuracyWarning",
         "MixingWarning",
         "ConvergenceWarning",

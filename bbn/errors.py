@@ -108,7 +108,11 @@ class LossyFormatWarning(BBNWarning):
 
 
 class UnseenRowsWarning(BBNWarning):
-    """Rows of a learned table that no data reached: they are uniform."""
+    """Rows of a learned table that no data reached: they are uniform. So too settings of a Gaussian's parents."""
+
+
+class CollapsedWarning(BBNWarning):
+    """A learned variance that would be 0, and is held at a floor."""
 
 
 class AccuracyWarning(BBNWarning):

@@ -15,7 +15,8 @@ that are there, and `table.kind` gives results back in the kind that came in.
 from bbn.data.coding import code
 from bbn.data.discretize import Discretizer, discretize
 from bbn.data.kinds import Kind
-from bbn.data.source import Block, CodedTable, DataSource, as_source, continuous_columns, is_continuous
+from bbn.data.open import open_data
+from bbn.data.source import Block, CodedTable, DataSource, as_source, continuous_columns
 
 __all__ = [
     "Block",
@@ -27,5 +28,5 @@ __all__ = [
     "code",
     "continuous_columns",
     "discretize",
-    "is_continuous",
+    "open_data",
 ]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data.numbers import read_numbers
-from bbn.data.source import CodedTable, is_continuous
+from bbn.data.source import CodedTable
 from bbn.data.tables import Levels, RawTable, read_table
 from bbn.errors import DataError, nearest
 from bbn.evidence import is_missing
 from bbn.frozen import Array
-from bbn.variable import State, Variable, plain
+from bbn.variable import Continuous, State, Variable, plain
 
 MANY_NUMBERS = 100
 """A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
@@ -136,12 +136,15 @@ def _checked_continuous(
     """The names of the columns that are read as numbers."""
     if isinstance(continuous, str):
         continuous = [continuous]
-    numeric = {*continuous, *(name for name, variable in declared.items() if is_continuous(variable))}
+    numeric = {
+        *continuous,
+        *(name for name, variable in declared.items() if isinstance(variable, Continuous)),
+    }
     for name in states or {}:
         if name in numeric:
             raise DataError(f"states= names {name!r}, which is continuous: it has numbers, not states")
     for name in continuous:
-        if name in declared and not is_continuous(declared[name]):
+        if name in declared and not isinstance(declared[name], Continuous):
             raise DataError(f"continuous= names {name!r}, which has the states {list(declared[name].states)}")
     return numeric
 

@@ -21,7 +21,7 @@ from bbn.errors import DataError, nearest
 from bbn.frozen import Array, Frozen
 from bbn.kernels.count import merge_rows
 from bbn.kernels.families import bitmaps, count_families, worth_bitmaps
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 PARALLEL = 20_000_000
 """Families times rows from which on several threads count."""
@@ -280,7 +280,13 @@ def as_source(
             )
             return viewed
         return _checked_source(data, variables, names, hidden, options.get("continuous", ()))
+    from bbn.data.batches import is_many
     from bbn.data.coding import code
+
+    if is_many(data):
+        from bbn.data.open import open_for
+
+        return open_for(data, variables, names, states, hidden, **options)
 
     table = code(data, variables, names=names, states=states, hidden=hidden, **options)
     if not table.n_rows:
@@ -312,11 +318,6 @@ def continuous_columns(source: DataSource) -> tuple[str, ...]:
     return tuple(getattr(source, "continuous", ()))
 
 
-def is_continuous(variable: Variable) -> bool:
-    """Whether a variable has numbers instead of states."""
-    return variable.card == 0
-
-
 def _checked_source(
     source: DataSource,
     variables: Iterable[Variable] | None,
@@ -329,7 +330,7 @@ def _checked_source(
     numeric = continuous_columns(source)
     unseen = set(hidden)
     wanted = {v.name: v for v in variables} if variables is not None else dict.fromkeys(names or ())
-    numbers = {*continuous, *(name for name, v in wanted.items() if v is not None and is_continuous(v))}
+    numbers = {*continuous, *(name for name, v in wanted.items() if isinstance(v, Continuous))}
     for name, variable in wanted.items():
         if name in unseen or (name in numbers and name in numeric):
             continue

@@ -1,6 +1,7 @@
 """A structure, however given, as families: each variable with its parents, and the states that it declares.
 
-A structure is a networkx DiGraph (node attribute "states" honoured), a list of arcs (parent, child), or a network.
+A structure is a networkx DiGraph (node attributes "states" and "continuous" honoured), a list of arcs (parent, child),
+or a network.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bbn.cpt import discrete_child
 from bbn.data import DataSource, as_source
 from bbn.errors import DataError, ModelError, nearest
 from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -25,6 +27,8 @@ class Structure(NamedTuple):
     states: dict[str, Sequence[State]]
     network: BayesianNetwork | None = None
     """The network that the structure came from, if it came from one."""
+    continuous: tuple[str, ...] = ()
+    """The nodes that it says are continuous."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,8 +50,9 @@ def read_structure(structure: Any) -> Structure:
     if isinstance(structure, BayesianNetwork):
         return Structure(
             {name: structure.parents(name) for name in structure.names},
-            {v.name: v.states for v in structure.variables},
+            {v.name: v.states for v in structure.variables if not isinstance(v, Continuous)},
             structure,
+            structure.continuous,
         )
     if hasattr(structure, "predecessors"):
         return _from_graph(structure)
@@ -72,8 +77,11 @@ def _from_graph(graph: nx.DiGraph[Any]) -> Structure:
         if sorted(map(str, ordered)) != sorted(map(str, arcs)):
             raise ModelError(f"node {node!r}: attribute 'parents' {ordered} does not match its arcs {arcs}")
         parents[node] = tuple(ordered)
-    states: dict[str, Any] = {n: listed for n, listed in graph.nodes(data="states") if listed is not None}
-    return _checked(parents, states)
+    continuous = tuple(node for node, told in graph.nodes(data="continuous") if told)
+    states: dict[str, Any] = {
+        n: listed for n, listed in graph.nodes(data="states") if listed is not None and n not in continuous
+    }
+    return _checked(parents, states)._replace(continuous=continuous)
 
 
 def _from_arcs(arcs: Any) -> Structure:
@@ -111,13 +119,21 @@ def observe(
     data: Any,
     states: Mapping[str, Sequence[State]] | None = None,
     hidden: Mapping[str, Sequence[State]] | Iterable[str] | None = None,
+    continuous: str | Iterable[str] = (),
     **options: Any,
 ) -> tuple[dict[str, Variable], DataSource]:
     """The variables of a structure by name, and the data as a source of their columns.
 
-    States come from the network, the graph, `states`, `hidden` or else from the data. `options` go to `bbn.data.code`.
+    States come from the network, the graph, `states`, `hidden` or else from the data; nodes are continuous where the
+    structure or `continuous` says so. `options` go to `bbn.data.code`.
     """
+    numeric = _checked_continuous(structure, continuous)
     unseen = _checked_hidden(structure, states, hidden)
+    for name in unseen:
+        if name in numeric:
+            raise DataError(
+                f"hidden= names {name!r}, which is continuous; only a discrete variable can be hidden"
+            )
     declared: dict[str, Sequence[State]] = {**(states or {}), **structure.states, **unseen}
     for name in states or {}:
         if name not in structure.parents:
@@ -128,14 +144,45 @@ def observe(
             raise DataError(
                 f"states= gives {name!r} the states {list((states or {})[name])}, but it has {list(declared[name])}"
             )
+    if numeric:
+        options["continuous"] = numeric
     source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
-    found = {v.name: v for v in source.variables}
+    found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
     variables = {}
     for name in structure.names:
         variables[name] = (
             found[name] if name in found and name not in unseen else Variable(name, declared[name])
         )
     return variables, source
+
+
+def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -> tuple[str, ...]:
+    """The nodes that are continuous, in the structure's order; their children must be too."""
+    named = [continuous] if isinstance(continuous, str) else list(continuous)
+    for name in named:
+        if name not in structure.parents:
+            raise DataError(
+                f"continuous= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+            )
+        if name in structure.states:
+            raise DataError(
+                f"continuous= names {name!r}, which has the states {list(structure.states[name])}"
+            )
+    numeric = {*structure.continuous, *named}
+    for child, parents in structure.parents.items():
+        for parent in parents:
+            if parent in numeric and child not in numeric:
+                raise ModelError(discrete_child(child, parent))
+    return tuple(name for name in structure.names if name in numeric)
+
+
+def refuse_continuous(structure: Structure, what: str) -> None:
+    """DataError if a structure has a continuous node, which `what` cannot take."""
+    if structure.continuous:
+        raise DataError(
+            f"{structure.continuous[0]!r} is continuous, and {what} takes discrete variables only; bbn.fit and "
+            "bbn.fit_em learn Gaussians, bbn.discretize cuts a column into intervals"
+        )
 
 
 def _checked_hidden(

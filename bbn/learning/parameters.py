@@ -3,13 +3,13 @@
     θ_jk = (N_jk + α_jk) / Σ_k (N_jk + α_jk)
 
 for row j of a table (a setting of the parents) and state k; see `priors` for α. The cost is that of counting:
-one pass over the data for all families together.
+one pass over the data for all families together. Gaussians are learned from moments; see `gaussians`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,19 @@ import numpy as np
 from bbn.cpt import CPT
 from bbn.errors import DataError, UnseenRowsWarning
 from bbn.frozen import Array, read_only
+from bbn.gaussian import Gaussian
 from bbn.learning.families import observe, read_structure
-from bbn.learning.priors import Prior, PseudoCounts, checked_prior
+from bbn.learning.gaussians import estimate, overall, read_gaussians, warn_of
+from bbn.learning.moments import moments_of
+from bbn.learning.priors import (
+    NormalInverseGamma,
+    Prior,
+    PseudoCounts,
+    checked_gaussian_prior,
+    checked_prior,
+)
 from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 
 def fit(
@@ -28,6 +37,10 @@ def fit(
     data: Any,
     prior: Prior | None = None,
     *,
+    continuous: str | Iterable[str] = (),
+    gaussian_prior: NormalInverseGamma | None = None,
+    tied_variance: bool | str | Iterable[str] = False,
+    fixed_variance: float | Mapping[str, Any] | None = None,
     weights: Any = None,
     states: Mapping[str, Sequence[State]] | None = None,
     missing: Any = (),
@@ -35,17 +48,27 @@ def fit(
     keep_counts: bool = False,
     progress: bool | None = None,
 ) -> BayesianNetwork:
-    """Learn the tables of a structure from complete data.
+    """Learn the tables and the Gaussians of a structure from complete data.
 
     Parameters
     ----------
     structure
-        A networkx DiGraph (node attribute "states" honoured), a list of arcs (parent, child), or a network, which keeps
-        its order of parents and states; its tables play no part.
+        A networkx DiGraph (node attributes "states" and "continuous" honoured), a list of arcs (parent, child), or a
+        network, which keeps its order of parents and states; its tables and means play no part.
     data
         Any table, or a data source.
     prior
         None for maximum likelihood, or `MEstimate`, `Dirichlet` or `BDeu`.
+    continuous
+        Names of nodes that are Gaussians, besides those that the structure says are.
+    gaussian_prior
+        None for maximum likelihood, or a `NormalInverseGamma`: the prior of the Gaussians.
+    tied_variance
+        True, or the names of Gaussians whose variance is the same in all settings of their parents, besides those of
+        a network that say so.
+    fixed_variance
+        A number, or name to what `Gaussian` takes as variances: variances that are not learned. Those of a network's
+        Gaussians with `fixed_variance` are kept too.
     weights
         One weight per row, or the name of the column that holds them.
     states
@@ -53,7 +76,8 @@ def fit(
     missing, unseen
         What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
     keep_counts
-        Keep the counts in the network's tables (`net["X"].counts`), as the Dirichlet posterior of each row.
+        Keep the counts in the network's tables (`net["X"].counts`), as the Dirichlet posterior of each row. Gaussians
+        keep nothing.
     progress
         Counting is one short pass and shows no progress; taken so that all learners share their options.
 
@@ -61,30 +85,48 @@ def fit(
     -------
     BayesianNetwork
         Rows of a table that no row of data reaches are uniform, with one warning that counts them, unless a prior
-        says what they are.
+        says what they are; settings of a Gaussian's parents have the mean and the variance of the whole column. A
+        variance of 0 is held at 1e-15 of the column's, with one warning that names where.
 
     >>> rows = {"Rain": ["yes", "no", "no", "yes"], "Wet": ["yes", "no", "yes", "yes"]}
     >>> net = fit([("Rain", "Wet")], rows)
     >>> net["Wet"].row("no")
     {'no': 0.5, 'yes': 0.5}
+    >>> heights = {"Sex": ["f", "m", "f", "m"], "Height": [160.0, 179.0, 164.0, 185.0]}
+    >>> fit([("Sex", "Height")], heights, continuous=["Height"])["Height"].means
+    array([162., 182.])
     """
     shape = read_structure(structure)
-    variables, source = observe(shape, data, states, weights=weights, missing=missing, unseen=unseen)
-    prior = checked_prior(prior, shape.names)
+    variables, source = observe(
+        shape, data, states, continuous=continuous, weights=weights, missing=missing, unseen=unseen
+    )
+    parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
+    numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
+    tables = {name: v for name, v in variables.items() if name not in numeric}
+    prior = checked_prior(prior, tuple(tables))
+    gaussian_prior = checked_gaussian_prior(gaussian_prior, numeric)
+    given = {} if shape.network is None else {name: shape.network[name] for name in shape.continuous}
+    families = read_gaussians(parents, variables, given, tied_variance, fixed_variance)
     holes = [name for name in source.incomplete if name in variables]
     if holes:
         more = f" (and {len(holes) - 1} more columns)" if len(holes) > 1 else ""
         raise DataError(
             f"column {holes[0]!r}{more} has missing values; bbn.fit_em learns from incomplete data, or drop those rows"
         )
-    counts = dict(zip(shape.names, source.counts(shape.families), strict=True))
+    counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
+    estimates = [
+        estimate(family, moments, overall(moments), gaussian_prior)
+        for family, moments in zip(families, moments_of(families, source), strict=True)
+    ]
+    warn_of(families, estimates, stacklevel=2)
     return network_from_counts(
-        {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names},
-        variables,
-        counts,
+        parents,
+        tables,
+        dict(zip(tables, counted, strict=True)),
         prior,
         keep_counts=keep_counts,
         like=shape.network,
+        gaussians=[f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)],
     )
 
 
@@ -115,6 +157,11 @@ def fit_update(
         )
     from bbn.learning.expected import family_marginals
 
+    if net.continuous:
+        raise DataError(
+            f"{net.continuous[0]!r} is continuous, and fit_update knows tables only; bbn.fit with "
+            "gaussian_prior=bbn.NormalInverseGamma(…) says what is known of Gaussians before the data"
+        )
     alpha = {name: weight * table for name, table in family_marginals(net).items()}
     prior = PseudoCounts(alpha)
     return fit(net, data, prior, weights=weights, missing=missing, unseen=unseen, keep_counts=keep_counts)
@@ -128,8 +175,9 @@ def network_from_counts(
     *,
     keep_counts: bool = False,
     like: BayesianNetwork | None = None,
+    gaussians: Sequence[Gaussian] = (),
 ) -> BayesianNetwork:
-    """The network of these counts (axes: parents, then child); `like` lends its name and metadata."""
+    """The network of these counts (axes: parents, then child) and of Gaussians; `like` lends its name and metadata."""
     cpts: list[CPT] = []
     empty = []
     for name, variable in variables.items():
@@ -156,7 +204,7 @@ def network_from_counts(
             UnseenRowsWarning,
             stacklevel=3,
         )
-    return BayesianNetwork(cpts, like.name if like else "", like.metadata if like else None)
+    return BayesianNetwork([*cpts, *gaussians], like.name if like else "", like.metadata if like else None)
 
 
 def normalised(counts: Any) -> tuple[Array, int]:

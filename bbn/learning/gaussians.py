@@ -1,0 +1,292 @@
+"""Moments to Gaussians: means, weights and variances of one family, by maximum likelihood or under a prior.
+
+In each setting j of the discrete parents the child x is regressed on the continuous parents y. With weights n, means
+and scatter matrices S of (y, x) in the setting, maximum likelihood is weighted least squares,
+
+    w = S_yy⁻¹ S_yx,    b = x̄ − w·ȳ,    σ² = (S_xx − w·S_yx) / n
+
+and without continuous parents the mean and the variance of x. Under `NormalInverseGamma` it is the posterior's mode,
+ridge regression towards the prior. EM and `fit` differ in the moments alone: expected ones, or those of the data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.errors import CollapsedWarning, DataError, UnseenRowsWarning, nearest
+from bbn.frozen import Array
+from bbn.gaussian import Gaussian
+from bbn.learning.priors import NormalInverseGamma
+from bbn.variable import Continuous, Variable
+
+FLOOR = 1e-15
+"""The least variance that is learned, as a share of the variance of the whole column."""
+
+
+class GaussianFamily(NamedTuple):
+    """What is to be learned of one continuous variable."""
+
+    variable: Continuous
+    parents: tuple[Variable, ...]
+    tied: bool = False
+    """Whether all settings have one variance."""
+    fixed: Array | None = None
+    """The variances, where they are not to be learned."""
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.variable.name
+
+    @property
+    def discrete(self) -> tuple[Variable, ...]:
+        """The discrete parents."""
+        return tuple(p for p in self.parents if not isinstance(p, Continuous))
+
+    @property
+    def regressors(self) -> tuple[str, ...]:
+        """The names of the continuous parents."""
+        return tuple(p.name for p in self.parents if isinstance(p, Continuous))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are looked at: the continuous parents, then the child."""
+        return (*self.regressors, self.name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One length per discrete parent."""
+        return tuple(p.card for p in self.discrete)
+
+    @property
+    def n_settings(self) -> int:
+        """The number of settings of the discrete parents."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def gaussian(self, numbers: Numbers) -> Gaussian:
+        """The conditional with these numbers."""
+        fixed = self.fixed is not None
+        variances = self.fixed if self.fixed is not None else numbers.variances
+        return Gaussian.trusted(
+            self.variable,
+            self.parents,
+            numbers.means.reshape(self.shape).copy(),
+            np.array(variances, dtype=np.float64).reshape(self.shape),
+            numbers.weights.reshape(*self.shape, len(self.regressors)).copy(),
+            self.tied,
+            fixed,
+        )
+
+
+class Moments(NamedTuple):
+    """What the data say of a family in each of its J settings; q columns, the child's the last."""
+
+    n: Array
+    """(J,) The weight of the rows."""
+    means: Array
+    """(J, q)"""
+    scatter: Array
+    """(J, q, q) Sums of products of deviations from the means."""
+
+
+class Units(NamedTuple):
+    """Where the q columns of a family lie and how wide they are, over all rows."""
+
+    centre: Array
+    scale: Array
+
+
+class Numbers(NamedTuple):
+    """The parameters of a family."""
+
+    means: Array
+    """(J,)"""
+    weights: Array
+    """(J, p)"""
+    variances: Array
+    """(J,)"""
+
+
+class Estimate(NamedTuple):
+    """Parameters, and where the data could not tell them."""
+
+    numbers: Numbers
+    unseen: NDArray[np.bool_]
+    """(J,) Whether no row reached the setting."""
+    collapsed: NDArray[np.bool_]
+    """(J,) Whether the variance is held at its floor."""
+
+
+def read_gaussians(
+    parents: Mapping[str, tuple[Variable, ...]],
+    variables: Mapping[str, Variable],
+    given: Mapping[str, Any],
+    tied_variance: bool | str | Iterable[str] = False,
+    fixed_variance: float | Mapping[str, Any] | None = None,
+) -> list[GaussianFamily]:
+    """The continuous families of a structure; `given` are the Gaussians of a network that it came from."""
+    names = [name for name, variable in variables.items() if isinstance(variable, Continuous)]
+    tied = _named(tied_variance, names, "tied_variance")
+    fixed = fixed_variance if isinstance(fixed_variance, Mapping) else dict.fromkeys(names, fixed_variance)
+    _check_names(fixed, names, "fixed_variance")
+    families = []
+    for name in names:
+        variable = variables[name]
+        assert isinstance(variable, Continuous)
+        own = given.get(name)
+        family = GaussianFamily(
+            variable, parents[name], name in tied or (own is not None and own.tied_variance)
+        )
+        if fixed.get(name) is not None:
+            likeness = Gaussian(variable, parents[name], 0.0, fixed[name], _no_weights(family))
+            family = family._replace(fixed=likeness.variances)
+        elif own is not None and own.fixed_variance:
+            family = family._replace(fixed=own.variances)
+        families.append(family)
+    return families
+
+
+def _no_weights(family: GaussianFamily) -> Any:
+    return np.zeros((*family.shape, len(family.regressors))) if family.regressors else None
+
+
+def _named(told: bool | str | Iterable[str], names: Sequence[str], what: str) -> set[str]:
+    """The names that an option speaks of: all, none, or those listed."""
+    if isinstance(told, bool | np.bool_):
+        return set(names) if told else set()
+    listed = [told] if isinstance(told, str) else list(told)
+    _check_names(listed, names, what)
+    return set(listed)
+
+
+def _check_names(listed: Iterable[str], names: Sequence[str], what: str) -> None:
+    for name in listed:
+        if name not in names:
+            raise DataError(f"{what}= names {name!r}, which is no continuous variable{nearest(name, names)}")
+
+
+def overall(moments: Moments) -> Units:
+    """Centre and width of the columns over all settings together; a column without width has that of its mean, or 1."""
+    total = moments.n.sum()
+    centre = moments.n @ moments.means / total
+    apart = moments.means - centre
+    squares = np.einsum("jqq->jq", moments.scatter).sum(axis=0) + moments.n @ apart**2
+    return Units(centre, widths(centre, squares / total))
+
+
+def widths(centre: Array, variances: Array) -> Array:
+    """The standard deviations, and where there is none the size of the mean, or 1."""
+    none = variances <= (4 * np.finfo(float).eps * np.abs(centre)) ** 2
+    size = np.where(centre == 0, 1.0, np.abs(centre))
+    return np.where(none, size, np.sqrt(variances))
+
+
+def estimate(
+    family: GaussianFamily, moments: Moments, units: Units, prior: NormalInverseGamma | None = None
+) -> Estimate:
+    """The parameters of a family, from its moments.
+
+    Settings without rows have the mean and the variance of all rows and no weights, unless a prior says what they are.
+    Variances are kept above `FLOOR` times that of all rows.
+    """
+    n, (centre, scale) = moments.n, units
+    p = len(centre) - 1
+    seen = n > 0
+    # The parents in units of their own, so that a prior means the same for each and no square is far from 1.
+    y = (moments.means[:, :p] - centre[:p]) / scale[:p]
+    x = moments.means[:, p] - centre[p]
+    syy = moments.scatter[:, :p, :p] / (scale[:p, None] * scale[:p])
+    syx = moments.scatter[:, :p, p] / scale[:p]
+    sxx = moments.scatter[:, p, p]
+    told = None if prior is None else prior.told(family.name, centre[p], scale[p] ** 2)
+    if told is None:
+        slopes = np.einsum("jab,jb->ja", np.linalg.pinv(syy, rcond=1e-12, hermitian=True), syx)
+        intercept = x - (slopes * y).sum(axis=1)
+        squares = np.maximum(sxx - (slopes * syx).sum(axis=1), 0.0)
+        rows, extra = n, 0.0
+    else:
+        shift = told.mean - centre[p]
+        intercept, slopes, squares = _ridge(n, y, x - shift, syy, syx, sxx, told.strength)
+        intercept = intercept + shift
+        extra, rows = 2.0 * told.scale, n + (p + 1)
+    slopes, intercept = (
+        np.where(seen[:, None], slopes, 0.0),
+        np.where(seen | (told is not None), intercept, 0.0),
+    )
+    sums = squares
+    if family.tied:
+        sums, rows = np.broadcast_to(squares.sum(), n.shape), np.broadcast_to(rows.sum(), n.shape)
+    if told is not None:
+        rows = rows + 2.0 * told.shape + 2.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variances = np.where(rows > 0, (sums + extra) / rows, scale[p] ** 2)
+    low = variances < FLOOR * scale[p] ** 2
+    variances = np.where(low, FLOOR * scale[p] ** 2, variances)
+    if family.fixed is not None:
+        variances, low = family.fixed.ravel().astype(np.float64), np.zeros(len(n), dtype=bool)
+    weights = slopes / scale[:p]
+    means = intercept + centre[p] - weights @ centre[:p]
+    unseen = ~seen if told is None else np.zeros(len(n), dtype=bool)
+    return Estimate(Numbers(means, weights, variances), unseen, low & seen)
+
+
+def _ridge(
+    n: Array, y: Array, x: Array, syy: Array, syx: Array, sxx: Array, strength: float
+) -> tuple[Array, Array, Array]:
+    """Intercept and slopes that minimise Σ (x − b − w·y)² + strength (b² + |w|²), and that minimum."""
+    p = y.shape[1]
+    if p == 0:
+        return n * x / (n + strength), np.zeros((len(n), 0)), sxx + n * strength / (n + strength) * x**2
+    system = np.empty((len(n), p + 1, p + 1))
+    system[:, 0, 0] = n
+    system[:, 0, 1:] = system[:, 1:, 0] = n[:, None] * y
+    system[:, 1:, 1:] = syy + n[:, None, None] * y[:, :, None] * y[:, None, :]
+    system += strength * np.eye(p + 1)
+    right = np.column_stack([n * x, syx + (n * x)[:, None] * y])
+    found = np.asarray(np.linalg.solve(system, right[:, :, None])[:, :, 0], dtype=np.float64)
+    b, w = found[:, 0], found[:, 1:]
+    inside = sxx - 2 * (w * syx).sum(axis=1) + np.einsum("ja,jab,jb->j", w, syy, w)
+    offset = x - b - (w * y).sum(axis=1)
+    return b, w, np.maximum(inside, 0.0) + n * offset**2 + strength * (found**2).sum(axis=1)
+
+
+def warn_of(families: Sequence[GaussianFamily], estimates: Sequence[Estimate], stacklevel: int) -> None:
+    """One warning that counts the settings that were never seen, and one that names those that collapsed."""
+    empty = [
+        (f.name, int(e.unseen.sum()), f.n_settings)
+        for f, e in zip(families, estimates, strict=True)
+        if e.unseen.any()
+    ]
+    if empty:
+        shown = ", ".join(f"{name} ({n} of {total})" for name, n, total in empty[:5])
+        more = f", … ({len(empty)} variables in all)" if len(empty) > 5 else ""
+        warnings.warn(
+            f"{sum(n for _, n, _ in empty)} settings of the parents of {shown}{more} were never seen in the data and "
+            "have the mean and the variance of the whole column; gaussian_prior= says what they should be",
+            UnseenRowsWarning,
+            stacklevel=stacklevel + 1,
+        )
+    named = [
+        _setting(f, int(j))
+        for f, e in zip(families, estimates, strict=True)
+        for j in np.flatnonzero(e.collapsed)
+    ]
+    if named:
+        more = f", … ({len(named)} in all)" if len(named) > 5 else ""
+        warnings.warn(
+            f"no spread is left in {', '.join(named[:5])}{more}: the variance is held at {FLOOR:g} of the column's; "
+            "gaussian_prior=bbn.NormalInverseGamma() keeps variances away from 0",
+            CollapsedWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _setting(family: GaussianFamily, j: int) -> str:
+    codes = np.unravel_index(j, family.shape) if family.shape else ()
+    told = ", ".join(f"{v.name}={v.states[k]}" for v, k in zip(family.discrete, codes, strict=True))
+    return f"{family.name} given {told}" if told else family.name
