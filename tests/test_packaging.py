@@ -167,6 +167,8 @@ def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     assert (tmp_path / "site" / "bbn" / "py.typed").exists()
     assert (tmp_path / "site" / "bbn" / "io" / "network.schema.json").exists()
+    for page in (ROOT / "bbn" / "view" / "page").iterdir():
+        assert (tmp_path / "site" / "bbn" / "view" / "page" / page.name).exists()
     code = (
         "import bbn; print(bbn.__file__, bbn.kernels.COMPILED, *bbn.examples());"
         "p = bbn.example('campfire').query('Campfire', {'Storm': 'yes', 'BusTourGroup': 'no'});"
