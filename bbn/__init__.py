@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bbn.cpt import CPT as CPT
     from bbn.data.discretize import Discretizer as Discretizer
     from bbn.data.discretize import discretize as discretize
+    from bbn.data.open import open_data as open_data
     from bbn.equivalence import cpdag as cpdag
     from bbn.equivalence import to_dag as to_dag
     from bbn.errors import AccuracyWarning as AccuracyWarning
@@ -133,6 +134,7 @@ _HOMES = {
     "bbn.bayes.classifiers": ("TAN", "BayesNetClassifier"),
     "bbn.bayes.text": ("TextNaiveBayes",),
     "bbn.data.discretize": ("discretize", "Discretizer"),
+    "bbn.data.open": ("open_data",),
     "bbn.learning.parameters": ("fit", "fit_update"),
     "bbn.learning.em": ("fit_em",),
     "bbn.learning.gradient": ("fit_gradient", "gradient"),

@@ -47,7 +47,7 @@ class Column(NamedTuple):
             self.declared and other.declared,
             self.text and other.text,
             self.missing or other.missing,
-            {**other.kinds, **self.kinds},
+            {**self.kinds, **{k: where for k, where in other.kinds.items() if k not in self.kinds}},
             self.continuous,
         )
 

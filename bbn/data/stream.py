@@ -198,6 +198,8 @@ class Streamed(ABC):
         passes are made only where the tables of all families would not fit into the memory limit several times.
         """
         listed = tuple(tuple(family) for family in families)
+        if not listed:
+            return []
         known = self.coding.variables
         for name in (name for family in listed for name in family):
             if name not in known:
@@ -235,7 +237,7 @@ class Streamed(ABC):
                 ends.append(f)
                 held = 0.0
             held += size
-        return list(zip(ends, [*ends[1:], len(sizes)], strict=True)) if sizes else []
+        return list(zip(ends, [*ends[1:], len(sizes)], strict=True))
 
     def _count(self, families: tuple[tuple[str, ...], ...], size: int, dtype: Any) -> NDArray[Any]:
         columns = tuple(dict.fromkeys(name for family in families for name in family))

@@ -7,7 +7,7 @@ for pandas data and for files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,41 +71,66 @@ def read_table(data: Any) -> RawTable:
     return _from_narwhals(data)
 
 
+def table_suffix(path: Path) -> str:
+    """The kind of table that a file's suffix tells: "parquet", "csv" (text with separators) or, for others, nothing."""
+    suffixes = {suffix.lower() for suffix in path.suffixes}
+    if suffixes & {".parquet", ".pq"}:
+        return "parquet"
+    return "csv" if suffixes & {".csv", ".tsv", ".txt"} else ""
+
+
 def _from_path(path: Path) -> RawTable:
     import pandas as pd
 
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if ".parquet" in suffixes or ".pq" in suffixes:
+    kind = table_suffix(path)
+    if kind == "parquet":
         try:
             return _from_pandas(pd.read_parquet(path))
         except OSError:
             raise
         except Exception as error:  # whatever the Parquet reader at hand calls a damaged file
             raise ParseError(f"not a Parquet file: {error}", path=str(path)) from error
-    if not {".csv", ".tsv", ".txt"} & set(suffixes):
+    if not kind:
         raise DataError(f"{path}: the kind of table is read from the suffix; expected .csv, .tsv or .parquet")
-    separator = "\t" if ".tsv" in suffixes else ","
+    return next(csv_tables(path))
+
+
+def csv_tables(
+    path: Path, columns: Sequence[str] | None = None, rows: int | None = None
+) -> Iterator[RawTable]:
+    """A CSV file as tables of text with so many rows each, one at least; only an empty field is missing.
+
+    The columns that are named, or all; only where all are read is every row checked to have as many fields.
+    """
+    import pandas as pd
+
+    separator = "\t" if ".tsv" in [suffix.lower() for suffix in path.suffixes] else ","
     try:
         header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-        names = header.iloc[0].tolist()
-        frame = pd.read_csv(
+        names = _checked_names(header.iloc[0].tolist())
+        wanted = names if columns is None else [name for name in names if name in set(columns)]
+        with pd.read_csv(
             path,
             sep=separator,
             header=None,
             skiprows=1,
             names=range(len(names)),
+            usecols=None if columns is None else [names.index(name) for name in wanted],
             dtype=str,
             keep_default_na=False,
             na_values=[""],
             index_col=False,
             skip_blank_lines=len(names) > 1,
-        )
+            iterator=True,
+            chunksize=rows,
+        ) as reader:
+            for frame in reader if rows is not None else [reader.read()]:
+                frame.columns = pd.Index(wanted)
+                yield _from_pandas(frame)._replace(text=True)
     except (pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ParseError(str(error).strip(), path=str(path)) from error
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header with the columns' names") from None
-    frame.columns = pd.Index(names)
-    return _from_pandas(frame)._replace(text=True)
 
 
 def _from_pandas(frame: Any) -> RawTable:
@@ -208,12 +233,12 @@ def _pandas_levels(series: Any) -> Levels:
     if isinstance(series.dtype, np.dtype):
         return _numpy_levels(series.to_numpy())
     if isinstance(series.dtype, pd.ArrowDtype) or getattr(series.dtype, "storage", None) == "pyarrow":
-        return _arrow_levels(array.__arrow_array__())
+        return arrow_levels(array.__arrow_array__())
     codes, values = pd.factorize(array)
     return Levels(codes, values.tolist())
 
 
-def _arrow_levels(array: Any) -> Levels:
+def arrow_levels(array: Any) -> Levels:
     """The levels of a pyarrow Array or ChunkedArray."""
     import pyarrow as pa
 
@@ -249,7 +274,7 @@ def _text_levels(array: Any, width: type[Any]) -> Levels:
 
 def _narwhals_levels(series: Any) -> Levels:
     try:
-        return _arrow_levels(series.to_arrow())
+        return arrow_levels(series.to_arrow())
     except ModuleNotFoundError:  # polars without pyarrow
         return _numpy_levels(series.to_numpy())
 

@@ -1,0 +1,323 @@
+"""Opening data that do not fit in memory: any number of files, or tables that come one after the other, as a source.
+
+A pass reads batches, a few at a time, each thread its own; codes the columns that are asked for; counts, and adds up.
+Memory is that of the batches under way and of the counts, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.budget import jobs, require_memory
+from bbn.budget import memory_limit as parsed_limit
+from bbn.data.batches import Batch, Part, Reader, reader
+from bbn.data.discovery import Column, Discovering, Discovery, discovered_variables
+from bbn.data.source import DataSource
+from bbn.data.stream import Coding, Streamed, Task
+from bbn.data.sums import Sum
+from bbn.errors import DataError, ParseError, nearest
+from bbn.variable import Continuous, State, Variable
+
+MOST_ROWS = 1 << 17
+"""The most rows of a batch where nothing else is said: its codes stay in the processor's cache."""
+FEWEST_ROWS = 1 << 10
+CELL_BYTES = 16
+"""What a value of a batch takes while it is read, coded and merged with its like; text takes four times that."""
+
+
+def open_data(
+    data: Any,
+    *,
+    states: Mapping[str, Sequence[State]] | None = None,
+    variables: Iterable[Variable | str] | None = None,
+    weights: str | None = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    memory_limit: int | float | str | None = None,
+    n_jobs: int | None = None,
+    batch_rows: int | None = None,
+    continuous: Iterable[str] = (),
+) -> DataSource:
+    """Open data that may be larger than memory; every learner takes what comes back.
+
+    Parameters
+    ----------
+    data
+        A folder or a pattern such as "folder/\\*.parquet", a CSV or Parquet file, a list of paths, a pyarrow dataset, a
+        Dask DataFrame, or tables of any kind: a list of them, or a function that gives a new iterator for each pass.
+    states
+        Column to its states, in the order they are to have.
+    variables
+        The columns that are variables, by name or as variables with their states; all columns unless given.
+    weights
+        The name of the column that holds the rows' weights.
+    missing, unseen
+        What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
+    memory_limit
+        The most memory that batches and counts may take together, in bytes or as "500MB"; half of the machine's, or
+        BBN_MEMORY_LIMIT, unless given.
+    n_jobs
+        How many threads read and count; the answers do not depend on it.
+    batch_rows
+        The rows of a batch; chosen from the memory limit unless given. The answers do not depend on it.
+    continuous
+        Names of columns that are read as numbers.
+
+    Returns
+    -------
+    DataSource
+        With `passes`, how often the data have been read. States that nobody declared are found in a first pass.
+
+    >>> source = open_data([{"Rain": ["yes", "no"]}, {"Rain": ["no"]}])
+    >>> source.n_rows, source.variables, source.counts([("Rain",)])[0], source.passes
+    (3, (Variable('Rain', ['no', 'yes']),), array([2, 1]), 2)
+    """
+    if type(data).__module__.partition(".")[0] in ("dask", "distributed"):
+        from bbn.data.dask import open_dask
+
+        return open_dask(
+            data,
+            states=states,
+            variables=variables,
+            weights=weights,
+            missing=missing,
+            unseen=unseen,
+            memory_limit=memory_limit,
+            continuous=continuous,
+        )
+    if isinstance(data, DataSource):
+        return data
+    if unseen not in ("raise", "missing"):
+        raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
+    if batch_rows is not None and batch_rows < 1:
+        raise ValueError(f"batch_rows is {batch_rows}; expected 1 or more")
+    source = reader(data)
+    wanted, declared, numeric = read_declared(source.names(), variables, states, weights, continuous)
+    coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
+    rows = batch_rows or _batch_rows(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
+    stream = FileStream(
+        source, rows, coding, _from_footers(source, wanted, declared, coding), n_jobs, memory_limit
+    )
+    return stream._with_variables(wanted, declared)
+
+
+def open_for(
+    data: Any,
+    variables: Iterable[Variable] | None,
+    names: Iterable[str] | None,
+    states: Mapping[str, Sequence[State]] | None,
+    hidden: Iterable[str],
+    **options: Any,
+) -> DataSource:
+    """Open a folder or a pattern for a learner that wants these columns, and has declared what it declares."""
+    unseen = set(hidden)
+    declared: dict[str, Any] = {**(states or {}), **{v.name: v.states for v in variables or () if v.card}}
+    wanted = [v.name for v in variables] if variables is not None else names
+    there = reader(data).names()
+    if wanted is not None:
+        wanted = [name for name in wanted if name in there or name not in unseen]
+    own = {name: listed for name, listed in declared.items() if name in there and name not in unseen}
+    opened: Any = open_data(data, variables=wanted, states=own, **options)
+    if not opened.n_rows:
+        raise DataError("the data have no rows")
+    view: DataSource = opened.viewed(wanted, own, unseen)
+    return view
+
+
+def read_declared(
+    there: Sequence[str],
+    variables: Iterable[Variable | str] | None,
+    states: Mapping[str, Sequence[State]] | None,
+    weights: str | None,
+    continuous: Iterable[str] = (),
+) -> tuple[tuple[str, ...], dict[str, Variable], frozenset[str]]:
+    """The columns that are wanted, the variables that are declared among them, and which are read as numbers.
+
+    DataError for a name that is no column, or that is declared twice in different ways.
+    """
+    listed = None if variables is None else list(variables)
+    numeric = {continuous} if isinstance(continuous, str) else set(continuous)
+    declared: dict[str, Variable] = {}
+    for one in listed or ():
+        if isinstance(one, Continuous):
+            numeric.add(one.name)
+        elif isinstance(one, Variable):
+            declared[one.name] = one
+    for name, own in (states or {}).items():
+        if name in declared and set(declared[name].states) != set(own):
+            raise DataError(
+                f"states= gives {name!r} the states {list(own)}, but it has {list(declared[name].states)}"
+            )
+        declared.setdefault(name, Variable(name, own))
+    if weights is not None and weights not in there:
+        raise DataError(f"weights={weights!r} is no column of the data{nearest(weights, there)}")
+    if listed is None:
+        wanted = tuple(name for name in there if name != weights)
+    else:
+        wanted = tuple(one.name if isinstance(one, Variable) else one for one in listed)
+    for name in (*wanted, *declared, *sorted(numeric)):
+        if name not in there:
+            raise DataError(f"the data have no column {name!r}{nearest(name, there)}")
+        if name in declared and name in numeric:
+            raise DataError(
+                f"{name!r} is declared with states, but also continuous: it has either states or numbers"
+            )
+    return wanted, declared, frozenset(numeric)
+
+
+def _batch_rows(n_columns: int, text: bool, n_jobs: int, limit: int) -> int:
+    """As many rows as leave half of the limit to counts, with a batch for each thread and one in waiting."""
+    row = CELL_BYTES * (4 if text else 1) * max(n_columns, 1)
+    rows = limit // (2 * (n_jobs + 1) * row)
+    if rows < FEWEST_ROWS:
+        require_memory(
+            2 * (n_jobs + 1) * row * FEWEST_ROWS,
+            f"batches of {FEWEST_ROWS} rows on {n_jobs} threads",
+            "n_jobs=1 takes less, batch_rows= sets the size",
+            limit,
+        )
+    return min(rows, MOST_ROWS)
+
+
+def _from_footers(
+    source: Reader, wanted: Sequence[str], declared: Mapping[str, Variable], coding: Coding
+) -> Discovery | None:
+    """What a pass of discovery would find, where all is declared and the files' footers say the rest."""
+    nulls: Any = getattr(source, "nulls", None)
+    if nulls is None or set(wanted) - set(declared) or coding.weights or coding.unseen != "raise":
+        return None
+    missing = (
+        coding.missing if isinstance(coding.missing, list | tuple | set | frozenset) else (coding.missing,)
+    )
+    known = None if len(missing) else nulls(wanted)
+    if known is None:
+        return None
+    n_rows: int = source.n_rows  # type: ignore[attr-defined]
+    columns = {
+        name: Column(
+            {(type(s), s): s for s in declared[name].states} if known[name] < n_rows else {},
+            declared=True,
+            text=False,
+            missing=known[name] > 0,
+            kinds={},
+        )
+        for name in wanted
+    }
+    return Discovery(n_rows, Sum([np.array([float(n_rows)])]), columns)
+
+
+class Adding(Protocol):
+    """Something found of a batch that adds up with what is found of the next."""
+
+    def merge(self, other: Self) -> Self:
+        """What is found of both."""
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+T = TypeVar("T", bound=Adding)
+
+
+class FileStream(Streamed):
+    """Batches of files and tables on this machine, read and counted by threads.
+
+    Attributes
+    ----------
+    reader
+        Where batches come from.
+    rows
+        The most rows of a batch.
+    """
+
+    def __init__(
+        self,
+        source: Reader,
+        rows: int,
+        coding: Coding,
+        found: Discovery | None,
+        n_jobs: int | None = None,
+        limit: int | float | str | None = None,
+    ) -> None:
+        nothing = Discovery(0, Sum([np.zeros(1)]), {})
+        super().__init__(coding, found or nothing, n_jobs, limit)
+        self.reader = source
+        self.rows = rows
+        self._known = found is not None
+
+    def _with_variables(self, wanted: Sequence[str], declared: Mapping[str, Variable]) -> Self:
+        """Itself with all its variables, discovered if need be."""
+        coding = self.coding
+        if not self._known:
+            find = Discovering(
+                tuple(wanted), coding.missing, coding.weights, frozenset(coding.continuous), coding.unseen
+            )
+            columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
+            self._passes[0] += 1
+            self.found = self._fold(lambda batch: find(*batch), columns) or Discovery(
+                0, Sum([np.zeros(1)]), {name: Column({}, False, False, False, {}) for name in wanted}
+            )
+        if coding.weights and self.n_rows and not self.total:
+            raise DataError("every weight is 0; at least one row must count")
+        found = discovered_variables(self.found, wanted, declared, coding.missing)
+        self.coding = coding._replace(variables={v.name: v for v in found})
+        return self
+
+    def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
+        """Each thread takes parts, reads and counts them; what they found adds up in their order."""
+        coding = self.coding
+        read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
+        total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
+        return [] if total is None else total.result()
+
+    def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
+        """What `work` finds of all batches, added up in their order; None if there are none."""
+
+        def whole(part: Part) -> T | None:
+            try:
+                return _merged(work(batch) for batch in part.batches(columns, self.rows))
+            except (DataError, ParseError):
+                for one in part.smaller():  # to name the one that is at fault
+                    whole(one)
+                raise
+
+        if self.reader.parallel:
+            return _merged(
+                found for found in self._threads(whole, self.reader.parts(self.rows)) if found is not None
+            )
+        batches = chain.from_iterable(
+            part.batches(columns, self.rows) for part in self.reader.parts(self.rows)
+        )
+        return _merged(self._threads(work, batches))
+
+    def _threads(self, work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+        """`work` on each item, in order, by several threads; items are taken only a few ahead."""
+        if self.n_jobs == 1:
+            yield from map(work, items)
+            return
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            ahead: deque[Future[B]] = deque()
+            try:
+                for item in items:
+                    ahead.append(pool.submit(work, item))
+                    if len(ahead) > self.n_jobs:
+                        yield ahead.popleft().result()
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                for future in ahead:
+                    future.cancel()
+
+
+def _merged(found: Iterable[T]) -> T | None:
+    """The sum of what was found, or None of nothing."""
+    total: T | None = None
+    for one in found:
+        total = one if total is None else total.merge(one)
+    return total
