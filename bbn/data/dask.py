@@ -1,6 +1,6 @@
 """Data on a Dask cluster, or in a Dask DataFrame: partitions stay where they are, and questions go to them.
 
-A pass is one Dask graph. The task is sent out once; each partition is read, coded and counted where it is, in one
+A pass is one Dask graph. The work is sent out once; each partition is read, coded and counted where it is, in one
 step, and its result, a few kilobytes of counts, is added to those of its neighbours, FAN_IN at a time, always in the
 order of the partitions:
 
@@ -15,33 +15,88 @@ nor the workers show in the answer. A pass over P partitions moves at most P res
 
 from __future__ import annotations
 
+import copy
+import pickle
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from numpy.typing import NDArray
-
+from bbn.budget import memory_limit as parsed_limit
+from bbn.data.batches import Batch, Part, Reader, Table, Tables, reader
 from bbn.data.cluster import Cluster
-from bbn.data.discovery import Discovery
-from bbn.data.stream import Coding, Streamed, Task
-from bbn.data.sums import Sum
+from bbn.data.open import Batched, batch_size, fold_part, from_footers, read_declared
+from bbn.data.stream import Coding
+from bbn.data.tables import checked_names
+from bbn.errors import DataError
+from bbn.variable import State, Variable
 
 FAN_IN = 8
 """How many partial sums one step of the reduction adds."""
+MOST_STEPS = 10_000
+"""The most partitions of files; more parts share them, as Dask's scheduler takes up to a millisecond for each."""
 
 
-class Work(Protocol):
-    """What is done where a partition is; it can be pickled, and its results add up."""
+def open_dask(
+    data: Any,
+    client: Any = None,
+    *,
+    states: Mapping[str, Sequence[State]] | None = None,
+    variables: Iterable[Variable | str] | None = None,
+    weights: str | None = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    memory_limit: int | float | str | None = None,
+    batch_rows: int | None = None,
+    continuous: Iterable[str] = (),
+) -> Clustered:
+    """The source behind `open_data` for a Dask DataFrame, or for files that a cluster's workers can reach.
 
-    def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Any:
-        """The result for a partition; `where` it is from and the number of its first row are for messages."""
+    >>> import dask.dataframe, pandas
+    >>> frame = dask.dataframe.from_pandas(pandas.DataFrame({"A": ["x", "y", "x"]}), npartitions=2)
+    >>> source = open_dask(frame)
+    >>> source.n_rows, source.counts([("A",)])[0]
+    (3, array([2, 1]))
+    """
+    partitions: Partitions = Frames(data) if is_dask(data) else Files(reader(data))
+    wanted, declared, numeric = read_declared(partitions.names(), variables, states, weights, continuous)
+    coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
+    rows = batch_rows or batch_size(len(wanted), partitions.text, 1, parsed_limit(memory_limit))
+    found = (
+        from_footers(partitions.source, wanted, declared, coding) if isinstance(partitions, Files) else None
+    )
+    source = Clustered(partitions, Cluster(client), rows, coding, found, memory_limit)
+    return source.with_variables(wanted, declared)
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data are a collection of Dask's."""
+    return type(data).__module__.partition(".")[0] == "dask"
+
+
+class Work(NamedTuple):
+    """What is done where a partition is."""
+
+    of_batch: Callable[[Batch], Any]
+    columns: tuple[str, ...]
+    rows: int
+    """The most rows of a batch."""
+
+    def of_part(self, part: Part) -> Any:
+        """What is found of all batches of a part, None if there are none."""
+        return fold_part(part, self.of_batch, self.columns, self.rows)
 
 
 class Partitions(Protocol):
     """Rows in parts that workers can reach."""
 
-    def results(self, work: Any, columns: Sequence[str], key: str) -> list[Any]:
-        """One Delayed per partition: what `work`, a Delayed itself, gives for these columns of it."""
+    text: bool
+    """Whether values may be text, one Python object each."""
+
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+
+    def results(self, sent: Any, work: Work) -> list[Any]:
+        """One Delayed per partition: what the work finds of it. `sent` is the work as a Delayed, on its way."""
 
 
 class Frames:
@@ -51,20 +106,56 @@ class Frames:
     work, so no partition leaves the worker that reads it.
     """
 
+    text = True
+
     def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "map_partitions") or getattr(frame, "ndim", 0) != 2:
+            raise DataError(f"data is a Dask {type(frame).__name__}; expected a Dask DataFrame")
         self.frame = frame
 
-    def results(self, work: Any, columns: Sequence[str], key: str) -> list[Any]:
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return checked_names(self.frame.columns)
+
+    def results(self, sent: Any, work: Work) -> list[Any]:
         """One Delayed per partition."""
         import pandas as pd
 
-        mapped = self.frame[list(columns)].map_partitions(
-            _on_frame, work, meta=pd.Series(dtype=object), enforce_metadata=False, token=f"bbn-{key}"
+        mapped = self.frame[list(work.columns)].map_partitions(
+            _of_frame, sent, meta=pd.Series(dtype=object), enforce_metadata=False
         )
         return list(mapped.to_delayed())
 
 
-class Clustered(Streamed):
+class Files:
+    """Files that the workers reach under the same names as this process."""
+
+    def __init__(self, source: Reader) -> None:
+        if isinstance(source, Tables):
+            raise DataError(
+                "tables in this process are no data for a cluster; pass a path that its workers can read, or a Dask "
+                "DataFrame (dask.dataframe.from_pandas makes one of a table)"
+            )
+        self.source = source
+        self.text = source.text
+
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.source.names()
+
+    def results(self, sent: Any, work: Work) -> list[Any]:
+        """One Delayed per part of the files, or per few where there are very many."""
+        from dask import delayed
+
+        parts = list(self.source.parts(work.rows))
+        few = -(-len(parts) // MOST_STEPS)
+        return [
+            delayed(_of_parts)(pickle.dumps(parts[at : at + few]), sent, dask_key_name=f"{sent.key}-{at}")
+            for at in range(0, len(parts), few)
+        ]
+
+
+class Clustered(Batched):
     """A data source whose partitions are on a Dask cluster.
 
     Parameters
@@ -73,76 +164,60 @@ class Clustered(Streamed):
         Where the rows are.
     cluster
         Who does the work.
-    coding, found, limit
-        As in `Streamed`.
+    rows, coding, found, limit
+        As in `Batched`.
     """
 
     def __init__(
-        self, partitions: Partitions, cluster: Cluster, coding: Coding, found: Discovery, limit: Any = None
+        self,
+        partitions: Partitions,
+        cluster: Cluster,
+        rows: int,
+        coding: Coding,
+        found: Any,
+        limit: Any = None,
     ) -> None:
-        super().__init__(coding, found, n_jobs=1, limit=limit)
+        super().__init__(rows, coding, found, n_jobs=1, limit=limit)
         self.partitions = partitions
         self.cluster = cluster
 
-    def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
-        """The task goes out, its results come back added up."""
-        known = self.coding.variables
-        own = self.coding._replace(
-            variables={name: known[name] for name in columns if name in known},
-            continuous=tuple(name for name in columns if name not in known),
-        )
-        needed = [*columns, *([] if own.weights is None else [own.weights])]
-        total: Sum = reduced(self.cluster, self.partitions, OnCoded(own, task, tuple(columns)), needed)
-        return total.result()
+    def _fold(self, work: Callable[[Batch], Any], columns: Sequence[str]) -> Any:
+        """What `work` finds of all batches, added up in the order of the partitions by a tree."""
+        import cloudpickle
+        from dask import delayed
+
+        whole = Work(work, tuple(columns), self.rows)
+        key = uuid.uuid4().hex
+        sent = delayed(pickle.loads)(cloudpickle.dumps(whole), dask_key_name=f"bbn-work-{key}")
+        level = self.partitions.results(sent, whole)
+        depth = 0
+        while len(level) > 1 or depth == 0:
+            depth += 1
+            level = [
+                delayed(_added)(level[at : at + FAN_IN], dask_key_name=f"bbn-add-{key}-{depth}-{at}")
+                for at in range(0, len(level), FAN_IN)
+            ]
+        return self.cluster.run(level[0])
 
 
-class OnCoded(NamedTuple):
-    """Work on a partition that is coded first."""
-
-    coding: Coding
-    task: Task
-    columns: tuple[str, ...]
-
-    def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Sum:
-        """The task's result, ready to be added to those of others."""
-        return self.coding.run(self.task, data, self.columns, where, first_row)
-
-
-def reduced(cluster: Cluster, partitions: Partitions, work: Work, columns: Sequence[str]) -> Any:
-    """The results of the work on every partition, added up in the order of the partitions by a tree."""
-    import cloudpickle
-    from dask import delayed
-
-    key = uuid.uuid4().hex
-    sent = delayed(_received)(cloudpickle.dumps(work), dask_key_name=f"bbn-work-{key}")
-    level = partitions.results(sent, columns, key)
-    depth = 0
-    while len(level) > 1 or depth == 0:
-        depth += 1
-        level = [
-            delayed(_added)(level[at : at + FAN_IN], dask_key_name=f"bbn-add-{key}-{depth}-{at}")
-            for at in range(0, len(level), FAN_IN)
-        ]
-    return cluster.run(level[0])
-
-
-def _received(work: bytes) -> Work:
-    """The work, unpacked once on each worker that fetches it from another, and again where it got lost."""
-    import pickle
-
-    return pickle.loads(work)  # type: ignore[no-any-return]
-
-
-def _on_frame(frame: Any, work: Work, partition_info: dict[str, Any] | None = None) -> Any:
-    """The work on one partition of a Dask DataFrame; Dask fills in the partition's number."""
+def _of_frame(frame: Any, work: Work, partition_info: dict[str, Any] | None = None) -> Any:
+    """The work on one partition of a Dask DataFrame; Dask fills in which one it is."""
     number = (partition_info or {}).get("number", 0)
-    return work(frame, f"partition {number}")
+    return work.of_part(Table(frame, f"partition {number}"))
 
 
-def _added(parts: list[Any]) -> Any:
+def _of_parts(parts: bytes, work: Work) -> Any:
+    """The work on some parts of files."""
+    found = [work.of_part(part) for part in pickle.loads(parts)]
+    return _added(found)
+
+
+def _added(parts: Sequence[Any]) -> Any:
     """The sum of partial results, which are left as they are: Dask may need them again."""
-    first = parts[0]
-    total = Sum().merge(first) if isinstance(first, Sum) else first._replace(total=Sum().merge(first.total))
-    for part in parts[1:]:
+    there = [part for part in parts if part is not None]
+    if not there:
+        return None
+    total = copy.deepcopy(there[0])
+    for part in there[1:]:
         total = total.merge(part)
     return total

@@ -6,6 +6,7 @@ Memory is that of the batches under way and of the counts, whatever the number o
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -44,6 +45,7 @@ def open_data(
     n_jobs: int | None = None,
     batch_rows: int | None = None,
     continuous: Iterable[str] = (),
+    client: Any = None,
 ) -> DataSource:
     """Open data that may be larger than memory; every learner takes what comes back.
 
@@ -69,6 +71,9 @@ def open_data(
         The rows of a batch; chosen from the memory limit unless given. The answers do not depend on it.
     continuous
         Names of columns that are read as numbers.
+    client
+        A Dask cluster that does the work: its `distributed.Client`, or its scheduler's address such as
+        "tcp://10.0.0.1:8786". Its workers must reach the files under the same names.
 
     Returns
     -------
@@ -79,33 +84,35 @@ def open_data(
     >>> source.n_rows, source.variables, source.counts([("Rain",)])[0], source.passes
     (3, (Variable('Rain', ['no', 'yes']),), array([2, 1]), 2)
     """
-    if type(data).__module__.partition(".")[0] in ("dask", "distributed"):
-        from bbn.data.dask import open_dask
-
-        return open_dask(
-            data,
-            states=states,
-            variables=variables,
-            weights=weights,
-            missing=missing,
-            unseen=unseen,
-            memory_limit=memory_limit,
-            continuous=continuous,
-        )
     if isinstance(data, DataSource):
         return data
     if unseen not in ("raise", "missing"):
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
     if batch_rows is not None and batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows}; expected 1 or more")
+    if client is not None or type(data).__module__.partition(".")[0] == "dask":
+        from bbn.data.dask import open_dask
+
+        return open_dask(
+            data,
+            client,
+            states=states,
+            variables=variables,
+            weights=weights,
+            missing=missing,
+            unseen=unseen,
+            memory_limit=memory_limit,
+            batch_rows=batch_rows,
+            continuous=continuous,
+        )
     source = reader(data)
     wanted, declared, numeric = read_declared(source.names(), variables, states, weights, continuous)
     coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
-    rows = batch_rows or _batch_rows(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
+    rows = batch_rows or batch_size(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
     stream = FileStream(
-        source, rows, coding, _from_footers(source, wanted, declared, coding), n_jobs, memory_limit
+        source, rows, coding, from_footers(source, wanted, declared, coding), n_jobs, memory_limit
     )
-    return stream._with_variables(wanted, declared)
+    return stream.with_variables(wanted, declared)
 
 
 def open_for(
@@ -172,7 +179,7 @@ def read_declared(
     return wanted, declared, frozenset(numeric)
 
 
-def _batch_rows(n_columns: int, text: bool, n_jobs: int, limit: int) -> int:
+def batch_size(n_columns: int, text: bool, n_jobs: int, limit: int) -> int:
     """As many rows as leave half of the limit to counts, with a batch for each thread and one in waiting."""
     row = CELL_BYTES * (4 if text else 1) * max(n_columns, 1)
     rows = limit // (2 * (n_jobs + 1) * row)
@@ -186,7 +193,7 @@ def _batch_rows(n_columns: int, text: bool, n_jobs: int, limit: int) -> int:
     return min(rows, MOST_ROWS)
 
 
-def _from_footers(
+def from_footers(
     source: Reader, wanted: Sequence[str], declared: Mapping[str, Variable], coding: Coding
 ) -> Discovery | None:
     """What a pass of discovery would find, where all is declared and the files' footers say the rest."""
@@ -225,20 +232,21 @@ B = TypeVar("B")
 T = TypeVar("T", bound=Adding)
 
 
-class FileStream(Streamed):
-    """Batches of files and tables on this machine, read and counted by threads.
+class Batched(Streamed):
+    """A source of batches; one method, `_fold`, says how all of them are worked on.
 
-    Attributes
+    Parameters
     ----------
-    reader
-        Where batches come from.
+    coding, n_jobs, limit
+        As in `Streamed`.
     rows
         The most rows of a batch.
+    found
+        What is known of the columns, or None where a pass has yet to find it out.
     """
 
     def __init__(
         self,
-        source: Reader,
         rows: int,
         coding: Coding,
         found: Discovery | None,
@@ -247,11 +255,14 @@ class FileStream(Streamed):
     ) -> None:
         nothing = Discovery(0, Sum([np.zeros(1)]), {})
         super().__init__(coding, found or nothing, n_jobs, limit)
-        self.reader = source
         self.rows = rows
         self._known = found is not None
 
-    def _with_variables(self, wanted: Sequence[str], declared: Mapping[str, Variable]) -> Self:
+    @abstractmethod
+    def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
+        """What `work` finds of all batches, added up in their order; None if there are none."""
+
+    def with_variables(self, wanted: Sequence[str], declared: Mapping[str, Variable]) -> Self:
         """Itself with all its variables, discovered if need be."""
         coding = self.coding
         if not self._known:
@@ -270,27 +281,45 @@ class FileStream(Streamed):
         return self
 
     def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
-        """Each thread takes parts, reads and counts them; what they found adds up in their order."""
-        coding = self.coding
+        """The task on each batch, coded; what they found adds up in their order."""
+        known = self.coding.variables
+        coding = self.coding._replace(
+            variables={name: known[name] for name in columns if name in known},
+            continuous=tuple(name for name in columns if name not in known),
+        )
         read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
         total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
         return [] if total is None else total.result()
 
+
+class FileStream(Batched):
+    """Batches of files and tables on this machine, read and counted by threads.
+
+    Attributes
+    ----------
+    reader
+        Where batches come from.
+    """
+
+    def __init__(
+        self,
+        source: Reader,
+        rows: int,
+        coding: Coding,
+        found: Discovery | None,
+        n_jobs: int | None = None,
+        limit: int | float | str | None = None,
+    ) -> None:
+        super().__init__(rows, coding, found, n_jobs, limit)
+        self.reader = source
+
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""
-
-        def whole(part: Part) -> T | None:
-            try:
-                return _merged(work(batch) for batch in part.batches(columns, self.rows))
-            except (DataError, ParseError):
-                for one in part.smaller():  # to name the one that is at fault
-                    whole(one)
-                raise
-
         if self.reader.parallel:
-            return _merged(
-                found for found in self._threads(whole, self.reader.parts(self.rows)) if found is not None
+            parts = self._threads(
+                lambda part: fold_part(part, work, columns, self.rows), self.reader.parts(self.rows)
             )
+            return _merged(found for found in parts if found is not None)
         batches = chain.from_iterable(
             part.batches(columns, self.rows) for part in self.reader.parts(self.rows)
         )
@@ -313,6 +342,16 @@ class FileStream(Streamed):
             finally:
                 for future in ahead:
                     future.cancel()
+
+
+def fold_part(part: Part, work: Callable[[Batch], T], columns: Sequence[str], rows: int) -> T | None:
+    """What `work` finds of the batches of one part; an error names the smallest part that is at fault."""
+    try:
+        return _merged(work(batch) for batch in part.batches(columns, rows))
+    except (DataError, ParseError):
+        for one in part.smaller():
+            fold_part(one, work, columns, rows)
+        raise
 
 
 def _merged(found: Iterable[T]) -> T | None:

@@ -107,7 +107,7 @@ def csv_tables(
     separator = "\t" if ".tsv" in [suffix.lower() for suffix in path.suffixes] else ","
     try:
         header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-        names = _checked_names(header.iloc[0].tolist())
+        names = checked_names(header.iloc[0].tolist())
         wanted = names if columns is None else [name for name in names if name in set(columns)]
         with pd.read_csv(
             path,
@@ -134,7 +134,7 @@ def csv_tables(
 
 
 def _from_pandas(frame: Any) -> RawTable:
-    names = _checked_names(frame.columns)
+    names = checked_names(frame.columns)
     return RawTable(names, len(frame), lambda name: frame[name], Pandas(frame.index))
 
 
@@ -147,14 +147,14 @@ def _from_structured(array: NDArray[Any]) -> RawTable:
 
 
 def _from_matrix(array: NDArray[Any], names: Sequence[str]) -> RawTable:
-    names = _checked_names(names)
+    names = checked_names(names)
     if array.shape[1] != len(names):
         raise DataError(f"the array has {array.shape[1]} columns but {len(names)} names were given")
     return RawTable(names, len(array), lambda name: array[:, names.index(name)], Matrix())
 
 
 def _from_columns(columns: Mapping[str, Any]) -> RawTable:
-    names = _checked_names(columns)
+    names = checked_names(columns)
     lengths = {}
     for name, column in columns.items():
         if isinstance(column, str) or not hasattr(column, "__len__"):
@@ -171,7 +171,7 @@ def _from_rows(rows: Sequence[Any]) -> RawTable:
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise DataError(f"row {i} is {row!r}; expected a dict from column to value")
-    names = _checked_names(dict.fromkeys(name for row in rows for name in row))
+    names = checked_names(dict.fromkeys(name for row in rows for name in row))
     return RawTable(names, len(rows), lambda name: [row.get(name) for row in rows], Rows())
 
 
@@ -188,11 +188,12 @@ def _from_narwhals(data: Any) -> RawTable:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return RawTable(
-        _checked_names(frame.columns), len(frame), lambda name: frame[name], Narwhals(frame.implementation)
+        checked_names(frame.columns), len(frame), lambda name: frame[name], Narwhals(frame.implementation)
     )
 
 
-def _checked_names(names: Any) -> tuple[str, ...]:
+def checked_names(names: Any) -> tuple[str, ...]:
+    """The names of columns; DataError if one is there twice."""
     listed = tuple(names)
     seen = set()
     for name in listed:
