@@ -73,8 +73,9 @@ cdef int64_t unfold(const Tree* tree, int64_t c, const int32_t* row, uint32_t* i
     return cells
 
 
-def gradient_rows(const double[::1] tables, const int32_t[:, ::1] codes, const double[::1] weights, tree_arrays,
-                  double[::1] gradient, double[::1] logs):
+def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const double[::1] weights, tree_arrays,
+                  double[::1] gradient, double[::1] logs, const double[:, ::1] row_tables=None,
+                  double[:, ::1] row_gradient=None):
     """See `expect_py.gradient_rows`."""
     cdef const int64_t[::1] axes_ptr = tree_arrays.axes_ptr, axes = tree_arrays.axes, cards = tree_arrays.cards
     cdef const int64_t[::1] n_factors = tree_arrays.n_factors, n_children = tree_arrays.n_children
@@ -86,6 +87,10 @@ def gradient_rows(const double[::1] tables, const int32_t[:, ::1] codes, const d
     cdef Tree tree
     if n_rows == 0 or n_cliques == 0:
         return
+    # The tables that all rows share, then those of the row at hand; and likewise their gradient.
+    cdef int64_t n_shared = shared.shape[0], n_own = 0 if row_tables is None else row_tables.shape[1]
+    cdef double[::1] tables = np.concatenate([shared, np.zeros(n_own + 1)])
+    cdef double[::1] slope = np.zeros(n_shared + n_own + 1)
     tree.n_cliques = n_cliques
     tree.axes_ptr, tree.axes, tree.cards = &axes_ptr[0], &axes[0], &cards[0]
     tree.n_factors, tree.n_children = &n_factors[0], &n_children[0]
@@ -119,6 +124,8 @@ def gradient_rows(const double[::1] tables, const int32_t[:, ::1] codes, const d
     with nogil:
         for r in range(n_rows):
             row = &codes[r, 0]
+            for i in range(n_own):
+                tables[n_shared + i] = row_tables[r, i]
             log_sum = 0.0
             product = 1.0
             possible = True
@@ -214,8 +221,13 @@ def gradient_rows(const double[::1] tables, const int32_t[:, ::1] codes, const d
                     for s in range(n_terms):
                         value = before * after[s + 1]
                         if s < nf:
-                            gradient[streams[s * cells + k]] += scale * value
+                            slope[streams[s * cells + k]] += scale * value
                         else:
                             down[streams[s * cells + k]] += value
                         before *= terms[s]
+            for i in range(n_own):
+                row_gradient[r, i] = slope[n_shared + i]
+                slope[n_shared + i] = 0.0
+        for i in range(n_shared):
+            gradient[i] += slope[i]
     free(index); free(values); free(starts); free(offsets); free(sizes); free(terms); free(after)

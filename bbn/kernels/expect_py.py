@@ -38,35 +38,69 @@ class Tree(NamedTuple):
 
 
 def gradient_rows(
-    tables: Floats, codes: Int32s, weights: Floats, tree: Tree, gradient: Floats, logs: Floats
+    shared: Floats,
+    codes: Int32s,
+    weights: Floats,
+    tree: Tree,
+    gradient: Floats,
+    logs: Floats,
+    row_tables: Floats | None = None,
+    row_gradient: Floats | None = None,
 ) -> None:
     """Add each row's gradient, times its weight, to `gradient`, and write ln P(row) to `logs`.
 
     Parameters
     ----------
-    tables : float64 array
-        All tables, flat.
+    shared : float64 array
+        The tables that all rows share, flat.
     codes : int32 array (rows, variables)
         The code ``card`` means missing.
     weights : float64 array (rows,)
         A row of weight 0 adds nothing.
     tree
         The junction tree.
-    gradient : float64 array like `tables`
+    gradient : float64 array like `shared`
         Receives Σ weight · ∂ ln P(row) / ∂ entry, each entry taken as free of the others.
     logs : float64 array (rows,)
         -inf where a row is impossible, which adds nothing to the gradient.
+    row_tables, row_gradient : float64 arrays (rows, entries)
+        Tables that each row has for itself, which lie after the shared ones, and their gradient, of zeros at first.
     """
+    if row_tables is None or row_gradient is None:
+        row_tables = row_gradient = np.empty((len(codes), 0))
     cliques = [_Clique(tree, c) for c in range(len(tree.n_factors))]
     widest = max([tree.message_size, *(clique.size for clique in cliques)], default=1)
     step = max(1, ROOM // widest)
     for start in range(0, len(codes), step):
         rows = slice(start, start + step)
-        logs[rows] = _add_rows(tables, codes[rows], weights[rows], tree, cliques, gradient)
+        entries = _Entries(shared, row_tables[rows], gradient, row_gradient[rows])
+        logs[rows] = _add_rows(entries, codes[rows], weights[rows], tree, cliques)
 
 
 ROOM = 1_000_000
 """Cells of rows times clique that are worked on at a time."""
+
+
+class _Entries(NamedTuple):
+    """The tables that all rows share and those of each row, end to end, and their gradients."""
+
+    shared: Floats
+    row_tables: Floats
+    gradient: Floats
+    row_gradient: Floats
+
+    def read(self, index: Ints) -> Floats:
+        """Some entries, (1 or rows, entries)."""
+        n = len(self.shared)
+        return self.shared[index][None] if index[0] < n else self.row_tables[:, index - n]
+
+    def add(self, index: Ints, slopes: Floats) -> None:
+        """Add the rows' slopes to the gradient of some entries."""
+        n = len(self.shared)
+        if index[0] < n:
+            np.add.at(self.gradient, index, slopes.sum(axis=0))
+        else:
+            np.add.at(self.row_gradient.T, index - n, slopes.T)
 
 
 class _Clique:
@@ -85,10 +119,10 @@ class _Clique:
             strides = tree.strides[tree.stride_ptr[s] : tree.stride_ptr[s + 1]]
             self.streams.append(tree.base[s] + strides @ self.states)
 
-    def terms(self, tables: Floats, up: Floats) -> list[Floats]:
-        """The tables, each (1, cells), and the children's messages, each (rows, cells)."""
-        tables_ = [tables[index][None] for index in self.streams[: self.factors]]
-        return tables_ + [up[:, index] for index in self.streams[self.factors : self.factors + self.children]]
+    def terms(self, entries: _Entries, up: Floats) -> list[Floats]:
+        """The tables, each (1 or rows, cells), and the children's messages, each (rows, cells)."""
+        tables = [entries.read(index) for index in self.streams[: self.factors]]
+        return tables + [up[:, index] for index in self.streams[self.factors : self.factors + self.children]]
 
     def agrees(self, codes: Int32s, cards: Ints) -> Floats:
         """(rows, cells): 1 where the cell agrees with what the row observes."""
@@ -104,7 +138,7 @@ class _Clique:
 
 
 def _add_rows(
-    tables: Floats, codes: Int32s, weights: Floats, tree: Tree, cliques: list[_Clique], gradient: Floats
+    entries: _Entries, codes: Int32s, weights: Floats, tree: Tree, cliques: list[_Clique]
 ) -> Floats:
     n = len(codes)
     up, down = np.zeros((n, tree.message_size)), np.zeros((n, tree.message_size))
@@ -112,7 +146,7 @@ def _add_rows(
     with np.errstate(divide="ignore", invalid="ignore"):
         for clique in reversed(cliques):
             cells = clique.agrees(codes, tree.cards)
-            for term in clique.terms(tables, up):
+            for term in clique.terms(entries, up):
                 cells *= term
             sums = cells.reshape(n, clique.runs, -1).sum(axis=2)
             total = sums.sum(axis=1, keepdims=True)
@@ -126,7 +160,7 @@ def _add_rows(
                 own = clique.own(down)
                 own /= own.sum(axis=1, keepdims=True)
                 before *= np.repeat(own, clique.size // clique.runs, axis=1)
-            terms = clique.terms(tables, up)
+            terms = clique.terms(entries, up)
             after = [np.ones((1, 1))]
             for term in reversed(terms):
                 after.append(after[-1] * term)
@@ -135,7 +169,7 @@ def _add_rows(
                 others = before * after.pop()
                 index = clique.streams[s]
                 if s < clique.factors:
-                    np.add.at(gradient, index, np.where(counted > 0, scale * others, 0.0).sum(axis=0))
+                    entries.add(index, np.where(counted > 0, scale * others, 0.0))
                 else:
                     np.add.at(down.T, index, others.T)
                 before = before * term
