@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from bbn.learning.scores import score as score
     from bbn.learning.strength import arc_strength as arc_strength
     from bbn.learning.structural_em import structural_em as structural_em
+    from bbn.mixture import MixturePosterior as MixturePosterior
     from bbn.models import example as example
     from bbn.models import examples as examples
     from bbn.network import BayesianNetwork as BayesianNetwork
@@ -121,6 +122,7 @@ _HOMES = {
     "bbn.models": ("example", "examples"),
     "bbn.evidence": ("Virtual", "Soft", "OneOf", "Not"),
     "bbn.posterior": ("Posterior", "Assignment"),
+    "bbn.mixture": ("MixturePosterior",),
     "bbn.inference.enumeration": ("Enumeration",),
     "bbn.inference.elimination": ("VariableElimination",),
     "bbn.inference.junction_tree": ("JunctionTree",),

@@ -2,13 +2,15 @@
 
 A finding on a variable is a state (hard evidence), a likelihood λ(x) to multiply in (`Virtual`; Pearl 1988,
 section 2.2.2), a set of states (`OneOf`, `Not`), or a marginal that the posterior must have (`Soft`; Jeffrey's
-rule). None and NaN mean unobserved. `check_evidence` turns them into codes and arrays, the `Findings` that
-engines work on.
+rule). On a continuous variable it is a number. None and NaN mean unobserved. `check_evidence` turns findings into
+codes and arrays, the `Findings` that engines work on.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,10 +18,10 @@ import numpy as np
 from bbn.errors import EvidenceError
 from bbn.factor import Factor
 from bbn.frozen import Array, Frozen, numbers
-from bbn.variable import State, Variable
+from bbn.variable import State, Variable, plain
 
 Evidence = Mapping[str, Any]
-"""Variable name to finding: a state, Virtual, Soft, OneOf, Not, or None for unobserved."""
+"""Variable name to finding: a state, Virtual, Soft, OneOf, Not, a number, or None for unobserved."""
 
 
 class Model(Protocol):
@@ -204,6 +206,29 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
         elif not is_missing(value):
             raise EvidenceError(_bad_finding(variable, value))
     return Findings(hard, likelihood, soft)
+
+
+def check_number(variable: Variable, value: object) -> float | None:
+    """Evidence on a continuous variable as a float, None where it is unobserved; EvidenceError if it is no number."""
+    if is_missing(value):
+        return None
+    value = plain(value)
+    if isinstance(value, Virtual | OneOf):
+        raise EvidenceError(
+            f"evidence on {variable.name!r} is {value!r}, which is about states; {variable.name!r} is continuous: "
+            "expected a number"
+        )
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise EvidenceError(
+            f"evidence on {variable.name!r}, which is continuous, is {value!r}; expected a number"
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise EvidenceError(f"evidence on {variable.name!r} is {value!r}; expected a finite number")
+    return number
 
 
 def is_missing(value: object) -> bool:

@@ -18,6 +18,8 @@ from bbn.variable import State, Variable
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bbn.view.scene import Drawing
+
 
 class Posterior(Frozen):
     """The distribution of one variable, or the joint of several, given evidence.
@@ -147,6 +149,12 @@ class Posterior(Frozen):
     def to_frame(self) -> pd.DataFrame:
         """One row per state or combination: a column per variable, and the column "probability"."""
         return cells_frame(self.variables, self.values, "probability")
+
+    def plot(self) -> Drawing:
+        """The distribution of one variable drawn as a card with a bar per state."""
+        from bbn.view.beliefs import draw_posterior
+
+        return draw_posterior(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Posterior):

@@ -34,11 +34,9 @@ class Estimate(NamedTuple):
 class Approximate(Engine):
     """An engine whose answers carry a report on their error."""
 
-    def query(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+    def _query(
+        self, targets: str | Sequence[str], evidence: Evidence | None, settings: Mapping[str, Any]
     ) -> Posterior:
-        """The posterior of the targets given evidence; of several, their joint, axes in the order asked."""
-        settings = self._with(options)
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
         variables = tuple(map(self.model.variable, names))
@@ -50,9 +48,7 @@ class Approximate(Engine):
         report = estimate.report.with_error(None if error is None else _placed(error, variables, where))
         return Posterior(variables, values, estimate.log_evidence, report)
 
-    def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
-        """The posterior of every unobserved variable, by name, from one run."""
-        settings = self._with(options)
+    def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
         findings = self._findings(evidence, settings)
         free = [v for v in self.model.variables if v.name not in findings.hard]
         estimate = self._checked_estimate([(v.name,) for v in free], findings, evidence, settings)

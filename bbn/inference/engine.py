@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from bbn.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.evidence import Evidence, Findings, Model, check_evidence, check_targets
 from bbn.frozen import Array
 from bbn.inference.soft import TOLERANCE, fit_marginals
+from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
+
+if TYPE_CHECKING:
+    from bbn.inference.hybrid import Hybrid
 
 SOFT_CELLS = 1 << 18
 """Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
@@ -42,6 +46,12 @@ class Engine:
     defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None}
 
     def __init__(self, model: Model, **options: Any) -> None:
+        self.hybrid: Hybrid | None = None
+        if isinstance(model, BayesianNetwork) and model.continuous:
+            from bbn.inference.hybrid import Hybrid
+
+            self.hybrid = Hybrid(model)
+            model = self.hybrid.discrete
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
         self.options = self._with(options)
@@ -49,8 +59,17 @@ class Engine:
     def query(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Posterior:
-        """The posterior of the targets given evidence; of several, their joint, axes in the order asked."""
-        settings = self._with(options)
+        """The posterior of the targets given evidence; of several, their joint, axes in the order asked.
+
+        Of a continuous target it is a MixturePosterior.
+        """
+        if self.hybrid is not None and self.hybrid.concerns(targets, evidence):
+            return self.hybrid.query(self, targets, evidence, options)  # type: ignore[return-value]
+        return self._query(targets, evidence, self._with(options))
+
+    def _query(
+        self, targets: str | Sequence[str], evidence: Evidence | None, settings: Mapping[str, Any]
+    ) -> Posterior:
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
         variables = tuple(map(self.model.variable, names))
@@ -67,7 +86,11 @@ class Engine:
 
     def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
         """The posterior of every unobserved variable, by name, in one pass."""
-        settings = self._with(options)
+        if self.hybrid is not None:
+            return self.hybrid.posteriors(self, evidence, options)
+        return self._posteriors(evidence, self._with(options))
+
+    def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
         findings = self._findings(evidence, settings)
         answers = self._marginals(findings, settings)
         if answers.log_evidence == -math.inf:
@@ -84,9 +107,14 @@ class Engine:
     def mpe(
         self, evidence: Evidence | None = None, k: int | None = None, **options: Any
     ) -> Assignment | list[Assignment]:
-        """The most probable states of all unobserved variables, or the list of the `k` best, best first."""
+        """The most probable states of all unobserved variables, or the list of the `k` best, best first.
+
+        Continuous variables have no states: those that are not observed are integrated out.
+        """
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
+        if self.hybrid is not None and self.hybrid.concerns((), evidence):
+            return self.hybrid.mpe(self, evidence, k, options)
         settings = self._with(options)
         findings = self._findings(evidence, settings)
         best = [
@@ -101,6 +129,8 @@ class Engine:
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Assignment:
         """The most probable joint state of the targets, the other variables summed out (marginal MAP)."""
+        if self.hybrid is not None and self.hybrid.concerns(targets, evidence):
+            return self.hybrid.map(self, targets, evidence, options)
         settings = self._with(options)
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
@@ -112,7 +142,9 @@ class Engine:
         return self._assignment({name: codes[name] for name in names}, log_probability)
 
     def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
-        """ln P(evidence), of the hard and virtual part; −inf if it is impossible."""
+        """ln P(evidence), of the hard and virtual part; −inf if it is impossible. With numbers it is a density."""
+        if self.hybrid is not None and self.hybrid.concerns((), evidence):
+            return self.hybrid.log_evidence(self, evidence, options)
         settings = self._with(options)
         findings = self._findings(evidence, settings)
         return self._joint((), findings, settings)[1]

@@ -82,7 +82,7 @@ class JunctionTree(Engine):
 
     def __init__(self, model: Model, **options: Any) -> None:
         super().__init__(model, **options)
-        self.flat: FlatModel = flatten(model)
+        self.flat: FlatModel = flatten(self.model)
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
         self._small: bool | None = None

@@ -109,7 +109,7 @@ class WeightedSampling(MonteCarlo):
                 'method="gibbs" and method="loopy" work on any model'
             )
         super().__init__(model, **options)
-        self.net = model
+        self.net: BayesianNetwork = self.model  # type: ignore[assignment]  # checked above
 
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds

@@ -1,0 +1,211 @@
+"""Continuous variables given the discrete ones: jointly Gaussian, one normal distribution per setting.
+
+Every continuous variable is a linear function of independent standard normal noises, one per variable:
+x = μ(s) + L(s) ε in setting s of the discrete parents, with L lower triangular in topological order (row i is
+Σ_j w_ij L_j + √v_i e_i). Observing x_O = L_O ε + μ_O turns, with L_Oᵀ = Q R (Golub and Van Loan 2013, section 5.2),
+into Q₁ᵀε = z = R⁻ᵀ(x_O − μ_O), which has density N(z; 0, I)/|R|, while Q₂ᵀε stays standard normal. Variances are
+so never differences of larger numbers, however small or large they are.
+
+An arc out of an observed variable is a known shift of its child's mean, so variables fall into components that are
+linked by arcs out of unobserved ones; each component depends on its own discrete parents alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bbn.budget import require_memory
+from bbn.frozen import Array
+from bbn.gaussian import Gaussian
+from bbn.network import BayesianNetwork
+from bbn.variable import Variable
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Given(NamedTuple):
+    """A component given the numbers observed in it, for each row of them and each setting s."""
+
+    log_density: Array
+    """(rows, settings): ln p(observed | s)."""
+    noise: Array
+    """(rows, settings, observed): z, the noises that the observations fix."""
+    centre: Array
+    """(rows, settings, variables): μ(s)."""
+
+
+class Component:
+    """Continuous variables that are jointly Gaussian given their discrete parents.
+
+    Attributes
+    ----------
+    names
+        The variables, in topological order.
+    observed
+        The places among them of the observed ones.
+    regime
+        Their discrete parents, in the network's order, but for those whose state is fixed; the settings run over
+        these, the last one fastest.
+    shifts
+        Names of the observed parents outside the component.
+    slopes
+        (settings, variables, 1 + shifts): μ(s) as a linear function of (1, the shifts' numbers).
+    root
+        (settings, variables, variables): L(s).
+    """
+
+    def __init__(
+        self,
+        gaussians: list[Gaussian],
+        observed: Collection[str],
+        order: Mapping[str, int],
+        fixed: Mapping[str, int],
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.names = tuple(g.name for g in gaussians)
+        self.observed = [i for i, name in enumerate(self.names) if name in observed]
+        discrete = {p.name: p for g in gaussians for p in g.discrete_parents if p.name not in fixed}
+        self.regime: tuple[Variable, ...] = tuple(
+            discrete[n] for n in sorted(discrete, key=order.__getitem__)
+        )
+        outside = {p.name for g in gaussians for p in g.continuous_parents if p.name in observed}
+        self.shifts = tuple(sorted(outside, key=order.__getitem__))
+        self.settings = math.prod(v.card for v in self.regime)
+        n = len(gaussians)
+        require_memory(
+            8 * self.settings * n * (3 * n + len(self.shifts) + 1),
+            f"the normal distributions of {n} continuous variables ({', '.join(self.names[:6])}{', …' * (n > 6)}) "
+            f"in {self.settings:,} settings of their {len(self.regime)} discrete parents",
+            "observe more of these parents or of the continuous variables between them",
+            memory_limit,
+        )
+        self.slopes = np.zeros((self.settings, n, 1 + len(self.shifts)))
+        self.root = np.zeros((self.settings, n, n))
+        place = {name: i for i, name in enumerate(self.names)}
+        for i, g in enumerate(gaussians):
+            self.slopes[:, i, 0] = self._spread(g, g.means, fixed)
+            self.root[:, i, i] = np.sqrt(self._spread(g, g.variances, fixed))
+            for k, parent in enumerate(g.continuous_parents):
+                weight = self._spread(g, g.weights[..., k], fixed)
+                if parent.name in observed:
+                    self.slopes[:, i, 1 + self.shifts.index(parent.name)] += weight
+                else:
+                    j = place[parent.name]
+                    self.slopes[:, i] += weight[:, None] * self.slopes[:, j]
+                    self.root[:, i] += weight[:, None] * self.root[:, j]
+
+    def _spread(self, gaussian: Gaussian, values: Array, fixed: Mapping[str, int]) -> Array:
+        """Values per setting of one variable's discrete parents as values per setting of the regime."""
+        parents = gaussian.discrete_parents
+        values = values[tuple(fixed.get(p.name, slice(None)) for p in parents)]
+        own = [p.name for p in parents if p.name not in fixed]
+        regime = [v.name for v in self.regime]
+        values = values.transpose([own.index(name) for name in regime if name in own])
+        values = values.reshape([v.card if v.name in own else 1 for v in self.regime])
+        return np.broadcast_to(values, self.shape).reshape(-1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of states of each variable of the regime."""
+        return tuple(v.card for v in self.regime)
+
+    @cached_property
+    def _rotation(self) -> tuple[Array, Array]:
+        """Q, (settings, variables, variables), and R, (settings, observed, observed)."""
+        q, r = np.linalg.qr(self.root[:, self.observed].transpose(0, 2, 1), mode="complete")
+        return q, r[:, : len(self.observed)]
+
+    def given(self, numbers: Mapping[str, Array]) -> Given:
+        """What the observed numbers say, one entry per row for each observed variable and shift."""
+        rows = len(next(iter(numbers.values()), np.zeros(1)))
+        inputs = np.ones((rows, 1 + len(self.shifts)))
+        for k, name in enumerate(self.shifts):
+            inputs[:, 1 + k] = numbers[name]
+        centre = np.einsum("sij,rj->rsi", self.slopes, inputs)
+        if not self.observed:
+            empty = np.zeros((rows, self.settings, 0))
+            return Given(np.zeros((rows, self.settings)), empty, centre)
+        triangle = self._rotation[1]
+        found = np.stack([numbers[self.names[i]] for i in self.observed], axis=-1)
+        with np.errstate(
+            all="ignore"
+        ):  # a number too far away has the log-density −inf, one without a scale NaN
+            rest = (found[:, None] - centre[..., self.observed]).transpose(1, 2, 0)
+            z = np.empty_like(rest)
+            for k in range(len(self.observed)):  # forward substitution
+                known = np.einsum("sj,sjr->sr", triangle[:, :k, k], z[:, :k])
+                z[:, k] = (rest[:, k] - known) / triangle[:, k, k, None]
+            scale = np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
+            log_density = -0.5 * ((z**2).sum(axis=1) + len(self.observed) * LOG_2PI) - scale[:, None]
+        return Given(log_density.T, z.transpose(2, 0, 1), centre)
+
+    def mean(self, name: str, given: Given) -> Array:
+        """(rows, settings): the mean of a variable given the numbers."""
+        i, n_observed = self.names.index(name), len(self.observed)
+        mean = given.centre[..., i]
+        if n_observed:
+            lever = (self.root[:, i, None, :] @ self._rotation[0][:, :, :n_observed])[:, 0]
+            mean = mean + np.einsum("so,rso->rs", lever, given.noise)
+        return mean
+
+    def variance(self, name: str) -> Array:
+        """(settings,): the variance of a variable given the numbers, which does not depend on them."""
+        row = self.root[:, self.names.index(name), None, :]
+        left = row @ self._rotation[0][:, :, len(self.observed) :] if self.observed else row
+        return np.asarray((left**2).sum(axis=(1, 2)))
+
+    def draw(self, given: Given, setting: Array, rng: np.random.Generator) -> dict[str, Array]:
+        """A draw of each unobserved variable given one row of numbers, for each of many settings."""
+        hidden = [i for i in range(len(self.names)) if i not in self.observed]
+        n_observed = len(self.observed)
+        q = self._rotation[0] if n_observed else np.broadcast_to(np.eye(len(self.names)), self.root.shape)
+        levers = self.root[:, hidden] @ q
+        centre = given.centre[0][:, hidden] + np.einsum(
+            "sho,so->sh", levers[..., :n_observed], given.noise[0]
+        )
+        noise = rng.standard_normal((len(setting), len(self.names) - n_observed))
+        drawn = centre[setting] + np.einsum("rhk,rk->rh", levers[setting, :, n_observed:], noise)
+        return {self.names[i]: drawn[:, k] for k, i in enumerate(hidden)}
+
+
+def components(
+    net: BayesianNetwork,
+    observed: Collection[str],
+    targets: Iterable[str] = (),
+    fixed: Mapping[str, int] | None = None,
+    memory_limit: int | str | None = None,
+) -> list[Component]:
+    """The components of the targets, the observed continuous variables and their ancestors, in topological order.
+
+    Discrete parents in `fixed`, name to code, are taken at that state. An observed variable that `do` has set is in
+    no component: there is nothing random about it.
+    """
+    wanted = net.ancestral_set([*observed, *targets])
+    gaussians = {c.name: c for c in net.conditionals if isinstance(c, Gaussian) and c.name in wanted}
+    order = {name: i for i, name in enumerate(net.names)}
+    group = {name: name for name in gaussians}
+
+    def top(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    for name, gaussian in gaussians.items():
+        for parent in gaussian.continuous_parents:
+            if parent.name not in observed:
+                group[top(name)] = top(parent.name)
+    parts: dict[str, list[Gaussian]] = {}
+    for name, gaussian in gaussians.items():
+        if not (name in observed and is_point(gaussian)):
+            parts.setdefault(top(name), []).append(gaussian)
+    return [Component(part, observed, order, fixed or {}, memory_limit) for part in parts.values()]
+
+
+def is_point(gaussian: Gaussian) -> bool:
+    """Whether the variable was set to one number, as `do` does."""
+    return not gaussian.parents and float(gaussian.variances) == 0.0
