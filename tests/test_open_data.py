@@ -353,3 +353,18 @@ def test_numbers_stream_too():
     np.testing.assert_array_equal(source.reduce(Both())[0], [3.0, 4.0])
     with pytest.raises(DataError, match=r"table 0: row 0, column 'A'.*no finite number"):
         open_data(parts, continuous=["X", "A"])
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8])
+def test_looking_rows_up(kind, pure):
+    from bbn.kernels import recode, recode_py
+
+    kernel = recode_py if pure else recode
+    index = np.array([0, 2, 1, 2, 3, 100, *([] if kind == np.uint8 else [-1, -100])], dtype=kind)
+    for width in (np.uint8, np.uint16):
+        found = kernel.recode(np.array([5, 6, 7, 9], dtype=width), index)
+        assert found.dtype == width
+        assert found.tolist() == [5, 7, 6, 7, 9, 9, *([] if kind == np.uint8 else [9, 9])]
+    assert kernel.present(index, 4).tolist() == [True, True, True, True, True]
+    assert kernel.present(index[:3], 4).tolist() == [True, True, True, False, False]

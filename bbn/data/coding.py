@@ -18,11 +18,14 @@ from bbn.data.tables import Levels, RawTable, read_table
 from bbn.errors import DataError, nearest
 from bbn.evidence import is_missing
 from bbn.frozen import Array
+from bbn.kernels.recode import recode
 from bbn.variable import Continuous, State, Variable, plain
 
 MANY_NUMBERS = 100
 """A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
 MAX_STATES = 65535
+
+_INDEX_TYPES = tuple(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8))
 
 Codes = NDArray[Any]
 """Codes of one column, uint8 or uint16."""
@@ -204,7 +207,12 @@ def _code_column(
     codes = levels.codes
     if len(codes) and np.array_equal(look_up[:-1], np.arange(len(look_up) - 1)) and codes.min() >= 0:
         return codes.astype(dtype)
-    return look_up.take(codes, mode="wrap")
+    return recode(look_up, index_array(codes))
+
+
+def index_array(codes: Codes) -> Codes:
+    """Indices as the kernels take them: end to end, of a type they know."""
+    return np.ascontiguousarray(codes, dtype=codes.dtype if codes.dtype in _INDEX_TYPES else np.int64)
 
 
 def _find(variable: Variable, value: Any) -> int | None:

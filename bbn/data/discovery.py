@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.data.coding import MAX_STATES, discovered, means_missing, missing_tokens
+from bbn.data.coding import MAX_STATES, discovered, index_array, means_missing, missing_tokens
 from bbn.data.located import located
 from bbn.data.numbers import read_numbers
 from bbn.data.sums import Sum
 from bbn.data.tables import Levels, RawTable, read_table
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
+from bbn.kernels.recode import present
 from bbn.variable import State, Variable, plain
 
 NO_CODES = np.empty(0, dtype=np.int32)
@@ -130,19 +131,14 @@ class Discovering(NamedTuple):
             found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}
             return Column(found, False, table.text, bool(gone.any()), {}, continuous=True)
         levels = table.levels(name)
-        used = levels.values
-        if not levels.declared:
-            there = np.bincount(levels.codes[levels.codes >= 0], minlength=len(used)) > 0
-            used = [value for value, is_there in zip(used, there.tolist(), strict=True) if is_there]
+        there = present(index_array(levels.codes), len(levels.values)).tolist()
+        missing = there[-1]
         values = {}
-        gone_codes = [-1]
-        for i, value in enumerate(levels.values):
+        for value, is_there in zip(levels.values, there[:-1], strict=True):
             if means_missing(value, tokens):
-                gone_codes.append(i)
-        for value in used:
-            if not means_missing(value, tokens):
+                missing = missing or is_there
+            elif is_there or levels.declared:
                 values[type(plain(value)), plain(value)] = value
-        missing = bool(np.isin(levels.codes, gone_codes).any())
         kinds = dict.fromkeys((kind.__name__ for kind, _ in values), where)
         return Column(values, levels.declared, table.text, missing, kinds)
 
