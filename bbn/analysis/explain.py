@@ -91,7 +91,12 @@ class Explanation(Frozen):
         places = np.arange(len(self.steps))
         axes.barh(places - 0.2, [s.alone for s in self.steps], 0.38, color="#4878a8", label="lost without it")
         axes.barh(
-            places + 0.2, [s.in_sequence for s in self.steps], 0.38, color="#b9c9da", label="when it came"
+            places + 0.2,
+            [s.in_sequence for s in self.steps],
+            0.38,
+            color="#d3deea",
+            edgecolor="#4878a8",
+            label="when it came",
         )
         axes.set_yticks(places, [f"{s.finding} = {s.value}" for s in self.steps])
         axes.invert_yaxis()

@@ -102,16 +102,22 @@ class Sensitivity(Frozen):
         if axes is None:
             import matplotlib.pyplot as plt
 
-            axes = plt.subplots(figsize=(7, 0.6 + 0.4 * len(top)), layout="constrained")[1]
-        for place, entry in enumerate(top):
-            axes.barh(place, entry.low - self.probability, left=self.probability, color="#b9c9da")
-            axes.barh(place, entry.high - self.probability, left=self.probability, color="#4878a8")
+            longest = max((len(entry.name) for entry in top), default=0)
+            size = (4.5 + 0.085 * longest, 1.2 + 0.36 * len(top))
+            axes = plt.subplots(figsize=size, layout="constrained")[1]
+        for moved, fill, label in (
+            ("low", "#d3deea", "a tenth lower"),
+            ("high", "#4878a8", "a tenth higher"),
+        ):
+            lengths = [getattr(entry, moved) - self.probability for entry in top]
+            axes.barh(
+                range(len(top)), lengths, left=self.probability, color=fill, edgecolor="#4878a8", label=label
+            )
         axes.axvline(self.probability, color="#1b1f24", linewidth=0.8)
         axes.set_yticks(range(len(top)), [f"{entry.name} = {entry.value:.3g}" for entry in top])
         axes.invert_yaxis()
-        axes.set_xlabel(
-            f"P({self.target}={self.state}); light: the entry a tenth lower, dark: a tenth higher"
-        )
+        axes.set_xlabel(f"P({self.target}={self.state}), the entry moved as shown")
+        axes.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         return axes
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 from bbn.evidence import Evidence, check_evidence
 from bbn.network import BayesianNetwork
+from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, LIKELY, OBSERVED, PAPER, TRACK
 from bbn.view.layout import layered
 from bbn.view.scene import Box, Curve, Drawing, Words
 
-BELIEF, OBSERVED, LIKELY = "#4878a8", "#b5541c", "#8a6d1f"
-"""The colours of bars: a belief, an observed state, a variable with virtual or soft evidence."""
-HEAD, HEAD_OBSERVED, CARD, EDGE, TRACK = "#e8eef5", "#f7e3d6", "#ffffff", "#8c96a3", "#eef1f4"
-
-ROW, TITLE, BAR, PAD = 15.0, 20.0, 56.0, 7.0
+ROW, TITLE, BAR, PERCENT, PAD = 15.0, 20.0, 56.0, 40.0, 7.0
+SPOKEN = 40
+"""The words of a picture name so many arcs and nodes."""
 MAX_STATES = 12
 """A node with more states shows the most probable ones."""
 
@@ -61,7 +60,7 @@ def draw_network(
             else ""
         )
         shapes += card.shapes(x - card.width / 2, y - card.height / 2, kind)
-    return Drawing(plan.width, plan.height, tuple(shapes), _description(net, evidence))
+    return Drawing(plan.width, plan.height, tuple(shapes), _description(net, evidence, shares))
 
 
 class _Card:
@@ -79,7 +78,7 @@ class _Card:
         self.label = max(text_width(state) for state, _ in rows)
         if self.left_out:
             self.label = max(self.label, text_width(f"… {self.left_out} more"))
-        inner = self.label + (BAR + 8 + 34 if beliefs else 0)
+        inner = self.label + (BAR + 8 + PERCENT if beliefs else 0)
         self.width = 2 * PAD + max(text_width(name, bold=True), inner)
         self.height = TITLE + 6 + ROW * (len(rows) + (self.left_out > 0))
 
@@ -88,11 +87,11 @@ class _Card:
         colour = {"observed": OBSERVED, "likely": LIKELY}.get(kind, BELIEF)
         head = HEAD_OBSERVED if kind else HEAD
         out: list[Box | Words | Curve] = [
-            Box(x, y, self.width, self.height, CARD, EDGE if not kind else colour, 4),
+            Box(x, y, self.width, self.height, PAPER, EDGE if not kind else colour, 4),
             Box(x + 0.8, y + 0.8, self.width - 1.6, TITLE - 1.6, head, radius=3.5),
             Words(x + self.width / 2, y + 14, self.name, anchor="middle", bold=True),
         ]
-        bar = self.width - 2 * PAD - self.label - 8 - 34
+        bar = self.width - 2 * PAD - self.label - 8 - PERCENT
         for i, (state, share) in enumerate(self.rows):
             top = y + TITLE + 3 + ROW * i
             out.append(Words(x + PAD, top + 11, state, size=10.5))
@@ -134,11 +133,17 @@ def _arc_widths(
     return {arc: (0.6 + 5.4 * value / most, value) for arc, value in bits.items()}
 
 
-def _description(net: BayesianNetwork, evidence: Evidence | None) -> str:
+def _description(net: BayesianNetwork, evidence: Evidence | None, shares: Mapping[str, list[float]]) -> str:
+    """The picture in words: what is given, the arcs, the most probable state of each node."""
     title = f"Bayesian network {net.name}".strip()
     given = ", ".join(f"{name} = {value}" for name, value in (evidence or {}).items())
-    arcs = "; ".join(f"{parent} to {child}" for parent, child in net.arcs[:40])
-    return f"{title}, {len(net)} nodes" + (f", given {given}" if given else "") + f". Arcs: {arcs or 'none'}."
+    arcs = "; ".join(f"{parent} to {child}" for parent, child in net.arcs[:SPOKEN])
+    told = f"{title}, {len(net)} nodes" + (f", given {given}" if given else "") + f". Arcs: {arcs or 'none'}."
+    tops = []
+    for name, values in list(shares.items())[:SPOKEN]:
+        best = max(range(len(values)), key=values.__getitem__)
+        tops.append(f"{name} = {net.states(name)[best]} ({_percent(values[best])})")
+    return told + (f" Most probable: {', '.join(tops)}." if tops else "")
 
 
 def _percent(share: float) -> str:

@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING, Any
 from bbn.cpt import CPT
 from bbn.errors import ModelError
 from bbn.network import BayesianNetwork
-from bbn.view.cards import EDGE, HEAD, ROW, TITLE, text_width
+from bbn.view.cards import ROW, TITLE, text_width
+from bbn.view.colours import (
+    EDGE,
+    EXTRA,
+    HEAD,
+    MISSING,
+    REVERSED,
+    RIGHT,
+    SEPARATOR,
+    SEPARATOR_EDGE,
+    ink_on,
+)
 from bbn.view.layout import layered
 from bbn.view.scene import Box, Curve, Drawing, Words
 
 if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
-
-RIGHT, MISSING, EXTRA, REVERSED = "#57606a", "#b5541c", "#1f6f3f", "#7a3fa0"
-"""The colours of arcs in a comparison; missing ones are dashed too, so that colour is not all that tells."""
 
 
 def plot_compare(learned: Any, truth: Any) -> Drawing:
@@ -62,9 +70,10 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
         ]
     count = {kind: list(kinds.values()).count(kind) for kind in style}
     x = 0.0
-    for kind, (colour, line, _) in style.items():
+    for kind, (colour, line, dashed) in style.items():
         text = f"{count[kind]} {kind}"
-        shapes.append(Box(x, plan.height + 26, 22, line, colour))
+        y = plan.height + 27
+        shapes.append(Curve(((x, y), (x + 22, y)), colour, line, dashed, arrow=False))
         shapes.append(Words(x + 28, plan.height + 31, text, colour=colour))
         x += 44 + text_width(text)
     told = ", ".join(f"{count[kind]} {kind}" for kind in style)
@@ -84,33 +93,40 @@ def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing
 
     tree = junction_tree(moral_graph(net.graph), {v.name: v.card for v in net.variables}, order)
     cliques = list(tree)
-    label = {clique: ", ".join(clique) for clique in cliques}
-    lines = {clique: _wrapped(list(clique)) for clique in cliques}
-    sizes = {label[c]: (16 + max(map(text_width, lines[c])), 10 + ROW * len(lines[c])) for c in cliques}
+    lines = {", ".join(clique): _wrapped(list(clique)) for clique in cliques}
+    sizes = {name: (16 + max(map(text_width, rows)), 10 + ROW * len(rows)) for name, rows in lines.items()}
+    separators: dict[str, str] = {}
     arcs: list[tuple[str, str]] = []
-    separators: dict[tuple[str, str], str] = {}
-    for a, b in _from_roots(tree):
-        arcs.append((label[a], label[b]))
-        separators[label[a], label[b]] = ", ".join(tree.edges[a, b]["separator"])
-    plan = layered(sizes, arcs, gap=36, layer_gap=64)
+    for above, below in _from_roots(tree):  # a separator is a node of the drawing between its two cliques
+        text = ", ".join(tree.edges[above, below]["separator"]) or "∅"
+        place = f"{', '.join(above)} | {', '.join(below)}"
+        separators[place] = text
+        sizes[place] = (10 + text_width(text), 18.0)
+        arcs += [(", ".join(above), place), (place, ", ".join(below))]
+    plan = layered(sizes, arcs, gap=28, layer_gap=22)
     shapes: list[Box | Words | Curve] = []
-    for arc, path in plan.arcs.items():
-        (x0, y0), (x1, y1) = plan.centres[arc[0]], plan.centres[arc[1]]
-        ends = ((x0, y0 + sizes[arc[0]][1] / 2), *path, (x1, y1 - sizes[arc[1]][1] / 2))
+    for (one, other), path in plan.arcs.items():
+        (x0, y0), (x1, y1) = plan.centres[one], plan.centres[other]
+        ends = ((x0, y0 + sizes[one][1] / 2), *path, (x1, y1 - sizes[other][1] / 2))
         shapes.append(Curve(ends, arrow=False))
-    for arc, path in plan.arcs.items():
-        (x0, y0), (x1, y1) = path[0], path[-1]
-        text = separators[arc] or "∅"
-        width = 10 + text_width(text)
-        x, y = (x0 + x1) / 2, (y0 + y1) / 2
+    for place, text in separators.items():
+        (x, y), (width, height) = plan.centres[place], sizes[place]
         shapes += [
-            Box(x - width / 2, y - 9, width, 18, "#fbf3e4", "#b99a5b", title=f"separator {text}"),
+            Box(
+                x - width / 2,
+                y - height / 2,
+                width,
+                height,
+                SEPARATOR,
+                SEPARATOR_EDGE,
+                title=f"separator {text}",
+            ),
             Words(x, y + 4, text, size=10, anchor="middle"),
         ]
-    for clique in cliques:
-        (x, y), (width, height) = plan.centres[label[clique]], sizes[label[clique]]
+    for name, rows in lines.items():
+        (x, y), (width, height) = plan.centres[name], sizes[name]
         shapes.append(Box(x - width / 2, y - height / 2, width, height, HEAD, EDGE, 8))
-        for i, line in enumerate(lines[clique]):
+        for i, line in enumerate(rows):
             shapes.append(Words(x, y - height / 2 + 16 + ROW * i, line, anchor="middle"))
     most = max(map(len, cliques))
     told = f"Junction tree of {len(cliques)} cliques, the largest of {most} variables."
@@ -154,9 +170,9 @@ def plot_cpt(cpt: CPT) -> Drawing:
             shapes.append(Words(x, y + 14, str(state)))
             x += width
         for j, p in enumerate(row):
-            colour = "#ffffff" if p > 0.55 else "#1b1f24"
-            shapes.append(Box(left + cell * j, y, cell - 1, 19, _shade(p)))
-            shapes.append(Words(left + cell * (j + 0.5), y + 13.5, f"{p:.3g}", 10, colour, "middle"))
+            shade = _shade(p)
+            shapes.append(Box(left + cell * j, y, cell - 1, 19, shade))
+            shapes.append(Words(left + cell * (j + 0.5), y + 13.5, f"{p:.3g}", 10, ink_on(shade), "middle"))
     told = f"P({cpt.name}{given}), {len(rows)} rows by {cpt.variable.card} columns."
     width = max(left + cell * cpt.variable.card, text_width(f"P({cpt.name}{given})", bold=True) * 1.1)
     return Drawing(width, top + 20 * len(rows), tuple(shapes), told)

@@ -21,7 +21,7 @@ from bbn.analysis.information import information
 from bbn.errors import BBNError, EvidenceError
 from bbn.evidence import Virtual
 from bbn.network import BayesianNetwork
-from bbn.view.cards import BAR, PAD, ROW, TITLE, text_width
+from bbn.view.cards import BAR, PAD, PERCENT, ROW, TITLE, text_width
 from bbn.view.layout import layered
 from bbn.view.scene import arrow_head, spline
 
@@ -147,6 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
     explorer: Explorer
     protocol_version = "HTTP/1.1"
     timeout = 60
+    disable_nagle_algorithm = True  # else the body waits up to 40 ms for the headers to be acknowledged
 
     def do_GET(self) -> None:
         """The page and its parts."""
@@ -236,7 +237,7 @@ def _layout(net: BayesianNetwork) -> dict[str, Any]:
     labels = {v.name: max(text_width(str(s)) for s in v.states) for v in net.variables}
     sizes = {
         v.name: (
-            2 * PAD + max(text_width(v.name, bold=True), labels[v.name] + BAR + 8 + 34),
+            2 * PAD + max(text_width(v.name, bold=True), labels[v.name] + BAR + 8 + PERCENT),
             TITLE + 6 + ROW * v.card,
         )
         for v in net.variables
@@ -271,6 +272,7 @@ def _layout(net: BayesianNetwork) -> dict[str, Any]:
         "height": plan.height,
         "title": TITLE,
         "row": ROW,
+        "percent": PERCENT,
     }
 
 

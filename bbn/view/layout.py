@@ -26,6 +26,8 @@ from bbn.frozen import Array
 SWEEPS = 24
 ROUNDS = 40
 DUMMY_WEIGHT = 4.0
+PULL = 0.1
+"""How strongly the middle draws every node, as a share of a neighbour's pull: it keeps pictures compact."""
 
 Node = str | tuple[int, int]
 """A node's name, or (arc, step) of a dummy node."""
@@ -239,7 +241,12 @@ def _coordinates(
         for i in range(len(layers)) if turn % 2 == 0 else range(len(layers) - 1, -1, -1):
             layer = layers[i]
             wanted = np.array(
-                [np.mean([x[m] for m in neighbours[n]]) if neighbours[n] else x[n] for n in layer]
+                [
+                    sum([x[m] for m in neighbours[n]]) / (len(neighbours[n]) + PULL)
+                    if neighbours[n]
+                    else x[n]
+                    for n in layer
+                ]
             )
             weight = np.array([1.0 if isinstance(n, str) else DUMMY_WEIGHT for n in layer])
             fit = isotonic_regression(wanted - room[i], weights=weight).x

@@ -40,7 +40,7 @@ def draw(drawing: Drawing, axes: Axes) -> None:
                 shape.x,
                 shape.y,
                 shape.text.replace("$", r"\$"),
-                fontsize=shape.size * 0.95,
+                fontsize=shape.size * 0.9,
                 color=shape.colour,
                 ha=_ALIGN[shape.anchor],
                 va="baseline",

@@ -13,6 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from bbn.view.colours import ARC, INK, PAPER
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -44,7 +46,7 @@ class Words:
     y: float
     text: str
     size: float = 11.0
-    colour: str = "#1b1f24"
+    colour: str = INK
     anchor: str = "start"
     bold: bool = False
     italic: bool = False
@@ -55,7 +57,7 @@ class Curve:
     """A smooth line through points, with an arrow head at its end unless told otherwise."""
 
     points: tuple[tuple[float, float], ...]
-    colour: str = "#57606a"
+    colour: str = ARC
     width: float = 1.2
     dashed: bool = False
     arrow: bool = True
@@ -90,11 +92,13 @@ class Drawing:
         """The picture as SVG text."""
         m = self.margin
         w, h = self.width + 2 * m, self.height + 2 * m
+        title, _, more = self.description.partition(". ")
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-m:g} {-m:g} {w:.1f} {h:.1f}" width="{w:.0f}" '
             f'height="{h:.0f}" role="img" font-family="{FONT}">',
-            f"<title>{escape(self.description)}</title>",
-            f'<rect x="{-m:g}" y="{-m:g}" width="{w:.1f}" height="{h:.1f}" fill="#ffffff"/>',
+            f"<title>{escape(title)}</title>",
+            f"<desc>{escape(more)}</desc>" if more else "",
+            f'<rect x="{-m:g}" y="{-m:g}" width="{w:.1f}" height="{h:.1f}" fill="{PAPER}"/>',
         ]
         parts += [_svg(shape) for shape in self.shapes]
         return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", "\n".join([*parts, "</svg>"]) + "\n")
@@ -120,7 +124,7 @@ class Drawing:
         m = self.margin
         figure = Figure(figsize=((self.width + 2 * m) / 72, (self.height + 2 * m) / 72))
         self.axes(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
-        figure.savefig(target, format=kind, dpi=dpi, facecolor="white")
+        figure.savefig(target, format=kind, dpi=dpi, facecolor=PAPER)
 
     def axes(self, axes: Axes | None = None) -> Axes:
         """Draw the picture on matplotlib axes (new ones unless given), and give them back."""

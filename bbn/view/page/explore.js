@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
-const COLOURS = { belief: "#4878a8", observed: "#b5541c", likely: "#8a6d1f", track: "#eef1f4", edge: "#8c96a3",
+const COLOURS = { belief: "#4878a8", observed: "#b5541c", likely: "#8a6d1f", track: "#eef1f4", edge: "#78828f",
                   head: "#e8eef5", headObserved: "#f7e3d6", ink: "#1b1f24", arc: "#57606a" };
 let model, cards = new Map(), evidence = {}, past = [], beliefs = {}, chosen = null, tab = "node", scale = 1, asked = 0;
 
@@ -41,50 +41,77 @@ const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1%" : p < 1 && p > 0.9995 ? ">
 function draw() {
   const svg = element("svg", { xmlns: SVG, viewBox: `-12 -12 ${model.width + 24} ${model.height + 24}`, role: "group",
     "aria-label": `Bayesian network ${model.name}, ${model.nodes.length} nodes`, "font-family": "Helvetica, Arial, 'DejaVu Sans', sans-serif" });
-  element("rect", { x: -12, y: -12, width: model.width + 24, height: model.height + 24, fill: "#ffffff" }, svg);
+  element("rect", { x: -12, y: -12, width: model.width + 24, height: model.height + 24, class: "paper", fill: "#ffffff" }, svg);
   for (const arc of model.arcs) {
-    const line = element("path", { d: arc.path, fill: "none", stroke: COLOURS.arc, "stroke-width": 1.2 }, svg);
+    const line = element("path", { class: "arc", d: arc.path, fill: "none", stroke: COLOURS.arc, "stroke-width": 1.2 }, svg);
     element("title", {}, line, `${arc.parent} → ${arc.child}`);
-    element("polygon", { points: arc.head, fill: COLOURS.arc }, svg);
+    element("polygon", { class: "arrow", points: arc.head, fill: COLOURS.arc }, svg);
   }
   for (const node of model.nodes) cards.set(node.name, drawCard(svg, node));
   $("canvas").replaceChildren(svg);
+  rove(cards.values().next().value.stops[0]);
   fit();
 }
 
 function drawCard(svg, node) {
   const group = element("g", { transform: `translate(${node.x} ${node.y})` }, svg);
   const card = element("rect", { class: "card", width: node.width, height: node.height, rx: 4, fill: "#ffffff", stroke: COLOURS.edge }, group);
-  const title = element("g", { class: "title", tabindex: 0, role: "button", "aria-label": `Choose ${node.name}` }, group);
-  const head = element("rect", { class: "hit", x: 0.8, y: 0.8, width: node.width - 1.6, height: model.title - 1.6, rx: 3.5, fill: COLOURS.head }, title);
+  const title = element("g", { class: "title", tabindex: -1, role: "button", "aria-label": `Choose ${node.name}` }, group);
+  const head = element("rect", { class: "hit head", x: 0.8, y: 0.8, width: node.width - 1.6, height: model.title - 1.6, rx: 3.5, fill: COLOURS.head }, title);
   element("text", { x: node.width / 2, y: 14, "font-size": 11, "font-weight": 600, "text-anchor": "middle", fill: COLOURS.ink }, title, node.name);
   title.addEventListener("click", () => choose(node.name));
-  title.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(node.name); } });
+  title.addEventListener("keydown", (event) => move(event, title, node.name, () => choose(node.name)));
+  title.addEventListener("focus", () => rove(title));
   const rows = node.states.map((state, i) => {
     const top = model.title + 3 + model.row * i;
-    const row = element("g", { class: "state", tabindex: 0, role: "button", "aria-pressed": "false" }, group);
+    const row = element("g", { class: "state", tabindex: -1, role: "button", "aria-pressed": "false" }, group);
     element("rect", { class: "hit", x: 2, y: top, width: node.width - 4, height: model.row, fill: "transparent" }, row);
     element("text", { x: 7, y: top + 11, "font-size": 10.5, fill: COLOURS.ink }, row, state);
-    const left = 7 + node.label + 8, width = node.width - left - 7 - 34;
-    element("rect", { x: left, y: top + 3, width, height: 9, fill: COLOURS.track }, row);
-    const bar = element("rect", { x: left, y: top + 3, width: 0, height: 9, fill: COLOURS.belief }, row);
+    const left = 7 + node.label + 8, width = node.width - left - 7 - model.percent;
+    element("rect", { class: "track", x: left, y: top + 3, width, height: 9, fill: COLOURS.track }, row);
+    const bar = element("rect", { class: "share", x: left, y: top + 3, width: 0, height: 9, fill: COLOURS.belief }, row);
     const share = element("text", { x: node.width - 7, y: top + 11, "font-size": 9.5, "text-anchor": "end", fill: COLOURS.ink }, row);
     const act = () => toggle(node.name, i);
     row.addEventListener("click", act);
-    row.addEventListener("keydown", (event) => move(event, row, act));
+    row.addEventListener("keydown", (event) => move(event, row, node.name, act));
+    row.addEventListener("focus", () => rove(row));
     return { row, bar, share, width };
   });
-  return { node, group, card, head, rows };
+  return { node, group, card, head, rows, stops: [title, ...rows.map((row) => row.row)] };
 }
 
-function move(event, row, act) {
-  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); }
-  if (step === undefined) return;
+// The keyboard: the picture is one stop of Tab; arrows move within a card and from card to card.
+
+function rove(stop) {
+  for (const other of document.querySelectorAll('svg [tabindex="0"]')) other.setAttribute("tabindex", -1);
+  stop.setAttribute("tabindex", 0);
+}
+
+function go(stop) {
+  if (!stop) return;
+  stop.focus();
+  stop.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function move(event, stop, name, act) {
+  const all = [...cards.values()], here = all.indexOf(cards.get(name)), stops = all.flatMap((card) => card.stops);
+  const across = (step) => { const card = all[here + step]; return card && card.stops[0]; };
+  const along = (step) => stops[stops.indexOf(stop) + step];
+  const acts = {
+    "Enter": act, " ": act,
+    ArrowDown: () => go(along(1)), ArrowUp: () => go(along(-1)),
+    ArrowRight: () => go(across(1)), ArrowLeft: () => go(across(-1)),
+    Home: () => go(stops[0]), End: () => go(all.at(-1).stops[0]),
+    Escape: () => release(name), Delete: () => release(name),
+  };
+  if (!(event.key in acts) || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  const all = [...document.querySelectorAll("svg .state")];
-  const next = all[all.indexOf(row) + step];
-  if (next) { next.focus(); next.scrollIntoView({ block: "nearest", inline: "nearest" }); }
+  acts[event.key]();
+}
+
+function release(name) {
+  if (name in evidence) { const next = { ...evidence }; delete next[name]; change(next); }
+  else { chosen = null; paint(); showPanel(); }
 }
 
 function paint() {
@@ -93,6 +120,7 @@ function paint() {
     const colour = observed ? COLOURS.observed : finding ? COLOURS.likely : COLOURS.belief;
     card.card.setAttribute("stroke", finding ? colour : COLOURS.edge);
     card.head.setAttribute("fill", finding ? COLOURS.headObserved : COLOURS.head);
+    card.group.setAttribute("data-kind", observed ? "observed" : finding ? "likely" : "");
     card.group.classList.toggle("chosen", name === chosen);
     card.rows.forEach((row, i) => {
       const p = observed ? Number(finding.state === i) : (beliefs[name] || [])[i] || 0;
@@ -113,6 +141,11 @@ function paint() {
 function change(next) {
   past.push(JSON.stringify(evidence));
   evidence = next;
+  return update();
+}
+
+function undo() {
+  evidence = JSON.parse(past.pop());
   return update();
 }
 
@@ -164,7 +197,12 @@ function choose(name) {
 
 async function showPanel() {
   const panel = $("panel"), turn = asked;
-  for (const button of document.querySelectorAll("[role=tab]")) button.setAttribute("aria-selected", String(button.id === "tab-" + tab));
+  for (const button of document.querySelectorAll("[role=tab]")) {
+    const selected = button.id === "tab-" + tab;
+    button.setAttribute("aria-selected", String(selected));
+    button.setAttribute("tabindex", selected ? 0 : -1);
+  }
+  panel.setAttribute("aria-labelledby", "tab-" + tab);
   if (tab !== "mpe" && !chosen) { panel.replaceChildren(html("p", "Choose a node: click its name.")); return; }
   try {
     const made = await PANELS[tab]();
@@ -176,7 +214,7 @@ async function showPanel() {
 
 function table(head, rows) {
   const made = html("table"), line = html("tr");
-  for (const cell of head) line.append(html("th", cell, { scope: "col" }));
+  for (const cell of head) line.append(cell ? html("th", cell, { scope: "col" }) : html("td"));
   made.append(line);
   for (const cells of rows) {
     const row = html("tr");
@@ -251,14 +289,14 @@ function zoom(to) {
 
 function fit() {
   const room = $("canvas");
-  zoom(Math.max(0.35, Math.min(1.4, (room.clientWidth - 30) / (model.width + 24), (room.clientHeight - 30) / (model.height + 24))));
+  zoom(Math.max(0.6, Math.min(1.4, (room.clientWidth - 30) / (model.width + 24), (room.clientHeight - 30) / (model.height + 24))));
 }
 
 function find(name) {
   const card = cards.get(name);
   if (!card) return;
   card.group.scrollIntoView({ block: "center", inline: "center" });
-  card.group.querySelector(".title").focus();
+  card.stops[0].focus();
   choose(name);
 }
 
@@ -281,14 +319,28 @@ async function start() {
   for (const node of model.nodes) $("names").append(html("option", null, { value: node.name }));
   draw();
   $("search").addEventListener("change", () => find($("search").value));
-  $("undo").addEventListener("click", () => { evidence = JSON.parse(past.pop()); update(); });
+  $("undo").addEventListener("click", undo);
   $("clear").addEventListener("click", () => change({}));
   $("smaller").addEventListener("click", () => zoom(scale / 1.2));
   $("larger").addEventListener("click", () => zoom(scale * 1.2));
   $("fit").addEventListener("click", fit);
   $("share").addEventListener("click", share);
   $("export").addEventListener("click", exportSvg);
-  for (const name of Object.keys(PANELS)) $("tab-" + name).addEventListener("click", () => { tab = name; showPanel(); });
+  const tabs = Object.keys(PANELS);
+  for (const [i, name] of tabs.entries()) {
+    const button = $("tab-" + name), open = (j) => { tab = tabs.at(j % tabs.length); showPanel(); $("tab-" + tab).focus(); };
+    button.addEventListener("click", () => { tab = name; showPanel(); });
+    button.addEventListener("keydown", (event) => {
+      const turn = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: -1 }[event.key];
+      if (turn !== undefined) { event.preventDefault(); open(turn); }
+    });
+  }
+  $("search").addEventListener("keydown", (event) => { if (event.key === "Escape") $("search").value = ""; });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target instanceof HTMLInputElement;
+    if (event.key === "/" && !typing) { event.preventDefault(); $("search").focus(); }
+    if (event.key === "z" && (event.ctrlKey || event.metaKey) && !typing && past.length) { event.preventDefault(); undo(); }
+  });
   evidence = fromFragment();
   await update();
 }
