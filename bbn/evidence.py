@@ -8,17 +8,16 @@ codes and arrays, the `Findings` that engines work on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bbn.errors import EvidenceError
 from bbn.factor import Factor
-from bbn.frozen import Array, Frozen, numbers
-from bbn.variable import State, Variable, plain
+from bbn.frozen import Array, Frozen
+from bbn.frozen import numbers as as_numbers
+from bbn.variable import Continuous, State, Variable
 
 Evidence = Mapping[str, Any]
 """Variable name to finding: a state, Virtual, Soft, OneOf, Not, a number, or None for unobserved."""
@@ -80,7 +79,7 @@ class Virtual(Frozen):
                 f"{kind} evidence on {variable.name!r} must name every state; {missing!r} missing"
             )
         try:
-            array = numbers(values)
+            array = as_numbers(values)
         except (TypeError, ValueError):
             raise EvidenceError(
                 f"{kind} evidence on {variable.name!r}: expected numbers, found {values!r}"
@@ -186,7 +185,10 @@ class Findings(NamedTuple):
 
 
 def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
-    """Evidence as codes and arrays; EvidenceError that names the variable, the value and the nearest choice."""
+    """Evidence as codes and arrays; EvidenceError that names the variable, the value and the nearest choice.
+
+    Numbers on continuous variables are checked, and given by `observed_numbers`.
+    """
     hard: dict[str, int] = {}
     likelihood: dict[str, Array] = {}
     soft: dict[str, Array] = {}
@@ -199,6 +201,8 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
         code = variable.find(value)
         if code is not None:
             hard[name] = code
+        elif isinstance(variable, Continuous):
+            _number(variable, value)
         elif isinstance(value, Soft):
             soft[name] = value.array(variable)
         elif isinstance(value, Virtual | OneOf):
@@ -208,27 +212,19 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
     return Findings(hard, likelihood, soft)
 
 
-def check_number(variable: Variable, value: object) -> float | None:
-    """Evidence on a continuous variable as a float, None where it is unobserved; EvidenceError if it is no number."""
-    if is_missing(value):
-        return None
-    value = plain(value)
-    if isinstance(value, Virtual | OneOf):
-        raise EvidenceError(
-            f"evidence on {variable.name!r} is {value!r}, which is about states; {variable.name!r} is continuous: "
-            "expected a number"
-        )
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise EvidenceError(
-            f"evidence on {variable.name!r}, which is continuous, is {value!r}; expected a number"
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if math.isinf(number):
-        raise EvidenceError(f"evidence on {variable.name!r} is {value!r}; expected a finite number")
-    return number
+def observed_numbers(model: Model, evidence: Evidence | None) -> dict[str, float]:
+    """Continuous variable name to the number observed."""
+    found = {
+        name: _number(variable, value)
+        for name, value in (evidence or {}).items()
+        if isinstance(variable := model.variable(name), Continuous)
+    }
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def _number(variable: Continuous, value: object) -> float | None:
+    """The number observed, None where it is unobserved."""
+    return None if is_missing(value) else variable.number(value)
 
 
 def is_missing(value: object) -> bool:

@@ -143,6 +143,16 @@ class Gaussian(Frozen):
         )
         return gaussian
 
+    @classmethod
+    def point(cls, variable: Continuous, value: float) -> Gaussian:
+        """The variable set to one number: no parents, and the variance 0 that no other Gaussian may have."""
+        return cls.trusted(variable, (), np.array(value), np.array(0.0), np.zeros(0))
+
+    @property
+    def is_point(self) -> bool:
+        """Whether the variable is set to one number, as `do` does it."""
+        return not self.parents and float(self.variances) == 0.0
+
     @property
     def name(self) -> str:
         """The variable's name."""

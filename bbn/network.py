@@ -261,10 +261,11 @@ class BayesianNetwork(AskableNetwork):
         """The network with these conditionals in place of (or beside) those of the same variables."""
         return BayesianNetwork({**self._conditionals, **by_name(cpts)}.values(), self.name, self.metadata)
 
-    def do(self, interventions: Mapping[str, State]) -> BayesianNetwork:
+    def do(self, interventions: Mapping[str, State | float]) -> BayesianNetwork:
         """The network in which these variables are set from outside (Pearl 2009, section 3.2).
 
-        Each one's arcs from its parents are cut, and its state is certain.
+        Each one's arcs from its parents are cut, and its state is certain; a continuous variable is set to a number,
+        with variance 0.
 
         >>> import bbn
         >>> net = bbn.example("campfire").do({"Campfire": "yes"})
@@ -273,9 +274,12 @@ class BayesianNetwork(AskableNetwork):
         """
         if not isinstance(interventions, Mapping):
             raise EvidenceError(f"do needs a mapping from variable to state, found {interventions!r}")
-        fixed = []
+        fixed: list[Conditional] = []
         for name, state in interventions.items():
             variable = self.variable(name)
+            if isinstance(variable, Continuous):
+                fixed.append(Gaussian.point(variable, variable.number(state)))
+                continue
             table = np.zeros(variable.card)
             table[variable.code(state)] = 1.0
             fixed.append(CPT.trusted(variable, (), table))
@@ -353,7 +357,10 @@ class BayesianNetwork(AskableNetwork):
         return product.permute(self.names)
 
     def probability(self, assignment: Mapping[str, Any]) -> float:
-        """The probability of a full assignment, by the chain rule, or of a partial one, the rest summed out."""
+        """The probability of a full assignment, by the chain rule, or of a partial one, the rest summed out.
+
+        Where continuous variables are among it, it is a density.
+        """
         if not isinstance(assignment, Mapping):
             raise EvidenceError(f"probability needs a mapping from variable to state, found {assignment!r}")
         if len(assignment) == len(self._variables) and all(

@@ -7,8 +7,10 @@ variable has no states: its values are real numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 from bbn.errors import EvidenceError, ModelError, nearest
@@ -107,6 +109,23 @@ class Continuous(Variable):
     def find(self, state: object) -> None:
         """None: a continuous variable has no states."""
         return
+
+    def number(self, value: object) -> float:
+        """`value` as a float; EvidenceError if it is not a finite number."""
+        value = plain(value)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise EvidenceError(
+                f"variable {self.name!r} is continuous: expected a number, found {value!r} ({type(value).__name__})"
+            )
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise EvidenceError(
+                f"variable {self.name!r} is continuous: expected a finite number, found {value!r}"
+            )
+        return number
 
     def unknown(self, state: object) -> str:
         """What to tell the user who named a state of it."""

@@ -46,3 +46,42 @@ def test_posteriors_against_enumeration(seed):
             close(p.cdf(x), norm.cdf(x[:, None], mean, np.sqrt(variance)) @ weight)
             close(p.cdf(p.quantile([0.001, 0.3, 0.99])), [0.001, 0.3, 0.99])
             assert alone == p or np.allclose(alone.pdf(x), p.pdf(x), rtol=1e-12)
+
+
+def rows_with_holes(net, rng, n, share):
+    """Rows drawn from the network as columns, values missing at random."""
+    drawn = [forward(net, rng) for _ in range(n)]
+    return {
+        name: [None if rng.random() < share else row[name] for row in drawn] for name in net.names
+    }
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_batches_against_single_queries(seed):
+    rng = np.random.default_rng(1000 + seed)
+    net = random_network(rng)
+    table = rows_with_holes(net, rng, 12, [0.0, 0.3, 0.7][seed % 3])
+    rows = [{n: column[i] for n, column in table.items() if column[i] is not None} for i in range(12)]
+    close(net.log_likelihood(table), [Truth(net, row).log_evidence for row in rows])
+    for target in net.names:
+        truths = [Truth(net, {n: x for n, x in row.items() if n != target}) for row in rows]
+        if net.states(target):
+            columns = net.predict_proba(table, target)
+            for state, column in columns.items():
+                close(column, [truth.probability(target)[state] for truth in truths])
+        else:
+            means = [truth.mixture(target)[:, 0] @ truth.mixture(target)[:, 1] for truth in truths]
+            close(net.predict(table, target), means)
+
+
+def test_rows_one_by_one_are_the_same(monkeypatch):
+    rng = np.random.default_rng(3)
+    net = random_network(rng, max_discrete=3, max_continuous=4)
+    table = rows_with_holes(net, rng, 20, 0.5)
+    together = {name: net.predict(table, name) for name in net.names}
+    logs = net.log_likelihood(table)
+    monkeypatch.setattr("bbn.inference.mixed_rows.JOINT_CELLS", 0)
+    close(net.log_likelihood(table), logs)
+    for name, column in together.items():
+        again = net.predict(table, name)
+        assert list(again) == list(column) if net.states(name) else np.allclose(again, column)

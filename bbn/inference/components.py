@@ -120,9 +120,8 @@ class Component:
         q, r = np.linalg.qr(self.root[:, self.observed].transpose(0, 2, 1), mode="complete")
         return q, r[:, : len(self.observed)]
 
-    def given(self, numbers: Mapping[str, Array]) -> Given:
+    def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
         """What the observed numbers say, one entry per row for each observed variable and shift."""
-        rows = len(next(iter(numbers.values()), np.zeros(1)))
         inputs = np.ones((rows, 1 + len(self.shifts)))
         for k, name in enumerate(self.shifts):
             inputs[:, 1 + k] = numbers[name]
@@ -201,11 +200,6 @@ def components(
                 group[top(name)] = top(parent.name)
     parts: dict[str, list[Gaussian]] = {}
     for name, gaussian in gaussians.items():
-        if not (name in observed and is_point(gaussian)):
+        if not (name in observed and gaussian.is_point):
             parts.setdefault(top(name), []).append(gaussian)
     return [Component(part, observed, order, fixed or {}, memory_limit) for part in parts.values()]
-
-
-def is_point(gaussian: Gaussian) -> bool:
-    """Whether the variable was set to one number, as `do` does."""
-    return not gaussian.parents and float(gaussian.variances) == 0.0

@@ -1,8 +1,7 @@
 """Networks with continuous variables: exact inference over the discrete part, conditional Gaussians below it.
 
-No discrete variable has a continuous parent, so the discrete variables are a network by themselves, and numbers
-observed below them are a likelihood: λ(s) = p(numbers | s) over the settings s of discrete parents. The engine of the
-discrete network takes λ as a likelihood on the parent, or, where there are several parents, as the observed child
+Numbers observed are a likelihood λ(s) over settings s of discrete variables (see `numbers`). The engine of the
+discrete network takes λ as a likelihood on the parent, or, where there are several parents, as an observed child
 that they share; the posterior of a continuous variable x is the mixture Σ_s P(s | evidence) p(x | s, numbers). For
 this class of networks that is the exact scheme of Lauritzen (1992); Lauritzen and Jensen (2001) is the general one.
 The cost is that of the discrete network, with the discrete parents of each component (see `components`) joined.
@@ -14,17 +13,14 @@ that entries may have been lost to underflow, the answer is worked out in logari
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from bbn.cpt import CPT
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
-from bbn.evidence import Evidence, Virtual, check_evidence, check_number, check_targets
-from bbn.frozen import Array
-from bbn.gaussian import Gaussian
-from bbn.inference.components import Component, Given, components, is_point
+from bbn.evidence import Evidence, check_targets
+from bbn.inference.numbers import Observed, discrete_network
 from bbn.mixture import AllPosteriors, MixturePosterior
 from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
@@ -35,10 +31,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer", Posterior, Posteriors)
 
-_TOO_FAR = (
-    "{shown}: so far from what the network expects, by its variances, that the density is too small for a double even "
-    "as a logarithm"
-)
 LOST = -500.0
 """A scaled total below e to this, beside that of the discrete evidence, may have lost entries to underflow."""
 
@@ -112,27 +104,6 @@ class Hybrid:
         except ImpossibleEvidenceError:
             return -math.inf
 
-    def split(self, evidence: Evidence | None) -> tuple[dict[str, Any], dict[str, float]]:
-        """The evidence on discrete variables, and the numbers observed, those that `do` has set among them."""
-        if evidence is not None and not isinstance(evidence, Mapping):
-            raise EvidenceError(f"evidence must be a mapping from variable to finding, found {evidence!r}")
-        discrete: dict[str, Any] = {}
-        numbers = {
-            c.name: float(c.means) for c in self.net.conditionals if isinstance(c, Gaussian) and is_point(c)
-        }
-        for name, value in (evidence or {}).items():
-            variable = self.net.variable(name)
-            if not isinstance(variable, Continuous):
-                discrete[name] = value
-                continue
-            number = check_number(variable, value)
-            if number is not None and numbers.setdefault(name, number) != number:
-                raise ImpossibleEvidenceError(
-                    f"impossible evidence: {name!r} is set to {numbers[name]:g}, found {number:g}",
-                    {name: value},
-                )
-        return discrete, numbers
-
 
 class Case:
     """One set of evidence, with the numbers in it turned into likelihoods over discrete variables."""
@@ -141,51 +112,15 @@ class Case:
         self, hybrid: Hybrid, engine: Engine, evidence: Evidence | None, options: dict[str, Any]
     ) -> None:
         self.hybrid, self.engine, self.options = hybrid, engine, options
-        self.limit = options.get("memory_limit", engine.options.get("memory_limit"))
-        self.discrete, self.numbers = hybrid.split(evidence)
-        self.observed = frozenset(evidence or ()) & frozenset(self.numbers)
-        self.findings = check_evidence(hybrid.discrete, self.discrete)
-        self.likelihoods: dict[tuple[str, ...], Array] = {}
-        """Discrete names in the network's order to ln λ over their states."""
-        self.log_scale = 0.0
-        for part in components(hybrid.net, self.numbers, (), self.findings.hard, self.limit):
-            if part.observed:
-                self._add(part, self._given(part))
-        self.asked, self.evidence = self._in_place()
-
-    def _given(self, part: Component) -> Given:
-        return part.given({name: np.array([x]) for name, x in self.numbers.items()})
-
-    def _add(self, part: Component, given: Given) -> None:
-        log_density = given.log_density[0]
-        log_density = np.where(np.isnan(log_density), -np.inf, log_density)
-        if log_density.max() == -np.inf:
-            raise EvidenceError(_TOO_FAR.format(shown=self._shown(part.names[i] for i in part.observed)))
-        scope = tuple(v.name for v in part.regime)
-        total = self.likelihoods.get(scope, np.zeros(()))
-        self.likelihoods[scope] = total + log_density.reshape(part.shape)
-
-    def _in_place(self) -> tuple[Engine, dict[str, Any]]:
-        """An engine and discrete evidence for it that stand for all the evidence, up to `log_scale`."""
-        net = self.hybrid.net
-        evidence = dict(self.discrete)
-        children = []
-        for scope, logs in self.likelihoods.items():
-            highest = float(logs.max())
-            self.log_scale += highest
-            scaled = np.exp(logs - highest)
-            if len(scope) == 1 and scope[0] not in self.findings.likelihood | self.findings.soft:
-                states = net.states(scope[0])
-                evidence[scope[0]] = Virtual(dict(zip(states, scaled.tolist(), strict=True)))
-            elif scope:
-                child = Variable(_unused(net, f"numbers below {', '.join(scope)}"), ["seen", "other"])
-                parents = tuple(net.variable(name) for name in scope)
-                children.append(CPT.trusted(child, parents, np.stack([scaled, 1 - scaled], axis=-1)))
-                evidence[child.name] = "seen"
-        if not children:
-            return self.engine, evidence
-        extended = self.hybrid.discrete.with_cpts(children)
-        return type(self.engine)(extended, **self.engine.options), evidence
+        self.observed = Observed(
+            hybrid.net, evidence, options.get("memory_limit", engine.options.get("memory_limit"))
+        )
+        self.discrete, self.likelihoods = self.observed.discrete, self.observed.likelihoods
+        children, self.evidence, self.log_scale = self.observed.stand(virtual=True)
+        self.asked = engine
+        """The engine that is asked `evidence` instead: of the discrete network, with further children if need be."""
+        if children:
+            self.asked = type(engine)(hybrid.discrete.with_cpts(children), **engine.options)
 
     def joint(self, names: tuple[str, ...]) -> Posterior:
         """The joint posterior of discrete variables."""
@@ -212,7 +147,7 @@ class Case:
         asked = self.asked
         found = self._checked(lambda: asked._posteriors(self.evidence, asked._with(self.options)))
         if found is None:
-            free = [v for v in hybrid.discrete.variables if v.name not in self.findings.hard]
+            free = [v for v in hybrid.discrete.variables if v.name not in self.observed.findings.hard]
             found = together([self._in_logs((v.name,)) for v in free])
         else:
             found = Posteriors(found._slots, found._flat, found.log_evidence + self.log_scale, found.sampling)
@@ -223,7 +158,7 @@ class Case:
                 known[names] = found[names[0]] if len(names) == 1 else self.joint(names)
             return known[names]
 
-        wanted = [name for name in hybrid.net.continuous if name not in self.observed]
+        wanted = [name for name in hybrid.net.continuous if name not in self.observed.seen]
         mixtures = {name: self._mixture(name, joint, found.log_evidence) for name in wanted}
         return AllPosteriors(hybrid.net.names, found, mixtures, found.log_evidence)
 
@@ -249,12 +184,12 @@ class Case:
         assert isinstance(variable, Continuous)
         weights, sampling = np.ones(1), None
         regime: tuple[Variable, ...] = ()
-        if name in self.numbers:
-            means, variances = np.array([self.numbers[name]]), np.zeros(1)
+        observed = self.observed
+        if name in observed.numbers:
+            means, variances = np.array([observed.numbers[name]]), np.zeros(1)
         else:
-            parts = components(self.hybrid.net, self.numbers, (name,), self.findings.hard, self.limit)
-            part = next(part for part in parts if name in part.names)
-            means, variances = part.mean(name, self._given(part))[0], part.variance(name)
+            part = next(part for part in observed.components([name]) if name in part.names)
+            means, variances = part.mean(name, observed.given(part))[0], part.variance(name)
             regime = part.regime
         if regime:
             answer = joint(tuple(v.name for v in regime))
@@ -308,7 +243,7 @@ class Case:
             logs = logs + likelihood.transpose(order).reshape(shape)
         highest = float(logs.max())
         if not highest > -math.inf:
-            raise EvidenceError(_TOO_FAR.format(shown=self._shown(self.numbers)))
+            raise self.observed.too_far(self.observed.numbers)
         values = np.exp(logs - highest)
         values = np.asarray(values.sum(axis=tuple(range(len(names), values.ndim))))
         log_evidence = prior.log_evidence + highest + math.log(values.sum())
@@ -317,17 +252,6 @@ class Case:
     def _assignment(self, found: Assignment) -> Assignment:
         states = {name: state for name, state in found.states.items() if name in self.hybrid.net}
         return Assignment(states, found.log_probability + self.log_scale)
-
-    def _shown(self, names: Iterable[str]) -> str:
-        return ", ".join(f"{name}={self.numbers[name]:g}" for name in names)
-
-
-def discrete_network(net: BayesianNetwork) -> BayesianNetwork:
-    """The network of the discrete variables, or of one constant where there are none."""
-    if len(net.continuous) < len(net):
-        return net.discrete_part()
-    constant = Variable(_unused(net, "constant"), ["certain"])
-    return BayesianNetwork([CPT.uniform(constant)], net.name)
 
 
 def together(posteriors: Sequence[Posterior]) -> Posteriors:
@@ -338,10 +262,3 @@ def together(posteriors: Sequence[Posterior]) -> Posteriors:
         slots[variable.name] = (variable, start, start + variable.card)
         start += variable.card
     return Posteriors(slots, np.concatenate([p.values for p in posteriors]), posteriors[0].log_evidence)
-
-
-def _unused(net: BayesianNetwork, name: str) -> str:
-    """`name`, or one like it that no variable of the network has."""
-    while name in net:
-        name += "'"
-    return name

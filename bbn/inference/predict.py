@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data import CodedTable, code
-from bbn.errors import ImpossibleEvidenceError
+from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.frozen import Array
 from bbn.inference import engine
 from bbn.inference.junction_tree import JunctionTree
+from bbn.inference.mixed_rows import MixedRows, row_evidence
+from bbn.variable import Continuous
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
@@ -40,6 +42,10 @@ def predict_proba(
     >>> {state: p.round(4).tolist() for state, p in predict_proba(net, table, "Burglary").items()}
     {'yes': [0.2842, 0.0003], 'no': [0.7158, 0.9997]}
     """
+    if isinstance(net.variable(target), Continuous):
+        raise EvidenceError(
+            f"{target!r} is continuous: it has no states to give probabilities of; predict gives its mean"
+        )
     table, values = _posteriors(net, data, target, impossible, n_jobs, options)
     return table.kind.frame(dict(zip(net.states(target), values.T, strict=True)))
 
@@ -52,8 +58,13 @@ def predict(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Any:
-    """The most probable state of the target for each row, the first of equals; a column of the kind that came in."""
+    """The most probable state of the target for each row, the first of equals; a column of the kind that came in.
+
+    Of a continuous target it is the posterior mean.
+    """
     table, values = _posteriors(net, data, target, impossible, n_jobs, options)
+    if isinstance(net.variable(target), Continuous):
+        return table.kind.column(values[:, 0], target)
     states = np.array(net.states(target))
     gone: NDArray[np.bool_] = np.isnan(values[:, 0])
     best = states[np.where(gone[:, None], 0.0, values).argmax(axis=1)]
@@ -64,10 +75,10 @@ def predict(
 
 
 def log_likelihood(net: BayesianNetwork, data: Any, n_jobs: int | None = None, **options: Any) -> Any:
-    """ln P(row) for each row, missing values summed out; −inf for a row that cannot happen."""
+    """ln P(row) for each row, missing values summed out; −inf for a row that cannot happen. With numbers a density."""
     table = _coded(net, data, ())
-    answers = _engine(net).rows(table.codes, table.n_rows, n_jobs=n_jobs, **options)
-    return table.kind.column(answers.log_evidence, "log_likelihood")
+    log_evidence = _answers(net, table, None, n_jobs, options)[1]
+    return table.kind.column(log_evidence, "log_likelihood")
 
 
 def _posteriors(
@@ -83,24 +94,36 @@ def _posteriors(
         raise ValueError(f'impossible must be "raise" or "nan", found {impossible!r}')
     net.variable(target)
     table = _coded(net, data, (target,))
-    answers = _engine(net).rows(table.codes, table.n_rows, [target], n_jobs=n_jobs, **options)
-    if impossible == "raise" and (answers.log_evidence == -np.inf).any():
-        raise _impossible_row(net, table, int(np.argmax(answers.log_evidence == -np.inf)))
-    return table, answers.values.reshape(table.n_rows, net.variable(target).card)
+    values, log_evidence = _answers(net, table, target, n_jobs, options)
+    if impossible == "raise" and (log_evidence == -np.inf).any():
+        raise _impossible_row(net, table, int(np.argmax(log_evidence == -np.inf)))
+    return table, values.reshape(table.n_rows, max(1, net.variable(target).card))
+
+
+def _answers(
+    net: BayesianNetwork,
+    table: CodedTable,
+    target: str | None,
+    n_jobs: int | None,
+    options: dict[str, Any],
+) -> tuple[Array, Array]:
+    """The posterior of the target by row (the mean of a continuous one), and ln P(row)."""
+    tree = _engine(net)
+    if net.continuous:
+        return MixedRows(tree, table.codes, table.numbers, table.n_rows, target, n_jobs, options).answer()
+    targets = () if target is None else (target,)
+    return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, **options)[:2]
 
 
 def _impossible_row(net: BayesianNetwork, table: CodedTable, row: int) -> ImpossibleEvidenceError:
     """The error for a row that cannot happen, with the findings that conflict."""
-    findings = {}
-    for name, codes in table.codes.items():
-        variable = net.variable(name)
-        if codes[row] < variable.card:
-            findings[name] = variable.states[codes[row]]
+    findings = row_evidence(net, table.codes, table.numbers, row)
     try:
         net.posteriors(findings)
-    except ImpossibleEvidenceError as error:
+    except EvidenceError as error:
+        findings = getattr(error, "findings", findings)
         return ImpossibleEvidenceError(
-            f'row {row}: {error}; impossible="nan" answers such rows with NaN', error.findings
+            f'row {row}: {error}; impossible="nan" answers such rows with NaN', findings
         )
     return ImpossibleEvidenceError(f"row {row}: impossible evidence", findings)
 

@@ -1,0 +1,130 @@
+"""What numbers observed below the discrete variables of a network say about these.
+
+No discrete variable has a continuous parent, so the discrete variables are a network by themselves, and numbers are a
+likelihood λ(s) = p(numbers | s) over the settings s of discrete parents: one factor for each component of the
+continuous variables (see `components`), kept as logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn.cpt import CPT
+from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.evidence import Evidence, Virtual, check_evidence, observed_numbers
+from bbn.frozen import Array
+from bbn.gaussian import Gaussian
+from bbn.inference.components import Component, Given, components
+from bbn.network import BayesianNetwork
+from bbn.variable import Variable
+
+
+class Stand(NamedTuple):
+    """Discrete evidence that stands for all the evidence."""
+
+    children: list[CPT]
+    """Variables to add to the discrete network."""
+    evidence: dict[str, Any]
+    log_scale: float
+    """What to add to ln P(evidence)."""
+
+
+class Observed:
+    """Evidence on a network with continuous variables, the numbers in it as likelihoods over discrete variables.
+
+    Attributes
+    ----------
+    discrete
+        The evidence on discrete variables, as it was given.
+    findings
+        The same, checked.
+    seen
+        Continuous variable name to the number observed.
+    numbers
+        The same, with those that `do` has set.
+    likelihoods
+        Discrete names, in the network's order, to ln λ over their states.
+    """
+
+    def __init__(
+        self, net: BayesianNetwork, evidence: Evidence | None, memory_limit: int | str | None = None
+    ) -> None:
+        self.net, self.memory_limit = net, memory_limit
+        self.findings = check_evidence(net, evidence)
+        self.discrete = {n: value for n, value in (evidence or {}).items() if net.states(n)}
+        self.numbers = set_numbers(net)
+        self.seen = observed_numbers(net, evidence)
+        for name, number in self.seen.items():
+            if self.numbers.setdefault(name, number) != number:
+                raise ImpossibleEvidenceError(
+                    f"impossible evidence: {name!r} is set to {self.numbers[name]:g}, found {number:g}",
+                    {name: number},
+                )
+        self.likelihoods: dict[tuple[str, ...], Array] = {}
+        for part in self.components():
+            if part.observed:
+                scope = tuple(v.name for v in part.regime)
+                logs = self._log_density(part).reshape(part.shape)
+                self.likelihoods[scope] = self.likelihoods.get(scope, 0.0) + logs
+
+    def components(self, targets: Iterable[str] = ()) -> list[Component]:
+        """The components of the observed continuous variables and of the targets."""
+        return components(self.net, self.numbers, targets, self.findings.hard, self.memory_limit)
+
+    def given(self, part: Component) -> Given:
+        """A component given the numbers."""
+        return part.given({name: np.array([x]) for name, x in self.numbers.items()})
+
+    def stand(self, virtual: bool) -> Stand:
+        """Each likelihood as an observed child of its variables; with `virtual`, of one variable as its own."""
+        children, evidence, log_scale = [], dict(self.discrete), 0.0
+        taken = self.findings.likelihood | self.findings.soft
+        for scope, logs in self.likelihoods.items():
+            highest = float(logs.max())
+            log_scale += highest
+            scaled = np.exp(logs - highest)
+            if virtual and len(scope) == 1 and scope[0] not in taken:
+                states = self.net.states(scope[0])
+                evidence[scope[0]] = Virtual(dict(zip(states, scaled.tolist(), strict=True)))
+            elif scope:
+                child = Variable(unused(self.net, f"numbers below {', '.join(scope)}"), ["seen", "other"])
+                parents = tuple(self.net.variable(name) for name in scope)
+                children.append(CPT.trusted(child, parents, np.stack([scaled, 1 - scaled], axis=-1)))
+                evidence[child.name] = "seen"
+        return Stand(children, evidence, log_scale)
+
+    def too_far(self, names: Iterable[str]) -> EvidenceError:
+        """The error for numbers whose density is zero even as a logarithm."""
+        shown = ", ".join(f"{name}={self.numbers[name]:g}" for name in names)
+        return EvidenceError(
+            f"{shown}: so far from what the network expects, by its variances, that the density is too small for a "
+            "double even as a logarithm"
+        )
+
+    def _log_density(self, part: Component) -> Array:
+        logs: Array = np.nan_to_num(self.given(part).log_density[0], nan=-np.inf, neginf=-np.inf)
+        if logs.max() == -np.inf:
+            raise self.too_far(part.names[i] for i in part.observed)
+        return logs
+
+
+def discrete_network(net: BayesianNetwork) -> BayesianNetwork:
+    """The network of the discrete variables, or of one constant where there are none."""
+    if len(net.continuous) < len(net):
+        return net.discrete_part()
+    return BayesianNetwork([CPT.uniform(Variable(unused(net, "constant"), ["certain"]))], net.name)
+
+
+def set_numbers(net: BayesianNetwork) -> dict[str, float]:
+    """The numbers that `do` has set, by name."""
+    return {c.name: float(c.means) for c in net.conditionals if isinstance(c, Gaussian) and c.is_point}
+
+
+def unused(net: BayesianNetwork, name: str) -> str:
+    """`name`, or one like it that no variable of the network has."""
+    while name in net:
+        name += "'"
+    return name
