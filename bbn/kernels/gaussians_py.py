@@ -1,7 +1,7 @@
 """The E step of Gaussian families on a chunk of rows, in numpy: densities, responsibilities, moments.
 
-Rows run along the last axis of every array, so that each loop of the compiled twin is over contiguous numbers. d columns
-of numbers, J settings of their common parents; NaN is a missing number, which says and adds nothing.
+Rows run along the last axis of every array, so that each loop of the compiled twin is over contiguous numbers. d
+columns of numbers, J settings of their common parents; NaN is a missing number, which says and adds nothing.
 """
 
 from __future__ import annotations

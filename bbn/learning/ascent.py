@@ -1,7 +1,8 @@
 """Climbing the likelihood of incomplete data: what EM and gradient ascent share.
 
 A problem is data, a structure and a prior; a climb starts from some tables and takes steps until one gains too little.
-All tables lie end to end in one array, so that a step is a few operations on flat arrays whatever the network.
+All tables lie end to end in one array, so that a step is a few operations on flat arrays whatever the network. The
+parameters of Gaussians, if there are any, follow the tables.
 """
 
 from __future__ import annotations
@@ -13,29 +14,35 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.cpt import CPT
+from bbn.cpt import CPT, Conditional
 from bbn.data import DataSource
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
+from bbn.gaussian import Gaussian
 from bbn.learning.checkpoint import Checkpoint, Trace
-from bbn.learning.expected import Expectation, Expected, by_name, flat_tables
+from bbn.learning.expected import Expectation, Expected, by_name, flat_tables, tabled
 from bbn.learning.families import observe, read_structure
-from bbn.learning.priors import Prior, checked_prior
+from bbn.learning.gaussian_part import GaussianPart
+from bbn.learning.gaussians import read_gaussians
+from bbn.learning.mixed import MixedExpectation
+from bbn.learning.priors import Prior, checked_gaussian_prior, checked_prior
 from bbn.learning.result import FitResult
+from bbn.learning.seeding import Seeds
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
-from bbn.variable import State
+from bbn.variable import Continuous, State, Variable
 
 
 class Point(NamedTuple):
     """Tables, and what a pass over the data says of them."""
 
     tables: Array
+    """All tables, then the parameters of the Gaussians."""
     gradient: Array
-    """∂ ln P(data) / ∂ entry."""
+    """∂ ln P(data) / ∂ entry of all tables, then the moments of the Gaussians."""
     log_likelihood: float
     objective: float
-    """The log-likelihood plus Σ α ln θ."""
+    """The log-likelihood plus Σ α ln θ, and the log prior of the Gaussians."""
 
 
 class Problem:
@@ -49,6 +56,8 @@ class Problem:
         Whether `start` was given.
     alpha
         The prior's pseudo-counts, for all tables end to end.
+    part
+        The continuous families, or None.
     """
 
     def __init__(
@@ -61,27 +70,62 @@ class Problem:
         fixed: Iterable[str],
         tied: Iterable[Iterable[str]],
         n_jobs: int | None,
+        gaussians: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         shape = read_structure(structure)
         variables, source = observe(shape, data, states, hidden, **options)
-        prior = checked_prior(prior, shape.names)
+        numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
+        prior = checked_prior(prior, tuple(name for name in shape.names if name not in numeric))
         parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
+        fixed = [fixed] if isinstance(fixed, str) else list(fixed)
+        ties = [list(group) for group in tied]
         self.source: DataSource = source
         self.given = shape.network is not None
-        self.start = shape.network or BayesianNetwork(
-            [CPT.uniform(variables[n], parents[n]) for n in shape.names]
-        )
-        self.names = self.start.names
+        self.start = shape.network or BayesianNetwork([_blank(variables[n], parents[n]) for n in shape.names])
+        for name in fixed:
+            self._check_name(name, "fixed")
+        self.part = self._gaussians(parents, variables, fixed, ties, **(gaussians or {})) if numeric else None
+        self.names = tabled(self.start)
         self.alpha = np.zeros(sum(self.start[n].table.size for n in self.names))
         if prior is not None:
             tables = [prior.pseudocounts((*parents[n], variables[n])).ravel() for n in self.names]
             self.alpha = np.concatenate(tables)
-        self.expectation = Expectation(self.start, n_jobs)
+        self.expectation = (
+            Expectation(self.start, n_jobs)
+            if self.part is None
+            else MixedExpectation(self.start, self.part, n_jobs)
+        )
         self._rows()
         self.free = self._free_entries(fixed)
-        self.groups = self._tied_entries(tied)
+        self.groups = self._tied_entries(ties)
         self.n_passes = 0
+        self._seeds: Seeds | None = None
+
+    def _gaussians(
+        self,
+        parents: Mapping[str, tuple[Variable, ...]],
+        variables: Mapping[str, Variable],
+        fixed: list[str],
+        tied: list[list[str]],
+        prior: Any = None,
+        tied_variance: Any = False,
+        fixed_variance: Any = None,
+    ) -> GaussianPart:
+        """The continuous families, parents before children."""
+        names = self.start.continuous
+        prior = checked_gaussian_prior(prior, names)
+        given = {name: self.start[name] for name in names} if self.given else {}
+        own = {name: variables[name] for name in names}
+        families = read_gaussians(parents, own, given, tied_variance, fixed_variance)
+        groups = [group for group in tied if any(name in own for name in group)]
+        for group in groups:
+            shapes = {f.shape for f in families if f.name in group}
+            if len(shapes) > 1 or any(name not in own for name in group):
+                raise DataError(
+                    f"tied= wants Gaussians with the same settings of their parents, found {group}"
+                )
+        return GaussianPart(families, self.source, prior, [n for n in fixed if n in own], groups)
 
     def _rows(self) -> None:
         """Where each row of each table begins, and the row of each entry."""
@@ -96,16 +140,15 @@ class Problem:
         at = self.names.index(name)
         return slice(int(self.expectation.table_ptr[at]), int(self.expectation.table_ptr[at + 1]))
 
-    def _free_entries(self, fixed: Iterable[str]) -> NDArray[np.bool_]:
+    def _free_entries(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
         free = np.ones(len(self.alpha), dtype=bool)
-        names = [fixed] if isinstance(fixed, str) else list(fixed)
-        if names and not self.given:
+        if fixed and not self.given:
             raise DataError(
                 "fixed= keeps tables of a network as they are; the structure is a graph, without tables"
             )
-        for name in names:
-            self._check_name(name, "fixed")
-            free[self._slice(name)] = False
+        for name in fixed:
+            if name in self.names:
+                free[self._slice(name)] = False
         return free
 
     def _tied_entries(self, tied: Iterable[Iterable[str]]) -> list[list[slice]]:
@@ -114,6 +157,8 @@ class Problem:
             names = list(group)
             for name in names:
                 self._check_name(name, "tied")
+            if any(name not in self.names for name in names):
+                continue  # Gaussians
             shapes = {name: self.start[name].table.shape for name in names}
             if len(set(shapes.values())) > 1:
                 raise DataError(f"tied= wants tables of one shape, found {shapes}")
@@ -121,8 +166,8 @@ class Problem:
         return groups
 
     def _check_name(self, name: str, what: str) -> None:
-        if name not in self.names:
-            raise DataError(f"{what}= names {name!r}, which is no variable{nearest(name, self.names)}")
+        if name not in self.start:
+            raise DataError(f"{what}= names {name!r}, which is no variable{nearest(name, self.start.names)}")
 
     def tie(self, entries: Array) -> Array:
         """Entries of tied tables added up, and the sum given to each of them."""
@@ -147,10 +192,22 @@ class Problem:
         """A pass over the data."""
         expected: Expected = self.expectation(tables, self.source)
         self.n_passes += 1
-        counted = self.alpha > 0
+        counted = np.flatnonzero(self.alpha > 0)
+        log_likelihood = expected.log_likelihood
         with np.errstate(divide="ignore"):
-            log_prior = float(np.dot(self.alpha[counted], np.log(tables[counted]))) if counted.any() else 0.0
-        return Point(tables, expected.gradient, expected.log_likelihood, expected.log_likelihood + log_prior)
+            log_prior = float(np.dot(self.alpha[counted], np.log(tables[counted]))) if len(counted) else 0.0
+        if self.part is not None:
+            log_likelihood += self.part.constant
+            log_prior += self.part.log_prior(tables[len(self.alpha) :])
+        return Point(tables, expected.gradient, log_likelihood, log_likelihood + log_prior)
+
+    def split(self, flat: Array) -> tuple[Array, Array]:
+        """What belongs to the tables, and what to the Gaussians."""
+        return flat[: len(self.alpha)], flat[len(self.alpha) :]
+
+    def joined(self, tables: Array, gaussians: Array) -> Array:
+        """Tables and the parameters of Gaussians in one array."""
+        return tables if self.part is None else np.concatenate([tables, gaussians])
 
     def start_tables(self) -> Array:
         """The tables of the start, tied ones at their mean."""
@@ -158,29 +215,59 @@ class Problem:
         mean = self.normalise(self.tie(tables.copy()), tables)
         for part in (part for group in self.groups for part in group):
             tables[part] = mean[part]
-        return tables
+        return (
+            tables if self.part is None else np.concatenate([tables, self.part.read(self._gaussians_given())])
+        )
+
+    def _gaussians_given(self) -> dict[str, Any]:
+        return {name: self.start[name] for name in self.start.continuous}
 
     def random_tables(self, generator: np.random.Generator) -> Array:
         """Each row drawn uniformly from the simplex, tied tables alike; fixed tables as given."""
         drawn = generator.standard_exponential(len(self.alpha))
+        numbers = np.empty(0)
+        if self.part is not None:
+            self._seeds = self._seeds or Seeds(self.start, self.part, self.source)
+            numbers, shares = self._seeds.draw(generator)
+            for name, own in shares.items():
+                drawn[self._slice(name)] = own
+            if self.given:
+                numbers = self.part.keep_fixed(numbers, self.part.read(self._gaussians_given()))
         for group in self.groups:
             for part in group[1:]:
                 drawn[part] = drawn[group[0]]
-        return self.normalise(drawn, flat_tables(self.start))
+        return self.joined(self.normalise(drawn, flat_tables(self.start)), numbers)
 
     def network(self, tables: Array) -> BayesianNetwork:
         """The network with these tables."""
-        cpts = []
+        made: list[Conditional] = []
         for name, table in by_name(self.start, tables).items():
             cpt = self.start[name]
-            cpts.append(CPT.trusted(cpt.variable, cpt.parents, table.copy()))
-        return BayesianNetwork(cpts, self.start.name, self.start.metadata)
+            made.append(CPT.trusted(cpt.variable, cpt.parents, table.copy()))
+        if self.part is not None:
+            made += self.part.gaussians(self.split(tables)[1], self._gaussians_given())
+        return BayesianNetwork(made, self.start.name, self.start.metadata)
+
+    def collapsed(self, tables: Array) -> bool:
+        """Whether a variance is held at its floor."""
+        return self.part is not None and any(low.any() for low in self.part.collapsed(self.split(tables)[1]))
 
     def fingerprint(self, method: str, seed: Any) -> str:
         """A digest of what a checkpoint belongs to."""
         families = [(n, self.start[n].variable.states, self.start.parents(n)) for n in self.names]
         text = repr((method, families, repr(seed), self.free.tobytes(), self.alpha.tobytes()))
+        if self.part is not None:
+            text += self.part.described()
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _blank(variable: Variable, parents: tuple[Variable, ...]) -> Conditional:
+    """A conditional of the right shape: a uniform table, or a standard Gaussian."""
+    if not isinstance(variable, Continuous):
+        return CPT.uniform(variable, parents)
+    slopes = sum(isinstance(p, Continuous) for p in parents)
+    shape = tuple(p.card for p in parents if not isinstance(p, Continuous))
+    return Gaussian.trusted(variable, parents, np.zeros(shape), np.ones(shape), np.zeros((*shape, slopes)))
 
 
 class Climber(Protocol):
@@ -206,7 +293,10 @@ def climb(
     checkpoint: Any,
     progress: bool | None,
 ) -> FitResult:
-    """Climb from each start in turn and keep the best: the given network first, then tables drawn at random."""
+    """Climb from each start in turn and keep the best: the given network first, then tables drawn at random.
+
+    One that ends with a variance at its floor, where a likelihood means little, is kept only if they all do.
+    """
     if restarts < 1 or max_iter < 0:
         raise ValueError(
             f"restarts is {restarts} and max_iter {max_iter}; expected at least 1 and at least 0"
@@ -241,7 +331,7 @@ def climb(
             saved.save(traces, now=True)
             if trace.reason == "interrupted":
                 break
-    best = max(traces, key=lambda trace: trace.objectives[-1])
+    best = max(traces, key=lambda trace: (not problem.collapsed(trace.tables), trace.objectives[-1]))
     reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
     finals = [trace.objectives[-1] for trace in traces]
     return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)

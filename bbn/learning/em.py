@@ -4,6 +4,9 @@
 
 (Dempster, Laird and Rubin 1977; Lauritzen 1995). Each step raises ln P(data) + Σ α ln θ or leaves it. A step costs one
 pass over the distinct rows, each of which visits the cells of the junction tree that agree with it.
+
+Gaussians are learned along: their responsibilities are the expected counts of the settings of their parents, and the
+M step is that of `fit` on expected moments (a mixture of Gaussians is the smallest such network).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 
 from bbn.frozen import Array
 from bbn.learning.ascent import Point, Problem, climb
-from bbn.learning.priors import Prior
+from bbn.learning.priors import NormalInverseGamma, Prior
 from bbn.learning.result import FitResult
 from bbn.variable import State
 
@@ -26,9 +29,13 @@ def fit_em(
     hidden: Mapping[str, Sequence[State]] | Iterable[str] | None = None,
     prior: Prior | None = None,
     *,
+    continuous: str | Iterable[str] = (),
+    gaussian_prior: NormalInverseGamma | None = None,
+    tied_variance: bool | str | Iterable[str] = False,
+    fixed_variance: float | Mapping[str, Any] | None = None,
     restarts: int = 1,
     max_iter: int = 1000,
-    tol: float = 1e-8,
+    tol: float | None = None,
     seed: int | np.random.Generator | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
@@ -41,7 +48,7 @@ def fit_em(
     progress: bool | None = None,
     n_jobs: int | None = None,
 ) -> FitResult:
-    """Learn the tables of a structure from incomplete data by EM.
+    """Learn the tables and the Gaussians of a structure from incomplete data by EM.
 
     Parameters
     ----------
@@ -53,11 +60,16 @@ def fit_em(
         Variables that were never observed, with their states (a list of names is enough where the states are known).
     prior
         None, or `MEstimate`, `Dirichlet` or `BDeu`: pseudo-counts that are added in each step (MAP-EM).
+    continuous, gaussian_prior, tied_variance, fixed_variance
+        As in `fit`. With a prior each step is MAP-EM too.
     restarts
         How many starts to climb from; the best is kept. All but a network that was given are drawn at random, each row
-        uniformly from the simplex, which breaks the symmetry between states of a hidden variable.
+        uniformly from the simplex, which breaks the symmetry between states of a hidden variable. Gaussians below a
+        hidden variable start at rows of the data that lie far from each other (k-means++).
     max_iter, tol
-        A climb stops when a step gains less than `tol` of the objective's size, or after `max_iter` steps.
+        A climb stops when a step gains less than `tol` of the objective's size (1e-8), or after `max_iter` steps. Where
+        there are Gaussians, the log-likelihood is that of a density and may be near 0: `tol` is then the gain per row
+        (1e-6).
     seed
         An int or a Generator, for the random starts.
     states, weights, missing, unseen
@@ -94,15 +106,20 @@ def fit_em(
         fixed,
         tied,
         n_jobs,
+        {"prior": gaussian_prior, "tied_variance": tied_variance, "fixed_variance": fixed_variance},
+        continuous=continuous,
         weights=weights,
         missing=missing,
         unseen=unseen,
     )
+    mixed = problem.part is not None
+    least = (1e-6 if mixed else 1e-8) if tol is None else tol
 
     def stop(old: Point, new: Point) -> bool:
-        return new.objective - old.objective <= tol * abs(old.objective)
+        size = problem.source.total if mixed else abs(old.objective)
+        return new.objective - old.objective <= least * size
 
-    return climb(
+    result = climb(
         problem,
         Squarem() if accelerate else EM(),
         stop,
@@ -113,12 +130,18 @@ def fit_em(
         checkpoint=checkpoint,
         progress=progress,
     )
+    if problem.part is not None:
+        problem.part.warn(problem.part.read({n: result.network[n] for n in problem.part.names}), stacklevel=2)
+    return result
 
 
 def maximise(problem: Problem, point: Point) -> Array:
-    """The M step: expected counts, which are θ times its gradient, plus pseudo-counts, normalised."""
-    counts = problem.tie(point.tables * point.gradient)
-    return problem.normalise(counts + problem.alpha, point.tables)
+    """The M step: expected counts, which are θ times its gradient, plus pseudo-counts, normalised; `fit` on moments."""
+    tables, numbers = problem.split(point.tables)
+    gradient, moments = problem.split(point.gradient)
+    counts = problem.tie(tables * gradient)
+    new = problem.normalise(counts + problem.alpha, tables)
+    return new if problem.part is None else problem.joined(new, problem.part.maximise(numbers, moments))
 
 
 class EM:
@@ -146,8 +169,13 @@ class Squarem:
         length = float(np.linalg.norm(v))
         s = max(1.0, float(np.linalg.norm(r)) / length) if length > 0 else 1.0
         if s > 1.0:
-            guess = np.where(after > 0, np.maximum(memory + 2 * s * r + s * s * v, 0.01 * after), 0.0)
-            reached = problem.look(problem.normalise(guess, after))
+            reached = problem.look(self._inside(problem, memory + 2 * s * r + s * s * v, after))
             if reached.objective >= point.objective:
                 return reached, None
         return problem.look(after), None
+
+    def _inside(self, problem: Problem, guess: Array, after: Array) -> Array:
+        """The guess, where it left what parameters may be, brought back near the plain step's."""
+        (tables, numbers), (safe, known) = problem.split(guess), problem.split(after)
+        inside = problem.normalise(np.where(safe > 0, np.maximum(tables, 0.01 * safe), 0.0), safe)
+        return inside if problem.part is None else problem.joined(inside, problem.part.repair(numbers, known))

@@ -11,7 +11,7 @@ of every entry, computed from the messages without the entry's own table, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from bbn.kernels.expect import gradient_rows
 from bbn.kernels.expect_py import Tree
 from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
+from bbn.variable import Continuous
 
 CHUNK = 1024
 """Rows that share one sum; chunks add up in order, so that the answer does not depend on the number of threads."""
@@ -58,7 +59,7 @@ class Expectation:
 
     def __init__(self, net: BayesianNetwork, n_jobs: int | None = None) -> None:
         families = read_families(net)
-        self.names = net.names
+        self.names = tabled(net)
         self.cards = families.cards
         self.table_ptr = families.table_ptr
         self.tree = build_tree(families)
@@ -118,21 +119,27 @@ class _Pass:
 
 
 class Families(NamedTuple):
-    """A network's tables as arrays: the variables of each, numbered in the network's order, and where each begins."""
+    """A network's tables as arrays: the variables of each, numbered in their order, and where each begins."""
 
     cards: Ints
     scopes: list[list[int]]
     table_ptr: Ints
 
 
-def read_families(net: BayesianNetwork) -> Families:
-    """The families of a network, in its order."""
-    number = {name: v for v, name in enumerate(net.names)}
-    scopes = [[*(number[p] for p in net.parents(name)), number[name]] for name in net.names]
-    sizes = [net[name].table.size for name in net.names]
-    return Families(
-        np.array([v.card for v in net.variables], np.int64), scopes, np.cumsum([0, *sizes]).astype(np.int64)
-    )
+def tabled(net: BayesianNetwork) -> tuple[str, ...]:
+    """The names of the variables that have a table, in the network's order."""
+    return tuple(v.name for v in net.variables if not isinstance(v, Continuous))
+
+
+def read_families(net: BayesianNetwork, scopes: Sequence[Sequence[str]] = ()) -> Families:
+    """The families of the tables of a network, in its order, then `scopes`, tables of each row's own."""
+    names = tabled(net)
+    number = {name: v for v, name in enumerate(names)}
+    cards = np.array([net.variable(name).card for name in names], np.int64)
+    numbered = [[*(number[p] for p in net.parents(name)), number[name]] for name in names]
+    numbered += [[number[name] for name in scope] for scope in scopes]
+    sizes = [int(np.prod(cards[scope], dtype=np.int64)) for scope in numbered]
+    return Families(cards, numbered, np.cumsum([0, *sizes]).astype(np.int64))
 
 
 def build_tree(families: Families) -> Tree:
@@ -278,14 +285,14 @@ def _flat(lists: list[list[int]]) -> Ints:
 
 def flat_tables(net: BayesianNetwork) -> Array:
     """All tables of a network end to end, in its order."""
-    return np.concatenate([net[name].table.ravel() for name in net.names])
+    return np.concatenate([np.empty(0), *(net[name].table.ravel() for name in tabled(net))])
 
 
 def by_name(net: BayesianNetwork, flat: Array) -> dict[str, Array]:
     """A flat array cut into arrays like the network's tables."""
     result = {}
     at = 0
-    for name in net.names:
+    for name in tabled(net):
         table = net[name].table
         result[name] = flat[at : at + table.size].reshape(table.shape)
         at += table.size

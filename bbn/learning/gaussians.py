@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bbn.errors import CollapsedWarning, DataError, UnseenRowsWarning, nearest
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.learning.priors import NormalInverseGamma
+from bbn.learning.priors import ToldGaussian
 from bbn.variable import Continuous, Variable
 
 FLOOR = 1e-15
@@ -187,7 +187,7 @@ def widths(centre: Array, variances: Array) -> Array:
 
 
 def estimate(
-    family: GaussianFamily, moments: Moments, units: Units, prior: NormalInverseGamma | None = None
+    family: GaussianFamily, moments: Moments, units: Units, told: ToldGaussian | None = None
 ) -> Estimate:
     """The parameters of a family, from its moments.
 
@@ -203,7 +203,6 @@ def estimate(
     syy = moments.scatter[:, :p, :p] / (scale[:p, None] * scale[:p])
     syx = moments.scatter[:, :p, p] / scale[:p]
     sxx = moments.scatter[:, p, p]
-    told = None if prior is None else prior.told(family.name, centre[p], scale[p] ** 2)
     if told is None:
         slopes = np.einsum("jab,jb->ja", np.linalg.pinv(syy, rcond=1e-12, hermitian=True), syx)
         intercept = x - (slopes * y).sum(axis=1)
@@ -233,6 +232,20 @@ def estimate(
     means = intercept + centre[p] - weights @ centre[:p]
     unseen = ~seen if told is None else np.zeros(len(n), dtype=bool)
     return Estimate(Numbers(means, weights, variances), unseen, low & seen)
+
+
+def log_prior(family: GaussianFamily, numbers: Numbers, told: ToldGaussian) -> float:
+    """ln of the prior's density, up to a constant, where the parents are in standard units (see `estimate`)."""
+    apart = (numbers.means - told.mean) ** 2 + (numbers.weights**2).sum(axis=1)
+    pulls = -0.5 * told.strength * apart / numbers.variances
+    if family.fixed is not None:
+        return float(pulls.sum())
+    p, settings = numbers.weights.shape[1], len(numbers.means)
+    variances, each = numbers.variances, p + 1.0
+    if family.tied:
+        variances, each = variances[:1], settings * (p + 1.0)
+    spread = -0.5 * (2.0 * told.shape + 2.0 + each) * np.log(variances) - told.scale / variances
+    return float(pulls.sum() + spread.sum())
 
 
 def _ridge(

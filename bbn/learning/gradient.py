@@ -20,6 +20,7 @@ from bbn.frozen import Array
 from bbn.learning.ascent import Point, Problem, climb
 from bbn.learning.em import maximise
 from bbn.learning.expected import Expectation, by_name, flat_tables
+from bbn.learning.families import read_structure, refuse_continuous
 from bbn.learning.priors import Prior
 from bbn.learning.result import FitResult
 from bbn.network import BayesianNetwork
@@ -62,6 +63,7 @@ def gradient(
     >>> gradient(coin, {"Coin": ["heads", "heads", "tails"]})
     {'Coin': array([4., 2.])}
     """
+    refuse_continuous(read_structure(net), "bbn.gradient")
     options: dict[str, Any] = {"weights": weights, "missing": missing, "unseen": unseen, "absent": "allow"}
     source = as_source(data, net.variables, all_missing="allow", **options)
     return by_name(net, Expectation(net, n_jobs)(flat_tables(net), source).gradient)
@@ -123,6 +125,7 @@ def fit_gradient(
         raise ValueError(f"learning_rate is {learning_rate!r}; expected a positive number")
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"batch_size is {batch_size!r}; expected at least 1")
+    refuse_continuous(read_structure(structure), "bbn.fit_gradient")
     problem = Problem(
         structure,
         data,

@@ -114,10 +114,13 @@ def fit(
             f"column {holes[0]!r}{more} has missing values; bbn.fit_em learns from incomplete data, or drop those rows"
         )
     counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
-    estimates = [
-        estimate(family, moments, overall(moments), gaussian_prior)
-        for family, moments in zip(families, moments_of(families, source), strict=True)
-    ]
+    estimates = []
+    for family, moments in zip(families, moments_of(families, source), strict=True):
+        units = overall(moments)
+        told = None
+        if gaussian_prior is not None:
+            told = gaussian_prior.told(family.name, units.centre[-1], units.scale[-1] ** 2)
+        estimates.append(estimate(family, moments, units, told))
     warn_of(families, estimates, stacklevel=2)
     return network_from_counts(
         parents,
