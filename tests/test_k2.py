@@ -206,7 +206,7 @@ def test_interrupting_gives_the_best_so_far():
     data = random_data(np.random.default_rng(1), 300, [2, 2, 3, 2])
 
     class Impatient:
-        """A source that is interrupted at the third request."""
+        """A source that is interrupted at the second request."""
 
         def __init__(self):
             self.source = as_source(data)
@@ -225,7 +225,7 @@ def test_interrupting_gives_the_best_so_far():
 
         def counts(self, families):
             self.asked += 1
-            if self.asked == 3:
+            if self.asked == 2:
                 raise KeyboardInterrupt
             return self.source.counts(families)
 

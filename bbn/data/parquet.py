@@ -39,6 +39,8 @@ class ArrowBatch(RawTable):
 
 def arrow_batch(table: Any, plain: Iterable[str] = ()) -> ArrowBatch:
     """A pyarrow RecordBatch or Table as a raw table; `plain` columns are dictionaries that declare nothing."""
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
     batch = ArrowBatch(tuple(table.schema.names), table.num_rows, table.column, Narwhals("pyarrow"))
     batch.plain = frozenset(plain)
     return batch

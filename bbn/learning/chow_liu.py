@@ -144,18 +144,22 @@ def mutual_information(
     N I(X; Y | Z) = ln L(Y | X, Z) − ln L(Y | Z), the log-likelihoods at their maximum.
     """
     rest = () if given is None else (given,)
-    singles = flatten(source.counts([(*rest, name) for name in names]), source.total)
-    alone = log_likelihood(singles)
+    singles = [(*rest, name) for name in names]
+    alone = np.empty(0)
     # pairs with the same second member side by side: they share their counting
     order = np.lexsort((first, second))
     result = np.empty(len(first))
-    for start in range(0, len(order), BATCH):
+    for start in range(0, max(len(order), 1), BATCH):
         part = order[start : start + BATCH]
         pairs = [
             (names[i], *rest, names[j])
             for i, j in zip(first[part].tolist(), second[part].tolist(), strict=True)
         ]
+        if not start:  # one request for the singles and the first pairs
+            pairs += singles
         together = log_likelihood(flatten(source.counts(pairs), source.total))
+        if not start:
+            together, alone = np.split(together, [len(part)])
         result[part] = together - alone[second[part]]
     return np.maximum(result / source.total, 0.0)
 

@@ -180,8 +180,8 @@ class _Search:
         """Take another structure as the current one."""
         changed = [c for c, mask in enumerate(parents) if mask != self.parents[c]]
         self.parents = list(parents)
-        self.total = self.cache.total(self.parents)
         self.refresh(changed)
+        self.total = self.cache.total(self.parents)
         self.note_best()
 
     def climb(self, advance: Callable[..., object]) -> None:

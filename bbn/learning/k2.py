@@ -10,8 +10,8 @@ Cooper & Herskovits (1992), section 4.1:
             else stop
 
 Variables do not depend on each other here, so all of them take a step together: one request for counts per number of
-parents, whatever the number of variables. n variables with at most u parents cost at most u + 1 passes over the data
-and O(u n²) families.
+parents, whatever the number of variables, and what the search begins with is part of the first. n variables with at most
+u parents cost at most u passes over the data and O(u n²) families.
 """
 
 from __future__ import annotations
@@ -122,18 +122,19 @@ def k2(
 def _grow(cache: ScoreCache, constraints: Constraints, order: Sequence[int], parents: list[int]) -> None:
     """The greedy search, all variables one step at a time; `parents` are what must be there to begin with."""
     before = _before(constraints, order)
-    current = cache.many(list(enumerate(parents)))
     growing = [i for i in order if parents[i].bit_count() < constraints.max_parents]
     bits = [1 << z for z in order]
     while growing:
         steps = [(i, parents[i] | bit) for i in growing for bit in bits if before[i] & ~parents[i] & bit]
+        values = cache.many([*steps, *enumerate(parents)], parents)
+        current = dict(enumerate(values[len(steps) :]))
         gains: dict[int, tuple[float, int]] = {}
-        for (i, mask), value in zip(steps, cache.many(steps, parents), strict=True):
+        for (i, mask), value in zip(steps, values, strict=False):
             best = gains.get(i, (current[i], 0))[0]
             if value > best + TIE * abs(best):
                 gains[i] = value, mask
-        for i, (value, mask) in gains.items():
-            current[i], parents[i] = value, mask
+        for i, (_, mask) in gains.items():
+            parents[i] = mask
         growing = [i for i in gains if parents[i].bit_count() < constraints.max_parents]
 
 

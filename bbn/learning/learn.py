@@ -85,6 +85,11 @@ class LearnResult(Frozen):
     def __repr__(self) -> str:
         return f"<LearnResult: {self.network!r} by {self.method}>"
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<div>{escape(repr(self))}</div><pre>{escape(self.report)}</pre>"
+
 
 def learn(
     data: Any,
@@ -171,6 +176,9 @@ def learn(
         lines.append(
             f"log-likelihood {detail.log_likelihood:.6f} after {detail.n_iter} steps, {detail.reason}"
         )
+    passes = getattr(source, "passes", None)
+    if passes is not None:
+        lines.append(f"{passes} pass{'es' * (passes != 1)} over the data")
     lines += [f"note: {warning.message}" for warning in caught]
     lines.append(f"{time.perf_counter() - began:.2f} s")
     return LearnResult(network, chosen, "\n".join(lines), detail)
