@@ -42,15 +42,18 @@ class Cluster:
             return dask.compute(work)[0]
         from distributed.scheduler import KilledWorker
 
+        if self.client.status != "running":
+            raise ClusterError(f"the connection to the scheduler of the cluster is {self.client.status}")
         self._seen |= self._workers()
         future = self.client.compute(work)
         try:
             self._wait(future)
             return future.result()
         except KilledWorker as error:
+            died = error.allowed_failures + 1
             raise ClusterError(
-                f"{error.allowed_failures + 1} workers died while they worked on the same partition; if they ran out "
-                "of memory, make the partitions smaller or the workers larger"
+                f"workers died while they worked on a partition, {died} of them on the same one; if they ran out of "
+                "memory, make the partitions smaller or the workers larger"
             ) from error
         except CancelledError as error:
             raise ClusterError("the scheduler of the cluster has gone, and the work with it") from error
@@ -76,7 +79,8 @@ class Cluster:
         last_seen = time.monotonic()
         while future.status == "pending":
             try:
-                wait(future, timeout=min(LOOK, patience))
+                with self.client.as_current():
+                    wait(future, timeout=min(LOOK, patience))
             except TimeoutError:
                 now = time.monotonic()
                 if self._workers():

@@ -272,6 +272,11 @@ def as_source(
     """
     if isinstance(data, DataSource):
         _refuse_options(options)
+        if not data.n_rows:
+            raise DataError("the data have no rows")
+        if options.get("absent") == "allow" and variables is not None:
+            there = {*(v.name for v in data.variables), *continuous_columns(data)}
+            variables = [v for v in variables if v.name in there]
         view: Any = getattr(data, "viewed", None)
         if view is not None:  # it codes as it reads, so it can take the states in another order
             own = {v.name: v for v in variables or ()}

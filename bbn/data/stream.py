@@ -11,7 +11,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -305,8 +305,17 @@ class Streamed(ABC):
         variable = own if isinstance(own, Variable) else Variable(name, own)
         odd = next((v for v in column.values.values() if not _is_state(variable, v, column.text)), None)
         if odd is not None and self.coding.unseen == "raise" and not column.declared:
-            raise DataError(f"column {name!r}: {variable.unknown(odd)}; unseen='missing' takes it as missing")
+            self._refuse(variable, odd)
         return variable
+
+    def _refuse(self, variable: Variable, odd: Any) -> NoReturn:
+        """DataError about a value that is no state, from one more pass that says where it is."""
+        view = copy.copy(self)
+        view.coding = self.coding._replace(variables={variable.name: variable}, continuous=())
+        view._counted_pass(Counting(((variable.name,),)), (variable.name,))
+        raise DataError(
+            f"column {variable.name!r}: {variable.unknown(odd)}; unseen='missing' takes it as missing"
+        )
 
     def __repr__(self) -> str:
         n = len(self.coding.variables) + len(self.coding.continuous)
