@@ -99,7 +99,7 @@ class Truth:
                 log_weight += multivariate_normal(mean[at], covariance[np.ix_(at, at)]).logpdf(found)
                 gain = covariance[:, at] @ np.linalg.inv(covariance[np.ix_(at, at)])
                 mean, covariance = mean + gain @ (found - mean[at]), covariance - gain @ covariance[at]
-            self.cases.append((setting, log_weight, mean, np.diag(covariance)))
+            self.cases.append((setting, log_weight, mean, covariance))
         self.log_evidence = float(logsumexp([case[1] for case in self.cases]))
 
     def _log_discrete(self, setting):
@@ -136,4 +136,11 @@ class Truth:
     def mixture(self, name):
         """(weight, mean, variance) of a continuous variable in each discrete assignment."""
         i = self.numbers.index(name)
-        return np.array([(math.exp(w - self.log_evidence), m[i], v[i]) for _, w, m, v in self.cases])
+        return np.array([(math.exp(w - self.log_evidence), m[i], v[i, i]) for _, w, m, v in self.cases])
+
+    def moments(self):
+        """E[x] and E[x xᵀ] of all continuous variables."""
+        weights = [math.exp(w - self.log_evidence) for _, w, _, _ in self.cases]
+        first = sum(w * case[2] for w, case in zip(weights, self.cases, strict=True))
+        second = sum(w * (c[3] + np.outer(c[2], c[2])) for w, c in zip(weights, self.cases, strict=True))
+        return first, second

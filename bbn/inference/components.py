@@ -22,6 +22,7 @@ import numpy as np
 from bbn.budget import require_memory
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
+from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
@@ -158,17 +159,18 @@ class Component:
         left = row @ self._rotation[0][:, :, len(self.observed) :] if self.observed else row
         return np.asarray((left**2).sum(axis=(1, 2)))
 
-    def draw(self, given: Given, setting: Array, rng: np.random.Generator) -> dict[str, Array]:
+    def draw(self, given: Given, setting: Ints, rng: np.random.Generator) -> dict[str, Array]:
         """A draw of each unobserved variable given one row of numbers, for each of many settings."""
         hidden = [i for i in range(len(self.names)) if i not in self.observed]
         n_observed = len(self.observed)
-        q = self._rotation[0] if n_observed else np.broadcast_to(np.eye(len(self.names)), self.root.shape)
-        levers = self.root[:, hidden] @ q
-        centre = given.centre[0][:, hidden] + np.einsum(
-            "sho,so->sh", levers[..., :n_observed], given.noise[0]
-        )
+        levers = self.root[:, hidden] @ self._rotation[0]
+        centre = given.centre[0][:, hidden]
+        centre = centre + np.einsum("sho,so->sh", levers[..., :n_observed], given.noise[0])
         noise = rng.standard_normal((len(setting), len(self.names) - n_observed))
-        drawn = centre[setting] + np.einsum("rhk,rk->rh", levers[setting, :, n_observed:], noise)
+        drawn = np.empty((len(setting), len(hidden)))
+        for s in np.unique(setting):
+            here = setting == s
+            drawn[here] = centre[s] + noise[here] @ levers[s, :, n_observed:].T
         return {self.names[i]: drawn[:, k] for k, i in enumerate(hidden)}
 
 

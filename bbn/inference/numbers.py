@@ -113,9 +113,14 @@ class Observed:
 
 def discrete_network(net: BayesianNetwork) -> BayesianNetwork:
     """The network of the discrete variables, or of one constant where there are none."""
-    if len(net.continuous) < len(net):
-        return net.discrete_part()
-    return BayesianNetwork([CPT.uniform(Variable(unused(net, "constant"), ["certain"]))], net.name)
+    if "discrete" not in net.memo:
+        if len(net.continuous) < len(net):
+            made = net.discrete_part()
+        else:
+            made = BayesianNetwork([CPT.uniform(Variable(unused(net, "constant"), ["certain"]))], net.name)
+        net.memo.setdefault("discrete", made)
+    kept: BayesianNetwork = net.memo["discrete"]
+    return kept
 
 
 def set_numbers(net: BayesianNetwork) -> dict[str, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from bbn.budget import require_memory
 from bbn.errors import BudgetError, EvidenceError
 from bbn.evidence import Evidence, Findings
+from bbn.frozen import Array
 from bbn.inference.approximate import say
 from bbn.inference.blocks import BLOCK, Seeds, in_order
 from bbn.inference.conditioning import conditioned_draws
 from bbn.inference.draws import code_type, compile_draws
+from bbn.inference.number_draws import NumberDraws
 from bbn.kernels.moves import Codes, Moves
 from bbn.kernels.sample import forward
 from bbn.network import BayesianNetwork
@@ -59,14 +61,15 @@ def sample(
     missing
         The share of values to hide, completely at random: one number, or a mapping from column to number.
     as_codes
-        Give a dict of arrays of codes, −1 where missing, instead of a DataFrame.
+        Give a dict of arrays of codes, −1 where missing, instead of a DataFrame; continuous variables are numbers
+        there too.
     chunks
         Give an iterator over tables of so many rows (True: a good number), so that memory stays flat.
 
     Returns
     -------
     DataFrame
-        One categorical column per variable, in topological order; the categories are the declared states.
+        One column per variable, in topological order: categorical, the categories the declared states, or of numbers.
 
     >>> import bbn
     >>> rows = bbn.example("burglary").sample(1000, {"JohnCalls": "yes"}, seed=1)
@@ -77,18 +80,31 @@ def sample(
     rates = _rates(net, missing)
     if chunks is not None and chunks is not True:
         chunks = _whole(chunks, "chunks", least=1)
-    seeds = Seeds(seed)
-    sampler = _Sampler(net, evidence, seeds, rates, memory_limit)
-    if chunks is None:
-        kind = code_type(v.card for v in net.variables)
-        require_memory(
-            n * len(net) * kind().itemsize, f"a table of {n:,} rows", "chunks= streams", memory_limit
-        )
-        table = next(sampler.tables(n, n, n_jobs, progress))
-        return _as_dict(net, table) if as_codes else _as_frame(net, table)
+    sampler = _Sampler(net, evidence, Seeds(seed), rates, memory_limit)
     wrap = _as_dict if as_codes else _as_frame
+    if chunks is None:
+        require_memory(n * sampler.row_bytes, f"a table of {n:,} rows", "chunks= streams", memory_limit)
+        return wrap(net, next(sampler.tables(n, n, n_jobs, progress)))
     size = CHUNK_ROWS if chunks is True else chunks
     return (wrap(net, table) for table in sampler.tables(n, size, n_jobs, progress))
+
+
+class _Rows(NamedTuple):
+    """Some rows, column by column."""
+
+    codes: Codes
+    """Of the discrete variables, in the sampler's order."""
+    numbers: Array
+    """Of the continuous variables, in topological order."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.codes.shape[1])
+
+    def part(self, start: int, stop: int) -> _Rows:
+        """A view of some of the rows."""
+        return _Rows(self.codes[:, start:stop], self.numbers[:, start:stop])
 
 
 class _Sampler:
@@ -99,26 +115,30 @@ class _Sampler:
         net: BayesianNetwork,
         evidence: Evidence | None,
         seeds: Seeds,
-        rates: list[float],
+        rates: Mapping[str, float],
         memory_limit: int | str | None,
     ) -> None:
         self.seeds, self.rates = seeds, rates
-        self.n_columns = len(net)
-        self.kind = code_type(v.card for v in net.variables)
         self.weighted = False
-        columns = {name: i for i, name in enumerate(net.names)}
+        self.numbers: NumberDraws | None = None
+        discrete = net
+        if net.continuous:
+            self.numbers = NumberDraws(net, evidence, memory_limit)
+            discrete, evidence = self.numbers.discrete, self.numbers.evidence
+        self.kind = code_type(v.card for v in discrete.variables)
+        self.columns = {name: i for i, name in enumerate(discrete.names)}
+        self.row_bytes = len(self.columns) * self.kind().itemsize + 8 * len(net.continuous)
         findings = Findings({}, {}, {})
         if evidence:
-            findings = _checked(net, evidence, memory_limit)
-        self.fixed = {columns[name]: code for name, code in findings.hard.items()}
-        self.moves = self._moves(net, evidence, findings, columns, memory_limit)
+            findings = _checked(discrete, evidence, memory_limit)
+        self.fixed = {self.columns[name]: code for name, code in findings.hard.items()}
+        self.moves = self._moves(discrete, evidence, findings, memory_limit)
 
     def _moves(
         self,
         net: BayesianNetwork,
         evidence: Evidence | None,
         findings: Findings,
-        columns: dict[str, int],
         memory_limit: int | str | None,
     ) -> Moves:
         plain = not (findings.hard or findings.likelihood)
@@ -126,16 +146,18 @@ class _Sampler:
             kept: Moves = net.memo["moves"]
             return kept
         try:
-            draws, log_evidence = conditioned_draws(net, findings, columns, memory_limit)
+            draws, log_evidence = conditioned_draws(net, findings, self.columns, memory_limit)
         except BudgetError:
             from bbn.inference.importance import learned_draws
 
             self.weighted = True
-            draws, log_evidence = learned_draws(net, net.names, columns, findings, self.seeds)
+            draws, log_evidence = learned_draws(net, net.names, self.columns, findings, self.seeds)
             say(
                 "exact draws given this evidence do not fit in memory; rows are drawn by importance and resampled "
                 "by weight, so they are approximate"
             )
+        if self.numbers is not None:
+            self.numbers.refuse(log_evidence)
         if log_evidence == -math.inf:
             from bbn.inference import engine
 
@@ -143,52 +165,60 @@ class _Sampler:
         moves = compile_draws(draws)
         return net.memo.setdefault("moves", moves) if plain else moves
 
-    def tables(self, n: int, size: int, n_jobs: int | None, progress: bool | None) -> Iterator[Codes]:
-        """Codes in tables of `size` rows, the last one shorter."""
+    def tables(self, n: int, size: int, n_jobs: int | None, progress: bool | None) -> Iterator[_Table]:
+        """Tables of `size` rows, the last one shorter."""
         with progress_bar(progress, n, "sampling", "rows") as advance:
             if n == size:  # the common case: blocks are drawn in place
                 whole = self._empty(n)
                 for rows in in_order(lambda b: self._block(b, n, whole), -(-n // BLOCK), n_jobs):
-                    advance(rows.shape[1])
-                yield whole
+                    advance(rows.n)
+                yield _Table(self.columns, whole)
                 return
             table, filled, left = self._empty(min(size, n)), 0, n
             for rows in in_order(lambda b: self._block(b, n), -(-n // BLOCK), n_jobs):
-                advance(rows.shape[1])
-                while rows.shape[1]:
-                    taken = rows[:, : table.shape[1] - filled]
-                    table[:, filled : filled + taken.shape[1]] = taken
-                    filled += taken.shape[1]
-                    rows = rows[:, taken.shape[1] :]
-                    if filled == table.shape[1]:
-                        yield table
+                advance(rows.n)
+                while rows.n:
+                    taken = rows.part(0, table.n - filled)
+                    for to, values in zip(table.part(filled, filled + taken.n), taken, strict=True):
+                        to[:] = values
+                    filled += taken.n
+                    rows = rows.part(taken.n, rows.n)
+                    if filled == table.n:
+                        yield _Table(self.columns, table)
                         left -= filled
                         table, filled = self._empty(min(size, left)), 0
 
-    def _empty(self, n: int) -> Codes:
-        return np.empty((self.n_columns, n), self.kind)
+    def _empty(self, n: int) -> _Rows:
+        names = () if self.numbers is None else self.numbers.names
+        return _Rows(np.empty((len(self.columns), n), self.kind), np.empty((len(names), n)))
 
-    def _block(self, block: int, n: int, whole: Codes | None = None) -> Codes:
-        """The rows of one block, hidden values as the largest code; written into `whole` if that is given."""
+    def _block(self, block: int, n: int, whole: _Rows | None = None) -> _Rows:
+        """The rows of one block, hidden values as the largest code or NaN; in `whole` if that is given."""
         start, stop = block * BLOCK, min(n, (block + 1) * BLOCK)
         bits = self.seeds.bits(0, block)
-        rows = self._empty(stop - start) if whole is None else whole[:, start:stop]
+        rows = self._empty(stop - start) if whole is None else whole.part(start, stop)
         if self.weighted:
-            rows[:] = self._weighted_block(bits, stop - start)
+            rows.codes[:] = self._weighted_block(bits, stop - start)
         else:
-            forward(bits, self.moves, rows, NO_WEIGHTS)
+            forward(bits, self.moves, rows.codes, NO_WEIGHTS)
         for column, code in self.fixed.items():
-            rows[column] = code
-        if any(self.rates):
-            rng = np.random.Generator(bits)
-            for column, rate in enumerate(self.rates):
-                if rate > 0:
-                    rows[column, rng.random(stop - start) < rate] = np.iinfo(self.kind).max
+            rows.codes[column] = code
+        rng = np.random.Generator(bits)
+        if self.numbers is not None:
+            states = {name: rows.codes[column] for name, column in self.columns.items()}
+            self.numbers.draw(states, rng, rows.numbers)
+        for name, rate in self.rates.items():
+            if rate > 0:
+                hidden = rng.random(stop - start) < rate
+                if self.numbers is not None and name in self.numbers.names:
+                    rows.numbers[self.numbers.names.index(name), hidden] = np.nan
+                else:
+                    rows.codes[self.columns[name], hidden] = np.iinfo(self.kind).max
         return rows
 
     def _weighted_block(self, bits: np.random.SFC64, n: int) -> Codes:
         """Rows resampled by weight from a pool of as many candidates as a block has."""
-        pool = self._empty(BLOCK)
+        pool = self._empty(BLOCK).codes
         log_weight = np.zeros(BLOCK)
         forward(bits, self.moves, pool, log_weight)
         weight = np.exp(log_weight - log_weight.max())
@@ -206,17 +236,28 @@ def _checked(net: BayesianNetwork, evidence: Evidence, memory_limit: int | str |
     return exact._findings(evidence, options)
 
 
-def _as_dict(net: BayesianNetwork, table: Codes) -> dict[str, NDArray[Any]]:
-    signed = table.view(np.int8 if table.dtype == np.uint8 else np.int16)
-    return dict(zip(net.names, signed, strict=True))
+class _Table(NamedTuple):
+    """Rows with the places of their discrete columns."""
+
+    columns: Mapping[str, int]
+    rows: _Rows
 
 
-def _as_frame(net: BayesianNetwork, table: Codes) -> pd.DataFrame:
+def _as_dict(net: BayesianNetwork, table: _Table) -> dict[str, NDArray[Any]]:
+    codes = table.rows.codes
+    signed = codes.view(np.int8 if codes.dtype == np.uint8 else np.int16)
+    numbers = dict(zip(net.continuous, table.rows.numbers, strict=True))
+    return {name: numbers[name] if name in numbers else signed[table.columns[name]] for name in net.names}
+
+
+def _as_frame(net: BayesianNetwork, table: _Table) -> pd.DataFrame:
     import pandas as pd
 
     columns = {
-        v.name: pd.Categorical.from_codes(codes, dtype=_category(v.states))
-        for v, codes in zip(net.variables, _as_dict(net, table).values(), strict=True)
+        name: pd.Categorical.from_codes(values, dtype=_category(net.states(name)))
+        if net.states(name)
+        else values
+        for name, values in _as_dict(net, table).items()
     }
     return pd.DataFrame(columns, copy=False)
 
@@ -227,14 +268,14 @@ def _category(states: tuple[Any, ...]) -> pd.CategoricalDtype:
     return pd.CategoricalDtype(pd.Index(list(states)), ordered=False)
 
 
-def _rates(net: BayesianNetwork, missing: float | Mapping[str, float]) -> list[float]:
+def _rates(net: BayesianNetwork, missing: float | Mapping[str, float]) -> dict[str, float]:
     """The share of values to hide, per column."""
     given = missing if isinstance(missing, Mapping) else dict.fromkeys(net.names, missing)
     for name, rate in given.items():
         net.variable(name)
         if isinstance(rate, bool) or not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
             raise ValueError(f"missing: the share of values of {name!r} to hide is {rate!r}; expected 0 to 1")
-    return [float(given.get(name, 0.0)) for name in net.names]
+    return {name: float(given.get(name, 0.0)) for name in net.names}
 
 
 def _whole(number: Any, what: str, least: int = 0) -> int:
