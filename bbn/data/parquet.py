@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,10 +61,20 @@ class File(NamedTuple):
         with _naming(path, "footer"), pq.ParquetFile(path) as file:
             return cls(stamp, file.metadata, file.schema_arrow)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent elsewhere, it is its name: whoever unpacks it reads the footer there, once."""
+        return _opened_again, (self.stamp,)
+
     @property
     def path(self) -> Path:
         """Where it is."""
         return self.stamp.path
+
+
+@lru_cache(maxsize=256)
+def _opened_again(stamp: Stamp) -> File:
+    stamp.check()
+    return File.read(stamp.path)
 
 
 class RowGroups(NamedTuple):
