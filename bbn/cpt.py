@@ -17,7 +17,7 @@ from bbn.errors import ModelError
 from bbn.factor import Factor
 from bbn.frozen import Array, Frozen, read_only
 from bbn.tables import read_table, row_name, settings, shape_of
-from bbn.text import grid
+from bbn.text import Table, Tabular
 from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Conditional(Protocol):
         """Its parents, in order."""
 
 
-class CPT(Frozen):
+class CPT(Tabular, Frozen):
     """The conditional probability table of `variable` given `parents`.
 
     Parameters
@@ -233,14 +233,14 @@ class CPT(Frozen):
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
         return f"<CPT P({self.name}{given}), shape {self.table.shape}>"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
         head = [*(p.name for p in self.parents), *map(str, self.variable.states)]
         rows = [
             [*map(str, states), *(f"{x:.6g}" for x in self.table[index].tolist())]
             for index, states in settings(self.parents)
         ]
-        return f"P({self.name}{given})\n" + grid(head, rows)
+        return Table(head, rows, f"P({self.name}{given})")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CPT.trusted, (self.variable, self.parents, self.table)

@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike
 from bbn.budget import require_table
 from bbn.errors import EvidenceError, ModelError, nearest
 from bbn.frozen import Array, Frozen, numbers, read_only
+from bbn.text import Table, Tabular
 from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Factor(Frozen):
+class Factor(Tabular, Frozen):
     """A table of non-negative numbers over variables.
 
     Parameters
@@ -157,6 +158,15 @@ class Factor(Frozen):
         if not self.variables:
             return f"Factor({float(self.values):.6g})"
         return f"Factor({', '.join(self.names)}; shape {self.values.shape})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _table(self) -> Table:
+        cells = labelled(self.variables, self.values).items()
+        states = (key if isinstance(key, tuple) else (key,) for key, _ in cells)
+        rows = [[*map(str, key), f"{x:.6g}"] for key, (_, x) in zip(states, cells, strict=True)]
+        return Table([*self.names, "value"], rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Factor.trusted, (self.variables, self.values)

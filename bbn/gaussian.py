@@ -17,13 +17,13 @@ from bbn.cpt import checked_parents
 from bbn.errors import ModelError, nearest
 from bbn.frozen import Array, Frozen, numbers, read_only
 from bbn.tables import indexed_rows, row_name, settings
-from bbn.text import grid
+from bbn.text import Table, Tabular
 from bbn.variable import Continuous, Variable
 
 KIND = "Gaussian"
 
 
-class Gaussian(Frozen):
+class Gaussian(Tabular, Frozen):
     """The normal distribution of a continuous variable given its parents.
 
     Parameters
@@ -211,7 +211,7 @@ class Gaussian(Frozen):
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
         return f"<Gaussian p({self.name}{given}), {self.means.size} setting{'s' * (self.means.size != 1)}>"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
         discrete = self.discrete_parents
         slopes = [f"weight of {p.name}" for p in self.continuous_parents]
@@ -222,9 +222,7 @@ class Gaussian(Frozen):
             ]
             for index, states in settings(discrete)
         ]
-        return f"{self.name}{given}\n" + grid(
-            [*(p.name for p in discrete), "mean", "variance", *slopes], rows
-        )
+        return Table([*(p.name for p in discrete), "mean", "variance", *slopes], rows, f"{self.name}{given}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Gaussian.trusted, (

@@ -18,7 +18,7 @@ from bbn.errors import EvidenceError, nearest
 from bbn.frozen import Array, Frozen, numbers, read_only
 from bbn.posterior import Posterior, Posteriors
 from bbn.report import SamplingReport
-from bbn.text import bar, grid
+from bbn.text import BAR, Bar, Cell, Table, Tabular
 from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class MixtureComponent(NamedTuple):
     """The discrete variables' states in which it holds."""
 
 
-class MixturePosterior(Frozen):
+class MixturePosterior(Tabular, Frozen):
     """The distribution of a continuous variable given evidence.
 
     Attributes
@@ -240,35 +240,19 @@ class MixturePosterior(Frozen):
             f"{n} component{'s' * (n != 1)}>"
         )
 
-    def __str__(self) -> str:
-        rows = [
+    def _table(self) -> Table:
+        rows: list[list[Cell]] = [
             [
                 *map(str, c.setting.values()),
                 f"{c.weight:.6g}",
                 f"{c.mean:.6g}",
                 f"{c.variance:.6g}",
-                bar(c.weight),
+                Bar(c.weight),
             ]
             for c in self.components
         ]
-        head = [*(v.name for v in self.given), "weight", "mean", "variance", " " * 20]
-        return f"{self.variable.name}: mean {self.mean:.6g}, std {self.std:.6g}\n" + grid(head, rows)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        head = "".join(f"<th style='text-align:left'>{escape(v.name)}</th>" for v in self.given)
-        body = []
-        for c in self.components:
-            states = "".join(f"<td style='text-align:left'>{escape(str(s))}</td>" for s in c.setting.values())
-            bar_ = f"<div style='background:#4878a8;height:0.8em;width:{c.weight * 10:.3f}em'></div>"
-            body.append(
-                f"<tr>{states}<td>{c.weight:.6g}</td><td>{c.mean:.6g}</td><td>{c.variance:.6g}</td>"
-                f"<td style='text-align:left;min-width:10em'>{bar_}</td></tr>"
-            )
-        head = f"<thead><tr>{head}<th>weight</th><th>mean</th><th>variance</th><th></th></tr></thead>"
-        title = f"{escape(self.variable.name)}: mean {self.mean:.6g}, std {self.std:.6g}"
-        return f"<table><caption>{title}</caption>{head}<tbody>{''.join(body)}</tbody></table>"
+        head = [*(v.name for v in self.given), "weight", "mean", "variance", " " * BAR]
+        return Table(head, rows, f"{self.variable.name}: mean {self.mean:.6g}, std {self.std:.6g}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return MixturePosterior, (
@@ -338,22 +322,22 @@ class AllPosteriors(Posteriors):
         shown = ", ".join(self._order[:6])
         return f"<Posteriors of {len(self)} variables: {shown}{', …' * (len(self) > 6)}>"
 
-    def _rows(self) -> Iterator[tuple[str, Any, float, str]]:
+    def _rows(self) -> Iterator[tuple[str, Any, float, Cell]]:
         for name, posterior in self.items():
             if isinstance(posterior, MixturePosterior):
                 yield name, "mean", posterior.mean, ""
                 yield name, "std", posterior.std, ""
             else:
-                yield from ((name, state, p, bar(p)) for state, p in posterior.to_dict().items())
+                yield from ((name, state, p, Bar(p)) for state, p in posterior.to_dict().items())
 
-    def __str__(self) -> str:
-        last, rows = "", []
-        for name, state, value, bar_ in self._rows():
-            rows.append([name if name != last else "", str(state), f"{value:.6g}", bar_])
+    def _table(self) -> Table:
+        rows: list[list[Cell]] = []
+        last = ""
+        for name, state, value, bar in self._rows():
+            rows.append([name if name != last else "", str(state), f"{value:.6g}", bar])
             last = name
-        if not rows:
-            return "(no unobserved variables)"
-        return grid(["variable", "state", "probability", " " * 20], rows)
+        note = "" if rows else "(no unobserved variables)"
+        return Table(["variable", "state", "probability", " " * BAR] if rows else [], rows, note=note)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per variable and state: "variable", "state", "probability"; of a continuous one, "mean" and "std"."""

@@ -12,7 +12,7 @@ from bbn.errors import EvidenceError, nearest
 from bbn.factor import cells_frame, labelled
 from bbn.frozen import Array, Frozen, read_only
 from bbn.report import SamplingReport
-from bbn.text import bar, grid
+from bbn.text import BAR, Bar, Cell, Table, Tabular
 from bbn.variable import State, Variable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bbn.view.scene import Drawing
 
 
-class Posterior(Frozen):
+class Posterior(Tabular, Frozen):
     """The distribution of one variable, or the joint of several, given evidence.
 
     Attributes
@@ -176,30 +176,13 @@ class Posterior(Frozen):
         )
         return f"<Posterior P({', '.join(self.names)}): {shown}>"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         errors = [] if self.std_error is None else [f"{error:.2g}" for error in self.std_error.ravel()]
-        rows = [
-            [*map(str, key if isinstance(key, tuple) else (key,)), f"{p:.6g}", *errors[i : i + 1], bar(p)]
+        rows: list[list[Cell]] = [
+            [*map(str, key if isinstance(key, tuple) else (key,)), f"{p:.6g}", *errors[i : i + 1], Bar(p)]
             for i, (key, p) in enumerate(self.to_dict().items())
         ]
-        return grid([*self.names, "probability", *(["std error"] if errors else []), " " * 20], rows)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in self.names)
-        body = []
-        for key, p in self.to_dict().items():
-            cells = "".join(
-                f"<td style='text-align:left'>{escape(str(s))}</td>"
-                for s in (key if isinstance(key, tuple) else (key,))
-            )
-            bar_ = f"<div style='background:#4878a8;height:0.8em;width:{p * 10:.3f}em'></div>"
-            body.append(
-                f"<tr>{cells}<td>{p:.6g}</td><td style='text-align:left;min-width:10em'>{bar_}</td></tr>"
-            )
-        head = f"<thead><tr>{head}<th>probability</th><th></th></tr></thead>"
-        return f"<table>{head}<tbody>{''.join(body)}</tbody></table>"
+        return Table([*self.names, "probability", *(["std error"] if errors else []), " " * BAR], rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Posterior, (self.variables, self.values, self.log_evidence, self.sampling)
@@ -211,7 +194,7 @@ _put_variables, _put_values, _put_log_evidence, _put_sampling = (
 )
 
 
-class Posteriors(Mapping[str, Posterior]):
+class Posteriors(Tabular, Mapping[str, Posterior]):
     """The posterior of each variable by name, each made from one flat array when it is looked at.
 
     Parameters
@@ -288,17 +271,14 @@ class Posteriors(Mapping[str, Posterior]):
     def __repr__(self) -> str:
         return f"<Posteriors of {len(self)} variables: {', '.join(list(self._slots)[:6])}{', …' * (len(self) > 6)}>"
 
-    def __str__(self) -> str:
-        rows = []
+    def _table(self) -> Table:
+        rows: list[list[Cell]] = []
         for name, posterior in self.items():
             for state, p in posterior.to_dict().items():
-                rows.append([name, str(state), f"{p:.6g}", bar(p)])
+                rows.append([name, str(state), f"{p:.6g}", Bar(p)])
                 name = ""
-        return (
-            grid(["variable", "state", "probability", " " * 20], rows)
-            if rows
-            else "(no unobserved variables)"
-        )
+        note = "" if rows else "(no unobserved variables)"
+        return Table(["variable", "state", "probability", " " * BAR] if rows else [], rows, note=note)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per variable and state: the columns "variable", "state" and "probability"."""
@@ -329,7 +309,7 @@ class _Items(ItemsView[str, Posterior]):
         return zip(self._mapping, self._mapping._all(), strict=True)
 
 
-class Assignment(Frozen):
+class Assignment(Tabular, Frozen):
     """A joint state of some variables, and ln P(states, evidence).
 
     >>> best = Assignment({"A": "yes"}, math.log(0.25))
@@ -368,9 +348,9 @@ class Assignment(Frozen):
         more = f", … ({len(self.states)} in all)" if len(self.states) > 8 else ""
         return f"<Assignment {shown}{more}; ln P = {self.log_probability:.6g}>"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         rows = [[name, str(state)] for name, state in self.states.items()]
-        return grid(["variable", "state"], rows) + f"\nln P = {self.log_probability:.9g}"
+        return Table(["variable", "state"], rows, note=f"ln P = {self.log_probability:.9g}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Assignment, (self.states, self.log_probability)

@@ -1,11 +1,94 @@
-"""Plain-text tables and bars, for everything that prints itself."""
+"""Tables and bars for everything that shows itself: as plain text where it is printed, as HTML in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 BAR = 20
 """The length of a bar for probability 1, in characters."""
+MOST = 60
+"""So many rows of a table are shown in a notebook."""
+
+
+class Bar(NamedTuple):
+    """A cell that shows a number from 0 to 1 as a bar."""
+
+    share: float
+
+
+Cell = str | Bar
+
+
+class Table(NamedTuple):
+    """Rows under their heads, with a line above and one below.
+
+    >>> print(Table(["state", "p", ""], [["yes", "0.25", Bar(0.25)], ["no", "0.5", Bar(0.5)]], "P(Rain)"))
+    P(Rain)
+    state     p
+    -----  ----  ----------
+    yes    0.25  █████
+    no      0.5  ██████████
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        rows = [[bar(cell.share) if isinstance(cell, Bar) else cell for cell in row] for row in self.rows]
+        return "\n".join(part for part in (self.title, grid(self.head, rows), self.note) if part)
+
+    @property
+    def html(self) -> str:
+        """The table for a notebook: names escaped, numbers flush right, bars drawn, long tables cut."""
+        from html import escape
+
+        columns = [[row[i] for row in self.rows] for i in range(len(self.head))]
+        sides = [
+            "right" if _is_numeric([c for c in column if isinstance(c, str)]) else "left"
+            for column in columns
+        ]
+
+        def cell(value: Cell, side: str) -> str:
+            if isinstance(value, Bar):
+                width = 10 * max(0.0, min(1.0, value.share))
+                inner = f"<div style='background:#4878a8;height:0.8em;width:{width:.3f}em'></div>"
+                return f"<td style='text-align:left;min-width:10em' aria-hidden='true'>{inner}</td>"
+            return f"<td style='text-align:{side}'>{escape(value)}</td>"
+
+        heads = [
+            f"<th scope='col' style='text-align:{side}'>{escape(name)}</th>" if name.strip() else "<td></td>"
+            for name, side in zip(self.head, sides, strict=True)
+        ]
+        body = "".join(
+            f"<tr>{''.join(cell(*pair) for pair in zip(row, sides, strict=True))}</tr>"
+            for row in self.rows[:MOST]
+        )
+        caption = (
+            f"<caption style='text-align:left;font-weight:bold'>{escape(self.title)}</caption>"
+            if self.title
+            else ""
+        )
+        left_out = f"… {len(self.rows) - MOST} more rows" if len(self.rows) > MOST else ""
+        notes = "".join(f"<div>{escape(note)}</div>" for note in (left_out, self.note) if note)
+        return f"<table>{caption}<thead><tr>{''.join(heads)}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+class Tabular:
+    """What shows itself as the table that `_table` gives."""
+
+    __slots__ = ()
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table().html
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from bbn.evidence import Evidence, check_targets, is_missing
 from bbn.frozen import Array, Frozen
 from bbn.posterior import Posterior
-from bbn.text import bar, grid
+from bbn.text import Bar, Cell, Table, Tabular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class Step(NamedTuple):
     """The answer after this finding and those before it."""
 
 
-class Explanation(Frozen):
+class Explanation(Tabular, Frozen):
     """How each finding moved the answer to one question.
 
     Attributes
@@ -64,16 +64,16 @@ class Explanation(Frozen):
     def __repr__(self) -> str:
         return f"<Explanation of {', '.join(self.posterior.names)} by {len(self.steps)} findings>"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         change = np.abs(self.posterior.values - self.prior.values)
         top = self.posterior.variables[0].states[int(change.round(12).argmax())]
         most = max([*(min(s.alone, 1e6) for s in self.steps), 1e-12])
-        rows = [["(prior)", "", "", f"{self.prior[top]:.6g}", ""]]
+        rows: list[list[Cell]] = [["(prior)", "", "", f"{self.prior[top]:.6g}", ""]]
         for s in self.steps:
             bits = f"{s.alone:.4g}", f"{s.in_sequence:.4g}"
-            rows.append([f"{s.finding} = {s.value}", *bits, f"{s.after[top]:.6g}", bar(s.alone / most)])
+            rows.append([f"{s.finding} = {s.value}", *bits, f"{s.after[top]:.6g}", Bar(s.alone / most)])
         head = f"P({self.posterior.names[0]}={top})"
-        return grid(["finding", "bits lost without it", "bits when it came", head, ""], rows)
+        return Table(["finding", "bits lost without it", "bits when it came", head, ""], rows)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per finding."""

@@ -10,14 +10,33 @@ from typing import TYPE_CHECKING, Any
 from bbn.analysis.explain import divergence
 from bbn.errors import EvidenceError
 from bbn.evidence import Evidence, check_evidence
+from bbn.text import Bar, Cell, Table, Tabular
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
 
 
+class Information(Tabular, dict[str, float]):
+    """Variable to bits, the most telling first; prints as a table with bars.
+
+    >>> print(Information({"xray": 0.12, "asia": 0.003}))
+    variable   bits
+    --------  -----  --------------------
+    xray       0.12  ████████████████████
+    asia      0.003  ▌
+    """
+
+    __slots__ = ()
+
+    def _table(self) -> Table:
+        most = max(self.values(), default=0.0) or 1.0
+        rows: list[list[Cell]] = [[name, f"{bits:.4g}", Bar(bits / most)] for name, bits in self.items()]
+        return Table(["variable", "bits", ""], rows)
+
+
 def information(
     net: BayesianNetwork, target: str, evidence: Evidence | None = None, method: str = "auto", **options: Any
-) -> dict[str, float]:
+) -> Information:
     """Bits of mutual information with `target` by variable, the most telling first.
 
     >>> import bbn
@@ -35,4 +54,4 @@ def information(
             after = net.posteriors({**(evidence or {}), variable.name: state}, method, **options)
             for name in bits:
                 bits[name] += p * divergence(after[name].values, before[name].values)
-    return dict(sorted(bits.items(), key=lambda item: -item[1]))
+    return Information(sorted(bits.items(), key=lambda item: -item[1]))

@@ -22,7 +22,7 @@ from bbn.evidence import Evidence, Findings, check_evidence
 from bbn.frozen import Array, Frozen
 from bbn.learning.expected import Expectation, by_name, flat_tables
 from bbn.network import BayesianNetwork
-from bbn.text import bar, grid
+from bbn.text import Bar, Cell, Table, Tabular
 from bbn.variable import State, Variable
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
     """The answer with the entry higher by a tenth of its distance to 1."""
 
 
-class Sensitivity(Frozen):
+class Sensitivity(Tabular, Frozen):
     """The derivative of P(target = state | evidence) in every table entry.
 
     Attributes
@@ -85,16 +85,15 @@ class Sensitivity(Frozen):
     def __repr__(self) -> str:
         return f"<Sensitivity of P({self.target}={self.state}) = {self.probability:.6g}>"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         top = self.largest(15)
         most = max((abs(entry.derivative) for entry in top), default=0.0) or 1.0
-        rows = [
-            [entry.name, f"{entry.value:.6g}", f"{entry.derivative:+.4g}", bar(abs(entry.derivative) / most)]
+        rows: list[list[Cell]] = [
+            [entry.name, f"{entry.value:.6g}", f"{entry.derivative:+.4g}", Bar(abs(entry.derivative) / most)]
             for entry in top
         ]
-        return f"P({self.target}={self.state}) = {self.probability:.6g}\n" + grid(
-            ["entry", "value", "derivative", ""], rows
-        )
+        title = f"P({self.target}={self.state}) = {self.probability:.6g}"
+        return Table(["entry", "value", "derivative", ""], rows, title)
 
     def plot(self, n: int = 10, axes: Axes | None = None) -> Axes:
         """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from bbn.text import grid
+from bbn.text import Table, Tabular
 
 
 class Bits(NamedTuple):
@@ -26,7 +26,7 @@ class Bits(NamedTuple):
         return self.hypothesis + self.data
 
 
-class DescriptionLengths(Mapping[Any, Bits]):
+class DescriptionLengths(Tabular, Mapping[Any, Bits]):
     """Hypothesis to its `Bits`, the shortest total first."""
 
     __slots__ = ("_bits",)
@@ -51,6 +51,6 @@ class DescriptionLengths(Mapping[Any, Bits]):
     def __repr__(self) -> str:
         return f"DescriptionLengths({self._bits!r})"
 
-    def __str__(self) -> str:
+    def _table(self) -> Table:
         rows = [[str(h), f"{b.hypothesis:.6g}", f"{b.data:.6g}", f"{b.total:.6g}"] for h, b in self.items()]
-        return grid(["hypothesis", "bits for h", "bits for data", "total"], rows)
+        return Table(["hypothesis", "bits for h", "bits for data", "total"], rows)

@@ -18,7 +18,7 @@ from bbn.bayes.likelihoods import Classifiers, Concepts, Functions, Model, Netwo
 from bbn.errors import ImpossibleEvidenceError, ModelError
 from bbn.frozen import Array, Frozen, read_only
 from bbn.posterior import Posterior
-from bbn.text import bar, grid
+from bbn.text import BAR, Bar, Cell, Table, Tabular
 from bbn.variable import State, Variable, plain
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Seed = int | np.random.Generator | None
 
 
-class HypothesisSpace(Frozen):
+class HypothesisSpace(Tabular, Frozen):
     """A finite set of hypotheses, each with its probability.
 
     Parameters
@@ -285,9 +285,9 @@ class HypothesisSpace(Frozen):
         shown = ", ".join(f"{h}: {p:.6g}" for h, p in ranked[:6]) + (", …" if len(ranked) > 6 else "")
         return f"<HypothesisSpace of {len(self)}: {shown}>"
 
-    def __str__(self) -> str:
-        rows = [[str(h), f"{p:.6g}", bar(p)] for h, p in self.probabilities.items()]
-        return grid(["hypothesis", "probability", " " * 20], rows)
+    def _table(self) -> Table:
+        rows: list[list[Cell]] = [[str(h), f"{p:.6g}", Bar(p)] for h, p in self.probabilities.items()]
+        return Table(["hypothesis", "probability", " " * BAR], rows)
 
     # The value
 

@@ -8,6 +8,7 @@ from bbn.equivalence import cpdag, directed, is_cpdag, skeleton, structural_dist
 from bbn.errors import ModelError
 from bbn.frozen import Frozen
 from bbn.network import BayesianNetwork
+from bbn.text import Table, Tabular
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Arcs = tuple[tuple[str, str], ...]
 
 
-class Comparison(Frozen):
+class Comparison(Tabular, Frozen):
     """How a learned structure differs from the true one.
 
     Attributes
@@ -98,6 +99,18 @@ class Comparison(Frozen):
         if self.undirected:
             parts.append(f"{len(self.undirected)} undirected")
         return f"<Comparison: {', '.join(parts)}; SHD {self.shd}, of CPDAGs {self.shd_cpdag}>"
+
+    def _table(self) -> Table:
+        kinds = {name: getattr(self, name) for name in ("missing", "extra", "reversed", "undirected")}
+        rows = [
+            [kind, str(len(arcs)), ", ".join(f"{a} → {b}" for a, b in arcs)] for kind, arcs in kinds.items()
+        ]
+        shares = (
+            f"skeleton: precision {self.skeleton_precision:.3g}, recall {self.skeleton_recall:.3g}; "
+            f"arrows: precision {self.arrow_precision:.3g}, recall {self.arrow_recall:.3g}"
+        )
+        title = f"SHD {self.shd}, of CPDAGs {self.shd_cpdag}"
+        return Table(["kind", "arcs", "which"], rows, title, shares)
 
 
 def compare(learned: Any, truth: Any) -> Comparison:

@@ -18,9 +18,10 @@ from bbn.learning.priors import BDeu, Prior
 from bbn.learning.resample import as_learner, columns_of, in_memory, take
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
+from bbn.text import Table, Tabular
 
 
-class CrossValidation(Frozen):
+class CrossValidation(Tabular, Frozen):
     """The result of a cross-validation.
 
     Attributes
@@ -70,6 +71,14 @@ class CrossValidation(Frozen):
         return (
             f"<CrossValidation: {self.loss} {self.mean:.6g} ± {self.std_error:.2g}, {len(self.folds)} parts>"
         )
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _table(self) -> Table:
+        parts = zip(self.sizes, self.folds.tolist(), strict=True)
+        rows = [[str(i), str(size), f"{value:.6g}"] for i, (size, value) in enumerate(parts, start=1)]
+        return Table(["part", "rows", self.loss], rows, note=f"mean {self.mean:.6g} ± {self.std_error:.2g}")
 
 
 def cross_validate(

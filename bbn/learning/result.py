@@ -9,9 +9,10 @@ import numpy as np
 
 from bbn.frozen import Array, Frozen, read_only
 from bbn.network import BayesianNetwork
+from bbn.text import Table, Tabular
 
 
-class FitResult(Frozen):
+class FitResult(Tabular, Frozen):
     """A fitted network and how it was reached.
 
     Attributes
@@ -94,6 +95,22 @@ class FitResult(Frozen):
             f"<FitResult: {self.n_iter} step{'s' * (self.n_iter != 1)}, {self.reason}, "
             f"log-likelihood {self.log_likelihood:.6g}>"
         )
+
+    def _table(self) -> Table:
+        rows = [
+            ["network", repr(self.network)],
+            ["stopped", f"{self.reason} after {self.n_iter} step{'s' * (self.n_iter != 1)}"],
+            ["ln P(data) at the start", f"{self.log_likelihoods[0]:.6f}"],
+            ["ln P(data) at the end", f"{self.log_likelihood:.6f}"],
+        ]
+        if not np.array_equal(self.objectives, self.log_likelihoods):
+            rows.append(["with the log prior", f"{self.objectives[-1]:.6f}"])
+        if len(self.restarts) > 1:
+            rows.append(["starts", ", ".join(f"{last:.6g}" for last in self.restarts)])
+        return Table(["", ""], rows)
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.network, self.log_likelihoods, self.objectives, self.reason, self.restarts)

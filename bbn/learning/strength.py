@@ -15,6 +15,7 @@ from bbn.frozen import Frozen
 from bbn.learning.resample import as_learner, in_memory, take
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
+from bbn.text import Bar, Cell, Table, Tabular
 from bbn.variable import Variable
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Arc = tuple[str, str]
 
 
-class ArcStrength(Frozen):
+class ArcStrength(Tabular, Frozen):
     """How often a learner found each arc.
 
     Attributes
@@ -112,6 +113,16 @@ class ArcStrength(Frozen):
     def __repr__(self) -> str:
         sure = sum(strength >= 0.5 for strength in self.strengths.values()) // 2
         return f"<ArcStrength: {self.n} samples, {sure} edges in at least half of them>"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _table(self) -> Table:
+        ranked = sorted(self.strengths.items(), key=lambda item: (-item[1], -self.directions[item[0]]))
+        rows: list[list[Cell]] = [
+            [*arc, f"{s:.3f}", f"{self.directions[arc]:.3f}", Bar(s)] for arc, s in ranked
+        ]
+        return Table(["from", "to", "strength", "direction", ""], rows, f"{self.n} samples")
 
 
 def arc_strength(
