@@ -17,7 +17,6 @@ from bbn.errors import DataError
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
 from bbn.learning.gaussians import (
-    FLOOR,
     Estimate,
     GaussianFamily,
     Moments,
@@ -245,7 +244,7 @@ class GaussianPart:
     def collapsed(self, flat: Array) -> list[NDArray[np.bool_]]:
         """Per family, whether each setting's variance is held at its floor."""
         return [
-            (own.variances <= FLOOR * (1 + 1e-6)) & (f.fixed is None) & (f.name not in self.fixed)
+            (own.variances <= f.floor * (1 + 1e-6)) & (f.fixed is None) & (f.name not in self.fixed)
             for f, own in zip(self.families, self.numbers(flat), strict=True)
         ]
 

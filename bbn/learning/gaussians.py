@@ -24,8 +24,9 @@ from bbn.gaussian import Gaussian
 from bbn.learning.priors import ToldGaussian
 from bbn.variable import Continuous, Variable
 
-FLOOR = 1e-15
-"""The least variance that is learned, as a share of the variance of the whole column."""
+FLOOR, LINKED_FLOOR = 1e-15, 1e-9
+"""The least variance that is learned, as a share of the variance of the whole column: without and with continuous
+parents, as a regression leaves no more digits."""
 
 
 class GaussianFamily(NamedTuple):
@@ -67,6 +68,11 @@ class GaussianFamily(NamedTuple):
     def n_settings(self) -> int:
         """The number of settings of the discrete parents."""
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def floor(self) -> float:
+        """The least share of the column's variance."""
+        return LINKED_FLOOR if self.regressors else FLOOR
 
     def gaussian(self, numbers: Numbers) -> Gaussian:
         """The conditional with these numbers."""
@@ -182,7 +188,7 @@ def overall(moments: Moments) -> Units:
 def widths(centre: Array, variances: Array) -> Array:
     """The standard deviations, and where there is none the size of the mean, or 1."""
     none = variances <= (4 * np.finfo(float).eps * np.abs(centre)) ** 2
-    size = np.where(centre == 0, 1.0, np.abs(centre))
+    size = np.where(np.abs(centre) < 1e-100, 1.0, np.abs(centre))
     return np.where(none, size, np.sqrt(variances))
 
 
@@ -192,7 +198,7 @@ def estimate(
     """The parameters of a family, from its moments.
 
     Settings without rows have the mean and the variance of all rows and no weights, unless a prior says what they are.
-    Variances are kept above `FLOOR` times that of all rows.
+    Variances are kept above the family's floor times that of all rows.
     """
     n, (centre, scale) = moments.n, units
     p = len(centre) - 1
@@ -224,8 +230,8 @@ def estimate(
         rows = rows + 2.0 * told.shape + 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(rows > 0, (sums + extra) / rows, scale[p] ** 2)
-    low = variances < FLOOR * scale[p] ** 2
-    variances = np.where(low, FLOOR * scale[p] ** 2, variances)
+    low = variances < family.floor * scale[p] ** 2
+    variances = np.where(low, family.floor * scale[p] ** 2, variances)
     if family.fixed is not None:
         variances, low = family.fixed.ravel().astype(np.float64), np.zeros(len(n), dtype=bool)
     weights = slopes / scale[:p]
@@ -292,8 +298,8 @@ def warn_of(families: Sequence[GaussianFamily], estimates: Sequence[Estimate], s
     if named:
         more = f", … ({len(named)} in all)" if len(named) > 5 else ""
         warnings.warn(
-            f"no spread is left in {', '.join(named[:5])}{more}: the variance is held at {FLOOR:g} of the column's; "
-            "gaussian_prior=bbn.NormalInverseGamma() keeps variances away from 0",
+            f"no spread is left in {', '.join(named[:5])}{more}: the variance is held at its floor, a tiny share of "
+            "the column's; gaussian_prior=bbn.NormalInverseGamma() keeps variances away from 0",
             CollapsedWarning,
             stacklevel=stacklevel + 1,
         )

@@ -86,7 +86,8 @@ def fit(
     BayesianNetwork
         Rows of a table that no row of data reaches are uniform, with one warning that counts them, unless a prior
         says what they are; settings of a Gaussian's parents have the mean and the variance of the whole column. A
-        variance of 0 is held at 1e-15 of the column's, with one warning that names where.
+        variance of 0 is held at 1e-15 of the column's (1e-9 where there are continuous parents), with one warning that
+        names where.
 
     >>> rows = {"Rain": ["yes", "no", "no", "yes"], "Wet": ["yes", "no", "yes", "yes"]}
     >>> net = fit([("Rain", "Wet")], rows)
