@@ -83,22 +83,26 @@ class AskableNetwork(Askable):
     __slots__ = ()
 
     def predict(self: Any, data: Any, target: str, **options: Any) -> Any:
-        """The most probable state of `target` for each row of data; columns absent are unobserved."""
-        from bbn.inference.predict import predict
+        """The most probable state of `target` for each row of data; columns absent are unobserved.
 
-        return predict(self, data, target, **options)
+        `to="answers.parquet"` writes them as they come. Data that `bbn.open_data` opened, a folder or a pattern of
+        files without `to` give an iterator over tables, one per batch.
+        """
+        from bbn.inference.streaming import answer
+
+        return answer("predict", self, data, target, **options)
 
     def predict_proba(self: Any, data: Any, target: str, **options: Any) -> Any:
-        """The posterior of `target` for each row of data, one column per state."""
-        from bbn.inference.predict import predict_proba
+        """The posterior of `target` for each row of data, one column per state; `to` as in `predict`."""
+        from bbn.inference.streaming import answer
 
-        return predict_proba(self, data, target, **options)
+        return answer("predict_proba", self, data, target, **options)
 
     def log_likelihood(self: Any, data: Any, **options: Any) -> Any:
-        """ln P(row) for each row of data, missing values summed out."""
-        from bbn.inference.predict import log_likelihood
+        """ln P(row) for each row of data, missing values summed out; `to` as in `predict`."""
+        from bbn.inference.streaming import answer
 
-        return log_likelihood(self, data, **options)
+        return answer("log_likelihood", self, data, **options)
 
     def explain(
         self: Any, target: str, evidence: Evidence, method: str = "auto", **options: Any
@@ -154,16 +158,23 @@ class AskableNetwork(Askable):
         evidence: Evidence | None = None,
         seed: Any = None,
         missing: float | Mapping[str, float] = 0.0,
+        *,
+        to: Any = None,
         **options: Any,
     ) -> Any:
         """A DataFrame of n rows drawn from the network given evidence; `missing` hides values at random.
 
-        Further options are those of `bbn.inference.sampling.sample`: `as_codes`, `chunks`, `n_jobs`, ….
+        `to` writes the rows as they are drawn, to a .parquet or .csv file or to a folder of Parquet files, and gives
+        its path. Further options are those of `bbn.inference.sampling.sample`: `as_codes`, `chunks`, `n_jobs`, ….
 
         >>> import bbn
         >>> bbn.example("campfire").sample(3, seed=7).shape
         (3, 6)
         """
+        if to is not None:
+            from bbn.inference.streaming import sample_to
+
+            return sample_to(self, to, n, evidence, seed, missing, **options)
         from bbn.inference.sampling import sample
 
         return sample(self, n, evidence, seed, missing, **options)

@@ -1,4 +1,4 @@
-"""Errors that say where: a DataError about a batch names the file it is from, and the row within it."""
+"""Errors that say where: an error about a batch names the file it is from, and the row within it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bbn.errors import DataError
+from bbn.errors import DataError, ImpossibleEvidenceError
 
 
 @contextmanager
 def located(where: str, first_row: int = 0) -> Iterator[None]:
-    """Let DataErrors name the place, and count rows from the place's first.
+    """Let errors about rows name the place, and count rows from the place's first.
 
     >>> with located("part-3.parquet, row group 1", first_row=1000):
     ...     raise DataError("row 5, column 'A': no such state")
@@ -21,5 +21,11 @@ def located(where: str, first_row: int = 0) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        text = re.sub(r"^row (\d+)", lambda match: f"row {int(match[1]) + first_row}", str(error))
-        raise DataError(f"{where}: {text}" if where else text) from error.__cause__
+        raise DataError(_placed(str(error), where, first_row)) from error.__cause__
+    except ImpossibleEvidenceError as error:
+        raise ImpossibleEvidenceError(_placed(str(error), where, first_row), error.findings) from error
+
+
+def _placed(message: str, where: str, first_row: int) -> str:
+    text = re.sub(r"^row (\d+)", lambda match: f"row {int(match[1]) + first_row}", message)
+    return f"{where}: {text}" if where else text

@@ -125,17 +125,32 @@ def open_for(
 ) -> DataSource:
     """Open a folder or a pattern for a learner that wants these columns, and has declared what it declares."""
     unseen = set(hidden)
+    absent = options.pop("absent", "raise")
     declared: dict[str, Any] = {**(states or {}), **{v.name: v.states for v in variables or () if v.card}}
     wanted = [v.name for v in variables] if variables is not None else names
     there = reader(data).names()
     if wanted is not None:
-        wanted = [name for name in wanted if name in there or name not in unseen]
+        wanted = [name for name in wanted if name in there or (name not in unseen and absent == "raise")]
     own = {name: listed for name, listed in declared.items() if name in there and name not in unseen}
     opened: Any = open_data(data, variables=wanted, states=own, **options)
     if not opened.n_rows:
         raise DataError("the data have no rows")
     view: DataSource = opened.viewed(wanted, own, unseen)
     return view
+
+
+def read_batches(data: Any, columns: Sequence[str]) -> tuple[Iterator[Batch], Coding]:
+    """The batches of any data, in their order, those of the columns that are there, and how they are to be coded."""
+    if isinstance(data, FileStream):
+        return data.batches(columns), data.coding
+    if isinstance(data, DataSource):
+        raise DataError(
+            f"a {type(data).__name__} does not give its rows one after the other, so there are no answers row by row; "
+            "ask for those of its parts"
+        )
+    source = reader(data)
+    rows = batch_size(len(columns), source.text, jobs(None), parsed_limit(None))
+    return FileStream(source, rows, Coding({}), None).batches(columns), Coding({})
 
 
 def read_declared(
@@ -312,6 +327,14 @@ class FileStream(Batched):
     ) -> None:
         super().__init__(rows, coding, found, n_jobs, limit)
         self.reader = source
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The batches in their order, with those of the columns that are there."""
+        self._passes[0] += 1
+        there = set(self.reader.names())
+        wanted = [name for name in columns if name in there]
+        for part in self.reader.parts(self.rows):
+            yield from part.batches(wanted, self.rows)
 
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""

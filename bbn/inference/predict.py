@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data import CodedTable, code
-from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.frozen import Array
 from bbn.inference import engine
 from bbn.inference.junction_tree import JunctionTree
@@ -129,6 +129,11 @@ def _impossible_row(net: BayesianNetwork, table: CodedTable, row: int) -> Imposs
 
 
 def _coded(net: BayesianNetwork, data: Any, ignored: tuple[str, ...]) -> CodedTable:
+    if isinstance(data, CodedTable):
+        for variable in data.variables:
+            if variable.name in net and net.variable(variable.name) != variable:
+                raise DataError(f"the table gives {variable.name!r} other states than the network")
+        return data
     wanted = [v for v in net.variables if v.name not in ignored]
     return code(data, wanted, absent="allow", extra="ignore")
 

@@ -1,0 +1,118 @@
+"""Samples, predictions and likelihoods of tables larger than memory: batch by batch, to an iterator or to files.
+
+Rows keep their order. Memory is that of a batch and of its answers, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bbn.data import CodedTable, code
+from bbn.data.batches import Batch, is_many
+from bbn.data.kinds import Pandas
+from bbn.data.located import located
+from bbn.data.open import read_batches
+from bbn.data.stream import Coding, Streamed
+from bbn.data.write import ROW_GROUP, write_tables
+from bbn.inference import predict
+from bbn.inference.sampling import sample
+
+if TYPE_CHECKING:
+    from bbn.evidence import Evidence
+    from bbn.network import BayesianNetwork
+    from bbn.variable import Variable
+
+
+def sample_to(
+    net: BayesianNetwork,
+    to: Any,
+    n: int,
+    evidence: Evidence | None = None,
+    seed: Any = None,
+    missing: float | Mapping[str, float] = 0.0,
+    *,
+    chunks: Any = None,
+    **options: Any,
+) -> Path:
+    """Rows drawn from the network, written as they are drawn.
+
+    Parameters
+    ----------
+    to
+        A .parquet, .csv or .tsv file, or a folder, which gets several Parquet files.
+    n, evidence, seed, missing, options
+        As in `net.sample`. The rows are those that it gives for the same seed.
+    chunks
+        Rows that are drawn and written at a time, a row group of Parquet each.
+
+    Returns
+    -------
+    Path
+        What was written; it appears once everything is.
+    """
+    size = ROW_GROUP if chunks is None or chunks is True else chunks
+    tables = sample(net, n, evidence, seed, missing, chunks=size, **options)
+    if not n:
+        tables = [sample(net, 0, evidence, seed, missing, **options)]
+    hidden = any(missing.values()) if isinstance(missing, Mapping) else bool(missing)
+    return write_tables(tables, to, complete=not hidden)
+
+
+def answer(
+    question: str, net: BayesianNetwork, data: Any, *target: str, to: Any = None, **options: Any
+) -> Any:
+    """`predict`, `predict_proba` or `log_likelihood`, batch by batch where the data come so.
+
+    Parameters
+    ----------
+    question
+        Which of them.
+    data
+        Any table, or an opened source, a folder or a pattern of files.
+    target
+        The target, if the question has one.
+    to
+        Where to write the answers, as in `sample_to`; its Path is then returned.
+
+    Returns
+    -------
+    table or Iterator
+        The answers for a table. For an opened source, a folder or a pattern of files an iterator over tables, one per
+        batch, of the kind that the batch was: pyarrow's for Parquet, pandas' for CSV, and that of each table where
+        tables were given.
+    """
+    ask: Callable[..., Any] = getattr(predict, question)
+    if to is None and not isinstance(data, Streamed) and not is_many(data):
+        return ask(net, data, *target, **options)
+    net.variable(target[0]) if target else None
+    wanted = [v for v in net.variables if v.name not in target]
+    batches, coding = read_batches(data, [v.name for v in wanted])
+    coded = (_coded(batch, wanted, coding, to is not None) for batch in batches)
+    tables = (_located(ask, batch, net, table, target, options) for batch, table in coded)
+    if to is None:
+        return tables
+    return write_tables((table.to_frame() if table.ndim == 1 else table for table in tables), to)
+
+
+def _coded(batch: Batch, wanted: list[Variable], coding: Coding, in_pandas: bool) -> tuple[Batch, CodedTable]:
+    """A batch under the network's variables; columns that are not there are unobserved."""
+    with located(batch.where, batch.first_row):
+        table = code(
+            batch.data, wanted, missing=coding.missing, unseen=coding.unseen, absent="allow", extra="ignore"
+        )
+    kind = Pandas() if in_pandas else table.kind
+    return batch, CodedTable(table.variables, table.codes, table.n_rows, None, kind, table.numbers)
+
+
+def _located(
+    ask: Callable[..., Any],
+    batch: Batch,
+    net: BayesianNetwork,
+    table: CodedTable,
+    target: tuple[str, ...],
+    options: dict[str, Any],
+) -> Any:
+    with located(batch.where, batch.first_row):
+        return ask(net, table, *target, **options)
