@@ -99,6 +99,7 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
 def to_pyagrum(network: BayesianNetwork) -> Any:
     """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels."""
     pyagrum: Any = import_module("pyagrum")
+    cpts = tables(network)
     model = pyagrum.BayesNet(network.name)
     for variable in network.variables:
         if _is_increasing(variable.states):
@@ -108,7 +109,7 @@ def to_pyagrum(network: BayesianNetwork) -> Any:
         model.add(own)
     for parent, child in network.arcs:
         model.addArc(parent, child)
-    for cpt in tables(network):
+    for cpt in cpts:
         axes = [*range(len(cpt.parents) - 1, -1, -1), len(cpt.parents)]
         model.cpt(cpt.name).fillWith(cpt.table.transpose(axes).ravel().tolist())
     return model

@@ -12,15 +12,27 @@ from math import prod
 from typing import NamedTuple, NoReturn
 
 from bbn.budget import require_table
-from bbn.cpt import CPT
+from bbn.cpt import CPT, Conditional, discrete_child
 from bbn.errors import BudgetError, ModelError, ParseError, nearest
+from bbn.frozen import Array
+from bbn.gaussian import Gaussian
 from bbn.io.rows import Values, settle
 from bbn.io.text import OversizedFileError, Source
 from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
 """A place in a file: an offset into its text, or line and column."""
+
+
+class RawGaussian(NamedTuple):
+    """The numbers of a continuous node, checked by its reader: the arrays of a `Gaussian`."""
+
+    means: Array
+    variances: Array
+    weights: Array
+    tied_variance: bool
+    fixed_variance: bool
 
 
 class RawNode(NamedTuple):
@@ -28,7 +40,7 @@ class RawNode(NamedTuple):
 
     `values` holds the entries in the table's own order: parents' axes first in their order, the child's last;
     None if the reader has already reported what is wrong with it. `row_where` gives the place of a row by its
-    number.
+    number. Of a continuous node `gaussian` holds the numbers, or None likewise.
     """
 
     name: str
@@ -37,6 +49,8 @@ class RawNode(NamedTuple):
     values: Values | None
     where: Where = None
     row_where: Callable[[int], Where] | None = None
+    gaussian: RawGaussian | None = None
+    continuous: bool = False
 
 
 class Problems:
@@ -104,13 +118,15 @@ def build(
         problems.add(f"node {node.name!r}{_row_name(parents, row)}: {message}", where)
 
     tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
-    settled = settle(tables, strict, report, source.path)
+    settled = iter(settle(tables, strict, report, source.path))
     if problems.found:
         _add_cycle(nodes, problems)
         problems.raise_first()
-    conditionals = [
-        CPT.trusted(variable, parents, table.reshape([*(p.card for p in parents), variable.card]))
-        for (_, variable, parents), table in zip(families, settled, strict=True)
+    conditionals: list[Conditional] = [
+        CPT.trusted(variable, parents, next(settled).reshape([*(p.card for p in parents), variable.card]))
+        if node.gaussian is None
+        else Gaussian.trusted(Continuous(variable.name), parents, *node.gaussian)
+        for node, variable, parents in families
     ]
     try:
         return BayesianNetwork(conditionals, name, metadata)
@@ -132,7 +148,10 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
             continue
         first[node.name] = node
         try:
-            variables[node.name] = Variable(node.name, node.states)
+            if node.continuous:
+                variables[node.name] = Continuous(node.name)
+            else:
+                variables[node.name] = Variable(node.name, node.states)
         except ModelError as error:
             variables[node.name] = None
             problems.add(str(error), node.where)
@@ -147,7 +166,7 @@ def _families(
     for node in nodes:
         variable = variables[node.name]
         parents: list[Variable] = []
-        right = variable is not None and node.values is not None
+        right = variable is not None and (node.values is not None or node.gaussian is not None)
         for i, name in enumerate(node.parents):
             if name not in variables:
                 problems.add(
@@ -160,10 +179,16 @@ def _families(
                 problems.add(f"node {node.name!r} has the parent {name!r} twice", node.where)
             else:
                 parent = variables[name]
-                if parent is not None:
+                if isinstance(parent, Continuous) and not node.continuous:
+                    problems.add(discrete_child(node.name, name), node.where)
+                elif parent is not None:
                     parents.append(parent)
         right = right and len(parents) == len(node.parents)
-        if variable is not None and right and _has_right_size(node, variable, parents, problems):
+        if (
+            variable is not None
+            and right
+            and (node.continuous or _has_right_size(node, variable, parents, problems))
+        ):
             families.append((node, variable, tuple(parents)))
     return families
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from bbn.cpt import CPT
+from bbn.gaussian import Gaussian
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
-from bbn.io.layout import row_keys, tables
+from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys
 from bbn.io.quick import quick_json
 from bbn.io.spec import read_network
 from bbn.io.text import Source
@@ -50,7 +51,7 @@ def write(network: BayesianNetwork) -> str:
     """
     texts = {"name": network.name} if network.name else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**texts, **network.metadata}.items()]
-    nodes = ",\n".join(map(_node_text, tables(network)))
+    nodes = ",\n".join(map(_node_text, conditionals(network)))
     return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
 
 
@@ -163,20 +164,43 @@ class JsonDocument:
         self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
 
 
-def _node_text(cpt: CPT) -> str:
+def _node_text(conditional: CPT | Gaussian) -> str:
+    fields = (
+        _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
+    )
+    body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
+    return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
+
+
+def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
+    fields = {"type": '"gaussian"'}
+    if gaussian.parents:
+        fields["parents"] = _dump([parent.name for parent in gaussian.parents])
+    rows = list(map(_dump, gaussian_rows(gaussian)))
+    keys = row_keys(gaussian.discrete_parents)
+    if not gaussian.discrete_parents:
+        fields["table"] = rows[0]
+    else:
+        fields["table"] = nested(rows, gaussian.means.shape) if keys is None else _keyed(keys, rows)
+    return fields | dict.fromkeys(flags(gaussian), "true")
+
+
+def _table_fields(cpt: CPT) -> dict[str, str]:
     fields = {"states": _dump(list(cpt.variable.states))}
     keys = None
     if cpt.parents:
         fields["parents"] = _dump([parent.name for parent in cpt.parents])
-        keys = row_keys(cpt)
+        keys = row_keys(cpt.parents)
     if keys is None:
         fields["table"] = _dump(cpt.table.tolist())
     else:
-        rows = cpt.table.reshape(-1, cpt.variable.card).tolist()
-        lines = [f"        {_dump(key)}: {_dump(row)}" for key, row in zip(keys, rows, strict=True)]
-        fields["table"] = "{\n" + ",\n".join(lines) + "\n      }"
-    body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
-    return f"    {_dump(cpt.name)}: {{\n{body}\n    }}"
+        fields["table"] = _keyed(keys, map(_dump, cpt.table.reshape(-1, cpt.variable.card).tolist()))
+    return fields
+
+
+def _keyed(keys: list[str], rows: Iterable[str]) -> str:
+    lines = [f"        {_dump(key)}: {row}" for key, row in zip(keys, rows, strict=True)]
+    return "{\n" + ",\n".join(lines) + "\n      }"
 
 
 def _dump(value: Any) -> str:

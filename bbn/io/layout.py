@@ -1,4 +1,4 @@
-"""What the writers of YAML and JSON have in common: a network's tables in order, its states and row keys as text."""
+"""What the writers of YAML and JSON have in common: a network's nodes in order, its states and row keys as text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from bbn.cpt import CPT
 from bbn.errors import ModelError
+from bbn.gaussian import Gaussian
 from bbn.network import BayesianNetwork
-from bbn.variable import State
+from bbn.variable import State, Variable
 
 
 def state_text(state: State) -> str:
@@ -21,20 +22,49 @@ def state_text(state: State) -> str:
     return ("true" if state else "false") if isinstance(state, bool) else str(state)
 
 
-def tables(network: BayesianNetwork) -> Iterator[CPT]:
-    """The network's tables in order; ModelError if a conditional is of another kind."""
-    for variable in network.variables:
-        conditional: Any = network[variable.name]
-        if not isinstance(conditional, CPT):
+def conditionals(network: BayesianNetwork) -> Iterator[CPT | Gaussian]:
+    """The network's tables and Gaussians in order; ModelError if a conditional is of another kind."""
+    for conditional in network.conditionals:
+        if not isinstance(conditional, CPT | Gaussian):
             raise ModelError(
-                f"node {variable.name!r} is a {type(conditional).__name__}; this format holds only tables"
+                f"node {conditional.variable.name!r} is a {type(conditional).__name__}; "
+                "this format holds only tables and Gaussians"
+            )
+        if isinstance(conditional, Gaussian) and conditional.is_point:
+            raise ModelError(
+                f"node {conditional.name!r} is set to {float(conditional.means):g} by do(); "
+                "a file holds only Gaussians with a variance above 0"
             )
         yield conditional
 
 
-def row_keys(cpt: CPT) -> list[str] | None:
+def gaussian_rows(gaussian: Gaussian) -> list[dict[str, Any]]:
+    """What is written of each setting of the discrete parents, in order."""
+    means, variances = gaussian.means.reshape(-1).tolist(), gaussian.variances.reshape(-1).tolist()
+    rows: list[dict[str, Any]] = [
+        {"mean": mean, "variance": variance} for mean, variance in zip(means, variances, strict=True)
+    ]
+    if gaussian.continuous_parents:
+        weights = gaussian.weights.reshape(len(rows), -1).tolist()
+        rows = [{**row, "weights": own} for row, own in zip(rows, weights, strict=True)]
+    return rows
+
+
+def nested(rows: list[str], shape: tuple[int, ...]) -> str:
+    """Rows as text in nested lists of this shape."""
+    for n in reversed(shape):
+        rows = [f"[{', '.join(rows[i : i + n])}]" for i in range(0, len(rows), n)]
+    return rows[0]
+
+
+def flags(gaussian: Gaussian) -> list[str]:
+    """The flags that are true."""
+    return [flag for flag in ("tied_variance", "fixed_variance") if getattr(gaussian, flag)]
+
+
+def row_keys(parents: tuple[Variable, ...]) -> list[str] | None:
     """The keys of the rows, states joined by commas; None if a state cannot be written that way."""
-    texts = [[state_text(state) for state in parent.states] for parent in cpt.parents]
+    texts = [[state_text(state) for state in parent.states] for parent in parents]
     if any(
         not text or text != text.strip() or set(text) & set(",\"'\n") for column in texts for text in column
     ):

@@ -3,8 +3,9 @@
     name, description, source, …: text      nodes: {name: {states: [...], parents: [...], table: ...}}
 
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
-parent; a row is a list of numbers or a mapping from state to number. Reading goes twice over the nodes: once
-through the file, and once when the states of all parents are known.
+parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
+`spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all parents
+are known.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from typing import NamedTuple
 from bbn.errors import nearest
 from bbn.io.build import Problems, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
+from bbn.io.spec_gaussians import KIND as GAUSSIAN
+from bbn.io.spec_gaussians import GaussianDraft, Gaussians
 from bbn.io.spec_tables import Table, Tables
 from bbn.network import BayesianNetwork
 from bbn.variable import State
 
-_FIELDS = ("states", "parents", "table")
+_FIELDS = ("states", "parents", "table", "type")
 
 
 class _Draft(NamedTuple):
@@ -30,6 +34,8 @@ class _Draft(NamedTuple):
     parents: list[str]
     table: Table | None
     where: Where
+    continuous: bool = False
+    gaussian: GaussianDraft | None = None
 
 
 def read_network(document: Document, strict: bool) -> BayesianNetwork:
@@ -45,6 +51,7 @@ class _Reader:
         self.problems: Problems = document.problems
         self.where = document.where
         self.tables = Tables(document)
+        self.gaussians = Gaussians(document, self.tables)
 
     def network(self, strict: bool) -> BayesianNetwork:
         document = self.document
@@ -103,28 +110,47 @@ class _Reader:
             return _Draft(name, [], [], None, where)
         fields: dict[str, Node] = {}
         misspelt = False
+        continuous = self._is_gaussian(name, spec)
+        known = GAUSSIAN_FIELDS if continuous else _FIELDS
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
-            if field not in _FIELDS:
+            if field is None or field not in known:
                 misspelt = True
-                self.problems.add(
-                    f"node {name!r}: unknown key {key}{nearest(field, _FIELDS)}", self.where(key)
-                )
+                self.problems.add(f"node {name!r}: unknown key {key}{nearest(field, known)}", self.where(key))
             elif field in fields:
                 self.problems.twice(
                     f"node {name!r}: the key {field!r}", self.where(key), self.where(fields[field])
                 )
             else:
                 fields[field] = value
-        for field in ("states", "table"):
+        for field in ("table",) if continuous else ("states", "table"):
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
+        if continuous:
+            return self._continuous(name, fields, where)
         states = self._states(name, fields["states"]) if "states" in fields else []
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
         return _Draft(name, states, parents or [], table, where)
+
+    def _is_gaussian(self, name: str, spec: Mapping) -> bool:
+        """Whether a node is continuous by its type; another type than that is a problem."""
+        for key, value in spec.pairs:
+            if isinstance(key, Scalar) and key.text == "type":
+                if isinstance(value, Scalar) and value.text == GAUSSIAN:
+                    return True
+                self.problems.add(
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, or no type for a table",
+                    self.where(value),
+                )
+        return False
+
+    def _continuous(self, name: str, fields: dict[str, Node], where: Where) -> _Draft:
+        parents = self._parents(name, fields["parents"]) if "parents" in fields else []
+        draft = self.gaussians.draft(name, fields) if "table" in fields and parents is not None else None
+        return _Draft(name, [], parents or [], None, where, True, draft)
 
     def _states(self, name: str, node: Node) -> list[State]:
         if not isinstance(node, Sequence):
@@ -160,7 +186,23 @@ class _Reader:
 
     def _raw_nodes(self, drafts: list[_Draft]) -> list[RawNode]:
         states = {draft.name: draft.states for draft in drafts}
-        return [self._raw_node(draft, states) for draft in drafts]
+        continuous = {draft.name for draft in drafts if draft.continuous}
+        return [
+            self._raw_continuous(draft, states, continuous)
+            if draft.continuous
+            else self._raw_node(draft, states)
+            for draft in drafts
+        ]
+
+    def _raw_continuous(
+        self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]
+    ) -> RawNode:
+        discrete = [(parent, states[parent]) for parent in draft.parents if states.get(parent)]
+        numbers = [parent for parent in draft.parents if parent in continuous]
+        found = None
+        if draft.gaussian is not None and len(discrete) + len(numbers) == len(draft.parents):
+            found = self.gaussians.arrange(draft.name, discrete, numbers, draft.gaussian, draft.where)
+        return RawNode(draft.name, (), draft.parents, None, draft.where, None, found, True)
 
     def _raw_node(self, draft: _Draft, states: MappingABC[str, list[State]]) -> RawNode:
         name = draft.name

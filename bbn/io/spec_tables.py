@@ -75,7 +75,7 @@ class Tables:
             return Rows([""], [self._row(name, "", states, node)], [self.where(node)])
         table = Rows([], [], [])
         for key, value in node.pairs:
-            row = self._key(name, key)
+            row = self.key(name, key)
             table.keys.append(row)
             table.rows.append(self._row(name, f", row {_shown(row)}", states, value))
             table.places.append(self.where(key))
@@ -110,7 +110,8 @@ class Tables:
             inner = shape
         return (len(items), *(inner or ()))
 
-    def _key(self, name: str, key: Node) -> str | tuple[str, ...]:
+    def key(self, name: str, key: Node) -> str | tuple[str, ...]:
+        """A row's key as it stands in the file."""
         if isinstance(key, Scalar):
             return key.text
         if isinstance(key, Sequence) and all(isinstance(item, Scalar) for item in key.items):
@@ -205,7 +206,7 @@ class Tables:
             ), table.places
         if not parents:
             return table.rows[0], table.places
-        return self._arranged(name, parents, table, where)
+        return self.arranged(name, parents, table, where)
 
     def _has_right_shape(
         self, name: str, states: SequenceABC[State], parents: Parents, table: Nested
@@ -222,9 +223,10 @@ class Tables:
         )
         return False
 
-    def _arranged(
+    def arranged(
         self, name: str, parents: Parents, table: Rows, where: Where
     ) -> tuple[list[float] | None, list[Where]]:
+        """The entries of keyed rows in the order of the settings, and the place of each row."""
         cards = [len(states) for _, states in parents]
         by_index: dict[int, int] = {}
         right = True

@@ -92,7 +92,7 @@ def tables(network: BayesianNetwork) -> list[CPT]:
         if not isinstance(conditional, CPT):
             raise ModelError(
                 f"node {conditional.variable.name!r} has no table ({type(conditional).__name__}); "
-                "this format holds tables only"
+                "this format holds tables only, YAML and JSON hold Gaussians too"
             )
         found.append(conditional)
     return found

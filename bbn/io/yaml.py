@@ -25,14 +25,15 @@ from yaml.events import (
 )
 
 from bbn.cpt import CPT
+from bbn.gaussian import Gaussian
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
-from bbn.io.layout import row_keys, state_text, tables
+from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys, state_text
 from bbn.io.quick import quick_yaml
 from bbn.io.spec import read_network
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
-from bbn.variable import State
+from bbn.variable import State, Variable
 
 MAX_ALIASED = 1_000_000
 """The most nodes that the aliases of a file may stand for, all together."""
@@ -70,8 +71,11 @@ def write(network: BayesianNetwork) -> str:
     lines = [f"name: {_text(network.name)}"] if network.name else []
     lines += [f"{_key(key, '')}: {_text(value)}" for key, value in network.metadata.items()]
     lines.append("nodes:")
-    for cpt in tables(network):
-        lines += _node_lines(cpt)
+    for conditional in conditionals(network):
+        if isinstance(conditional, Gaussian):
+            lines += _gaussian_lines(conditional)
+        else:
+            lines += _node_lines(conditional)
     lines.append("")
     return "\n".join(lines)
 
@@ -241,7 +245,7 @@ def _node_lines(cpt: CPT) -> Iterator[str]:
         yield f"    table: {_numbers(cpt.table.tolist())}"
         return
     yield f"    parents: [{', '.join(_text(parent.name) for parent in cpt.parents)}]"
-    keys = _row_keys(cpt)
+    keys = _row_keys(cpt.parents)
     if max(map(len, keys)) > _LONGEST_KEY:
         yield f"    table: {_numbers(cpt.table.tolist())}"
         return
@@ -250,11 +254,32 @@ def _node_lines(cpt: CPT) -> Iterator[str]:
         yield f"      {key}: {_numbers(row)}"
 
 
-def _row_keys(cpt: CPT) -> list[str]:
-    plain = row_keys(cpt)
+def _gaussian_lines(gaussian: Gaussian) -> Iterator[str]:
+    yield f"  {_key(gaussian.name, '  ')}:"
+    yield "    type: gaussian"
+    if gaussian.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in gaussian.parents)}]"
+    rows = [
+        "{" + ", ".join(f"{field}: {_numbers(value)}" for field, value in row.items()) + "}"
+        for row in gaussian_rows(gaussian)
+    ]
+    discrete = gaussian.discrete_parents
+    keys = _row_keys(discrete)
+    if not discrete:
+        yield f"    table: {rows[0]}"
+    elif max(map(len, keys)) > _LONGEST_KEY:
+        yield f"    table: {nested(rows, gaussian.means.shape)}"
+    else:
+        yield "    table:"
+        yield from (f"      {key}: {row}" for key, row in zip(keys, rows, strict=True))
+    yield from (f"    {flag}: true" for flag in flags(gaussian))
+
+
+def _row_keys(parents: tuple[Variable, ...]) -> list[str]:
+    plain = row_keys(parents)
     if plain is not None:
         return [key if _SAFE_ROW.fullmatch(key) else _quote(key) for key in plain]
-    settings = product(*(map(_state, parent.states) for parent in cpt.parents))
+    settings = product(*(map(_state, parent.states) for parent in parents))
     return [f"[{', '.join(setting)}]" for setting in settings]
 
 
