@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bbn.bayes.classifiers import TAN as TAN
     from bbn.bayes.classifiers import BayesNetClassifier as BayesNetClassifier
     from bbn.bayes.hypotheses import HypothesisSpace as HypothesisSpace
+    from bbn.bayes.mixture import GaussianMixture as GaussianMixture
     from bbn.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from bbn.bayes.text import TextNaiveBayes as TextNaiveBayes
     from bbn.cpt import CPT as CPT
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bbn.errors import BBNError as BBNError
     from bbn.errors import BBNWarning as BBNWarning
     from bbn.errors import BudgetError as BudgetError
+    from bbn.errors import CheckpointWarning as CheckpointWarning
     from bbn.errors import ClusterError as ClusterError
     from bbn.errors import CollapsedWarning as CollapsedWarning
     from bbn.errors import ConvergenceWarning as ConvergenceWarning
@@ -135,6 +137,7 @@ _HOMES = {
     "bbn.bayes.naive_bayes": ("NaiveBayes",),
     "bbn.bayes.classifiers": ("TAN", "BayesNetClassifier"),
     "bbn.bayes.text": ("TextNaiveBayes",),
+    "bbn.bayes.mixture": ("GaussianMixture",),
     "bbn.data.discretize": ("discretize", "Discretizer"),
     "bbn.data.open": ("open_data",),
     "bbn.learning.parameters": ("fit", "fit_update"),
@@ -166,6 +169,7 @@ _HOMES = {
         "BBNWarning",
         "RenormalisedWarning",
         "LossyFormatWarning",
+        "CheckpointWarning",
         "NoMemberWarning",
         "UnseenRowsWarning",
         "CollapsedWarning",

@@ -131,6 +131,10 @@ class WorkerLostWarning(BBNWarning):
     """A worker of the cluster was lost; its part of the work was done again elsewhere, and the answer is the same."""
 
 
+class CheckpointWarning(BBNWarning):
+    """A checkpoint could not be written; the run went on without."""
+
+
 class NoMemberWarning(BBNWarning):
     """A graph with undirected edges stands for no DAG; one that comes near it was given."""
 

@@ -6,13 +6,14 @@ import json
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.errors import DataError
+from bbn.errors import CheckpointWarning, DataError
 from bbn.frozen import Array
 
 EVERY = 5.0
@@ -63,6 +64,7 @@ class Checkpoint:
         self.traces: list[Trace] = []
         self._written = time.monotonic()
         self._skipped = 0
+        self._warned = False
         if self.path is not None and self.path.exists():
             self._load(self.path)
 
@@ -104,7 +106,19 @@ class Checkpoint:
             arrays[f"objectives {k}"] = np.array(trace.objectives)
             if trace.memory is not None:
                 arrays[f"memory {k}"] = trace.memory
-        write_atomically(self.path, arrays)
+        try:
+            write_atomically(self.path, arrays)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            raise  # a path that was never right
+        except OSError as error:  # a full disk: what is on it stays, and the climb goes on
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"the checkpoint {self.path} could not be written ({error.strerror or error}); the run goes on, "
+                    "and the last checkpoint that was written is still there",
+                    CheckpointWarning,
+                    stacklevel=2,
+                )
 
 
 def write_atomically(path: Path, arrays: dict[str, Any]) -> None:
