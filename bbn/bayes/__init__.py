@@ -14,12 +14,14 @@ from bbn.bayes.hypotheses import HypothesisSpace
 
 if TYPE_CHECKING:
     from bbn.bayes.classifiers import TAN, BayesNetClassifier
+    from bbn.bayes.mixture import GaussianMixture
     from bbn.bayes.naive_bayes import NaiveBayes
     from bbn.bayes.text import TextNaiveBayes
 
 __all__ = [
     "BayesNetClassifier",
     "Conjunction",
+    "GaussianMixture",
     "HypothesisSpace",
     "NaiveBayes",
     "TAN",
@@ -30,6 +32,7 @@ __all__ = [
 
 _CLASSIFIERS = {
     "BayesNetClassifier": "bbn.bayes.classifiers",
+    "GaussianMixture": "bbn.bayes.mixture",
     "NaiveBayes": "bbn.bayes.naive_bayes",
     "TAN": "bbn.bayes.classifiers",
     "TextNaiveBayes": "bbn.bayes.text",

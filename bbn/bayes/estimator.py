@@ -22,9 +22,11 @@ from bbn.variable import State, Variable, plain
 try:
     from sklearn.base import BaseEstimator as BaseEstimator
     from sklearn.base import ClassifierMixin as ClassifierMixin
+    from sklearn.base import DensityMixin as DensityMixin
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+    from sklearn.utils.validation import _check_sample_weight, column_or_1d
     from sklearn.utils.validation import check_is_fitted as check_is_fitted
+    from sklearn.utils.validation import validate_data as validate_data
 except ImportError as error:
     raise ImportError(
         "the classifiers of bbn need scikit-learn 1.6 or newer: pip install 'bbn[sklearn]'"
@@ -130,14 +132,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return frame.reindex(columns=[*known, *(name for name in frame.columns if name not in known)])
 
     def _names(self) -> list[str]:
-        """The attributes' names: the columns' own, or x0, x1, … as elsewhere in scikit-learn."""
-        if hasattr(self, "feature_names_in_"):
-            names = [str(name) for name in self.feature_names_in_]
-            twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-            if twice is not None:
-                raise ValueError(f"the column {twice!r} is there twice")
-            return names
-        return [f"x{j}" for j in range(self.n_features_in_)]
+        return attribute_names(self)
 
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, classes: Sequence[Any] | None = None, reset: bool = True
@@ -193,6 +188,17 @@ class AttributePrior:
     def check_names(self, names: tuple[str, ...]) -> None:
         """As the prior does."""
         self.prior.check_names(names)
+
+
+def attribute_names(estimator: Any) -> list[str]:
+    """The attributes' names: the columns' own, or x0, x1, … as elsewhere in scikit-learn."""
+    if hasattr(estimator, "feature_names_in_"):
+        names = [str(name) for name in estimator.feature_names_in_]
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise ValueError(f"the column {twice!r} is there twice")
+        return names
+    return [f"x{j}" for j in range(estimator.n_features_in_)]
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Array:

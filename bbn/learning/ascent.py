@@ -292,6 +292,7 @@ def climb(
     seed: int | np.random.Generator | None,
     checkpoint: Any,
     progress: bool | None,
+    starts: Sequence[Array] | None = None,
 ) -> FitResult:
     """Climb from each start in turn and keep the best: the given network first, then tables drawn at random.
 
@@ -301,9 +302,10 @@ def climb(
         raise ValueError(
             f"restarts is {restarts} and max_iter {max_iter}; expected at least 1 and at least 0"
         )
-    generator = np.random.default_rng(seed)
-    starts = [problem.start_tables()] if problem.given else [problem.random_tables(generator)]
-    starts += [problem.random_tables(generator) for _ in range(restarts - 1)]
+    if starts is None:
+        generator = np.random.default_rng(seed)
+        first = problem.start_tables() if problem.given else problem.random_tables(generator)
+        starts = [first, *(problem.random_tables(generator) for _ in range(restarts - 1))]
     saved = Checkpoint(checkpoint, problem.fingerprint(method, seed if isinstance(seed, int) else None))
     traces = saved.traces[:restarts]
     _check_data(problem, traces)

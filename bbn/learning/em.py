@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bbn.frozen import Array
-from bbn.learning.ascent import Point, Problem, climb
+from bbn.learning.ascent import Point, Problem, Stop, climb
 from bbn.learning.priors import NormalInverseGamma, Prior
 from bbn.learning.result import FitResult
 from bbn.variable import State
@@ -112,17 +112,10 @@ def fit_em(
         missing=missing,
         unseen=unseen,
     )
-    mixed = problem.part is not None
-    least = (1e-6 if mixed else 1e-8) if tol is None else tol
-
-    def stop(old: Point, new: Point) -> bool:
-        size = problem.source.total if mixed else abs(old.objective)
-        return new.objective - old.objective <= least * size
-
     result = climb(
         problem,
         Squarem() if accelerate else EM(),
-        stop,
+        gains_little(problem, tol),
         method="squarem" if accelerate else "em",
         restarts=restarts,
         max_iter=max_iter,
@@ -133,6 +126,18 @@ def fit_em(
     if problem.part is not None:
         problem.part.warn(problem.part.read({n: result.network[n] for n in problem.part.names}), stacklevel=2)
     return result
+
+
+def gains_little(problem: Problem, tol: float | None) -> Stop:
+    """When a climb stops: a share of the objective, or with Gaussians a gain per row."""
+    mixed = problem.part is not None
+    least = (1e-6 if mixed else 1e-8) if tol is None else tol
+
+    def stop(old: Point, new: Point) -> bool:
+        size = problem.source.total if mixed else abs(old.objective)
+        return new.objective - old.objective <= least * size
+
+    return stop
 
 
 def maximise(problem: Problem, point: Point) -> Array:

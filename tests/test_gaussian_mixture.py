@@ -1,0 +1,245 @@
+"""Mixtures of Gaussians: scikit-learn's own checks and numbers, and the textbook's k means, soft and hard."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture as Other
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator
+
+import bbn
+from bbn import GaussianMixture
+
+
+def blobs(n=400, d=2, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(scale=4, size=(k, d))
+    labels = rng.integers(0, k, n)
+    return centres[labels] + rng.normal(size=(n, d)), labels
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "model", [GaussianMixture(2), GaussianMixture(3, fixed_variance=1.0, equal_weights=True)]
+)
+def test_scikit_learns_own_checks(model):
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+    assert sum(r["status"] == "passed" for r in results) > 40
+
+
+def test_it_finds_what_scikit_learn_finds():
+    x, _ = blobs()
+    ours = GaussianMixture(3, n_init=3, random_state=0, tol=1e-12).fit(x)
+    theirs = Other(
+        3, covariance_type="diag", reg_covar=0, tol=1e-12, max_iter=2000, n_init=3, random_state=0
+    ).fit(x)
+    order, other = np.argsort(ours.means_[:, 0]), np.argsort(theirs.means_[:, 0])
+    np.testing.assert_allclose(ours.means_[order], theirs.means_[other], atol=1e-4)
+    np.testing.assert_allclose(ours.variances_[order], theirs.covariances_[other], atol=1e-4)
+    assert ours.score(x) == pytest.approx(theirs.score(x), abs=1e-8)
+    assert ours.bic(x) == pytest.approx(theirs.bic(x), abs=1e-5)
+    assert ours.aic(x) == pytest.approx(theirs.aic(x), abs=1e-5)
+    np.testing.assert_allclose(ours.score_samples(x), theirs.score_samples(x), atol=1e-4)
+    np.testing.assert_allclose(ours.predict_proba(x)[:, order], theirs.predict_proba(x)[:, other], atol=1e-4)
+    assert ours.converged_
+    assert ours.result_.log_likelihood == pytest.approx(ours.score_samples(x).sum(), rel=1e-12)
+
+
+def test_it_is_a_network():
+    x, _ = blobs(200)
+    frame = pd.DataFrame(x, columns=["Z", "length"])
+    model = GaussianMixture(3, random_state=0).fit(frame)
+    net = model.network_
+    assert set(net.names) == {"Z_", "Z", "length"}
+    assert list(model.feature_names_in_) == ["Z", "length"]
+    assert net.states("Z_") == (0, 1, 2)
+    np.testing.assert_array_equal(net["length"].means, model.means_[:, 1])
+    assert model.network_["Z_"].table.tolist() == model.weights_.tolist()
+    for row, told in zip(x[:5], model.predict_proba(frame[:5]), strict=True):
+        joint = model.weights_ * np.prod(
+            np.exp(-((row - model.means_) ** 2) / (2 * model.variances_))
+            / np.sqrt(2 * np.pi * model.variances_),
+            axis=1,
+        )
+        np.testing.assert_allclose(told, joint / joint.sum(), rtol=1e-10)
+
+
+def k_means_em(x, means, variance, steps, divisor=None):
+    """The textbook's two steps, row by row and mean by mean; each step's means."""
+    path = [np.array(means)]
+    for _ in range(steps):
+        expected = np.zeros((len(x), len(means)))
+        for i, row in enumerate(x):
+            odds = [np.exp(-((row - mean) ** 2).sum() / (2 * variance)) for mean in path[-1]]
+            expected[i] = np.array(odds) / sum(odds)
+        new = []
+        for j in range(len(means)):
+            total = sum(expected[i, j] * x[i] for i in range(len(x)))
+            new.append(total / (divisor or expected[:, j].sum()))
+        path.append(np.array(new))
+    return path
+
+
+def log_likelihood(x, means, variance):
+    """Equal weights, one variance."""
+    squares = ((x[:, None, :] - np.asarray(means)[None]) ** 2).sum(axis=2)
+    d, k = x.shape[1], len(means)
+    logs = -squares / (2 * variance) - d / 2 * np.log(2 * np.pi * variance) - np.log(k)
+    return np.logaddexp.reduce(logs, axis=1).sum()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("d", [1, 2])
+def test_with_a_fixed_variance_and_equal_weights_it_is_the_textbooks_k_means(steps, d):
+    x, _ = blobs(60, d, 2, seed=4)
+    start = x[:2] + 0.5
+    path = k_means_em(x, start, 2.0, steps)
+    model = GaussianMixture(
+        2, fixed_variance=2.0, equal_weights=True, means_init=start, max_iter=steps, tol=0
+    )
+    model.fit(x)
+    np.testing.assert_allclose(model.means_, path[-1], rtol=1e-10)
+    assert model.weights_.tolist() == [0.5, 0.5]
+    assert (model.variances_ == 2.0).all()
+    likelihoods = [log_likelihood(x, means, 2.0) for means in path]
+    told = model.result_.log_likelihoods  # shorter where a step gains nothing at all
+    np.testing.assert_allclose(told, likelihoods[: len(told)], rtol=1e-12)
+    np.testing.assert_allclose(told[-1], likelihoods[-1], rtol=1e-12)
+    assert np.diff(likelihoods).min() >= -1e-9
+
+
+def test_the_divisor_m_of_some_lecture_notes_lowers_the_likelihood():
+    """μ_j ← Σ E[z_ij] x_i / m, with m rows, shrinks every mean towards 0."""
+    x, _ = blobs(60, 1, 2, seed=4)
+    x = x + 10.0
+    start = x[:2] + 0.5
+    wrong = k_means_em(x, start, 2.0, 1, divisor=len(x))
+    right = k_means_em(x, start, 2.0, 1)
+    assert log_likelihood(x, wrong[1], 2.0) < log_likelihood(x, start, 2.0) < log_likelihood(x, right[1], 2.0)
+
+
+def test_as_the_variance_falls_it_becomes_hard_k_means():
+    x, _ = blobs(300, 2, 4, seed=7)
+    start = x[:4]
+    hard = KMeans(4, init=start, n_init=1, max_iter=300, tol=0).fit(x)
+    apart = []
+    for variance in (10.0, 1.0, 1e-2, 1e-4, 1e-6):
+        soft = GaussianMixture(
+            4, fixed_variance=variance, equal_weights=True, means_init=start, tol=0, max_iter=300
+        )
+        apart.append(np.abs(soft.fit(x).means_ - hard.cluster_centers_).max())
+    assert apart[-1] < 1e-9
+    assert apart[0] > 0.1
+    assert soft.predict(x).tolist() == hard.labels_.tolist()
+
+
+def test_a_tied_variance_is_one_per_column():
+    x, _ = blobs(300, 1, 2, seed=1)
+    ours = GaussianMixture(2, tied_variance=True, random_state=0, tol=1e-13).fit(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs = Other(2, covariance_type="tied", reg_covar=0, tol=1e-13, max_iter=3000, random_state=0).fit(
+            x
+        )
+    assert len(set(ours.variances_[:, 0].tolist())) == 1
+    assert ours.score(x) == pytest.approx(theirs.score(x), abs=1e-8)
+    assert ours.bic(x) == pytest.approx(theirs.bic(x), abs=1e-4)
+
+
+def test_weights_are_repeated_rows():
+    x, _ = blobs(80, 2, 2)
+    w = np.random.default_rng(0).integers(1, 4, len(x))
+    one = GaussianMixture(2, random_state=3, tol=1e-12).fit(x, sample_weight=w)
+    two = GaussianMixture(2, random_state=3, tol=1e-12).fit(np.repeat(x, w, axis=0))
+    np.testing.assert_allclose(one.means_, two.means_, rtol=1e-8)
+    np.testing.assert_allclose(one.variances_, two.variances_, rtol=1e-8)
+
+
+def test_numbers_that_are_missing_say_nothing():
+    x, labels = blobs(500, 3, 2, seed=5)
+    holes = np.where(np.random.default_rng(0).random(x.shape) < 0.3, np.nan, x)
+    model = GaussianMixture(2, random_state=0).fit(holes)
+    found = model.predict(holes)
+    assert max((found == labels).mean(), (found != labels).mean()) > 0.9
+    np.testing.assert_allclose(model.predict_proba([[np.nan] * 3])[0], model.weights_, rtol=1e-12)
+    assert model.score_samples([[np.nan] * 3])[0] == pytest.approx(0.0, abs=1e-12)
+    assert np.diff(model.result_.log_likelihoods).min() >= -1e-9 * abs(model.result_.log_likelihood)
+
+
+def test_samples_are_those_of_the_mixture():
+    x, _ = blobs(500)
+    model = GaussianMixture(3, random_state=0).fit(x)
+    drawn, labels = model.sample(40_000)
+    assert drawn.shape == (40_000, 2)
+    np.testing.assert_allclose(np.bincount(labels) / 40_000, model.weights_, atol=0.02)
+    for j in range(3):
+        np.testing.assert_allclose(drawn[labels == j].mean(axis=0), model.means_[j], atol=0.1)
+        np.testing.assert_allclose(drawn[labels == j].var(axis=0), model.variances_[j], rtol=0.1)
+    again, _ = model.sample(40_000)
+    np.testing.assert_array_equal(drawn, again)
+
+
+def test_far_numbers_and_far_columns():
+    x, labels = blobs(300, 2, 2, seed=2)
+    model = GaussianMixture(2, random_state=0).fit(x)
+    proba = model.predict_proba([[1e6, -1e6], [1e150, 0.0]])
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert np.isfinite(model.score_samples([[1e6, 0.0]])).all()
+    shifted = GaussianMixture(2, random_state=0).fit(x * [1.0, 1e-6] + [1e9, 0.0])
+    found = shifted.predict(x * [1.0, 1e-6] + [1e9, 0.0])
+    assert max((found == labels).mean(), (found != labels).mean()) > 0.95
+
+
+def test_reproducible_cloned_pickled_searched():
+    x, _ = blobs(150)
+    model = GaussianMixture(3, n_init=2, random_state=7).fit(x)
+    again = clone(model).fit(x)
+    np.testing.assert_array_equal(model.means_, again.means_)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(x), model.predict_proba(x))
+    search = GridSearchCV(GaussianMixture(random_state=0), {"k": [1, 3]}, cv=3).fit(x)
+    assert search.best_params_ == {"k": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": 0}, "k is 0"),
+        ({"k": 2.5}, "k is 2.5"),
+        ({"k": True}, "k is True"),
+        ({"n_init": 0}, "n_init is 0"),
+        ({"tol": -1}, "tol is -1"),
+        ({"tol": np.nan}, "tol is nan"),
+        ({"fixed_variance": 0.0}, "fixed_variance is 0.0"),
+        ({"fixed_variance": [1.0, 2.0, 3.0]}, "fixed_variance"),
+        ({"means_init": [[0.0, 0.0]]}, "means_init has shape"),
+        ({"k": 1000}, "minimum of 1000"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        GaussianMixture(**arguments).fit(blobs(20)[0])
+
+
+def test_odd_data():
+    with pytest.raises(ValueError, match="infinity"):
+        GaussianMixture(1).fit([[1.0], [np.inf]])
+    with pytest.raises(ValueError, match="'x1' of X holds no number"):
+        GaussianMixture(1).fit([[1.0, np.nan], [2.0, np.nan]])
+    with pytest.raises(bbn.DataError, match="overflow"):
+        GaussianMixture(1).fit([[1e200], [-1e200]])
+    with pytest.warns(bbn.CollapsedWarning):
+        model = GaussianMixture(2, random_state=0).fit([[1.0], [1.0], [1.0]])
+    assert np.isfinite(model.means_).all()
+    with pytest.warns(bbn.CollapsedWarning):
+        GaussianMixture(1).fit([[3.0]])
