@@ -51,9 +51,7 @@ def test_posteriors_against_enumeration(seed):
 def rows_with_holes(net, rng, n, share):
     """Rows drawn from the network as columns, values missing at random."""
     drawn = [forward(net, rng) for _ in range(n)]
-    return {
-        name: [None if rng.random() < share else row[name] for row in drawn] for name in net.names
-    }
+    return {name: [None if rng.random() < share else row[name] for row in drawn] for name in net.names}
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bbn.errors import EvidenceError
 from bbn.evidence import Evidence, check_targets, is_missing
 from bbn.frozen import Array, Frozen
 from bbn.posterior import Posterior
 from bbn.text import Bar, Cell, Table, Tabular
+from bbn.variable import Continuous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,6 +118,8 @@ def explain(
     'xray'
     """
     check_targets(net, target)
+    if isinstance(net.variable(target), Continuous):
+        raise EvidenceError(f"the target {target!r} is continuous; explanations are of discrete targets")
     given = {name: value for name, value in evidence.items() if not is_missing(value)}
     prior = net.query(target, None, method, **options)
     posterior = net.query(target, given, method, **options)

@@ -5,15 +5,24 @@ I(T; V | e) = Σ_t P(t|e) KL(P(V|t,e) ‖ P(V|e)), in bits. One pass for all var
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bbn.analysis.explain import divergence
 from bbn.errors import EvidenceError
 from bbn.evidence import Evidence, check_evidence
+from bbn.mixture import MixturePosterior
 from bbn.text import Bar, Cell, Table, Tabular
+from bbn.variable import Continuous
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
+
+
+NODES = 64
+"""The points of the quadrature over each component of a mixture."""
 
 
 class Information(Tabular, dict[str, float]):
@@ -47,11 +56,29 @@ def information(
     if target in findings.hard or target in findings.likelihood or target in findings.soft:
         raise EvidenceError(f"there is evidence on the target {target!r} already")
     variable = net.variable(target)
+    if isinstance(variable, Continuous):
+        raise EvidenceError(f"the target {target!r} is continuous; information is about discrete targets")
     before = net.posteriors(evidence, method, **options)
     bits = {name: 0.0 for name in before if name != target}
     for state, p in before[target].to_dict().items():
         if p > 0:
             after = net.posteriors({**(evidence or {}), variable.name: state}, method, **options)
             for name in bits:
-                bits[name] += p * divergence(after[name].values, before[name].values)
+                bits[name] += p * _divergence(after[name], before[name])
     return Information(sorted(bits.items(), key=lambda item: -item[1]))
+
+
+def _divergence(after: Any, before: Any) -> float:
+    """KL(after ‖ before) in bits of two posteriors of one variable.
+
+    Of mixtures, Σ_k w_k E[ln after(x) − ln before(x)] over the components of `after`, by Gauss-Hermite quadrature.
+    """
+    if not isinstance(after, MixturePosterior):
+        return divergence(after.values, before.values)
+    inside = (after.weights > 0) & (after.variances > 0)
+    if not inside.any():
+        return 0.0  # a number known before as after
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    x = after.means[inside, None] + np.sqrt(after.variances[inside, None]) * nodes
+    means = (after.log_pdf(x) - before.log_pdf(x)) @ weights / weights.sum()
+    return max(0.0, float(after.weights[inside] @ means) / math.log(2))

@@ -20,10 +20,11 @@ from bbn.data import Block
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, Findings, check_evidence
 from bbn.frozen import Array, Frozen
+from bbn.inference.numbers import as_discrete
 from bbn.learning.expected import Expectation, by_name, flat_tables
 from bbn.network import BayesianNetwork
 from bbn.text import Bar, Cell, Table, Tabular
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,6 +132,13 @@ def sensitivity(
     'P(Cancer=yes)'
     """
     variable = net.variable(target)
+    if isinstance(variable, Continuous):
+        raise EvidenceError(
+            f"the target {target!r} is continuous; sensitivity is that of a state's probability"
+        )
+    names = [name for name in net.names if net.states(name)]
+    if net.continuous:
+        net, evidence = as_discrete(net, evidence)
     findings = check_evidence(net, evidence)
     if target in findings.hard:
         raise EvidenceError(f"the target {target!r} is observed; there is nothing to be sensitive about")
@@ -147,7 +155,7 @@ def sensitivity(
     above = _gradient(whole, expectation, {**hard, target: chosen})
     derivatives: dict[str, Array] = {}
     entries: list[Entry] = []
-    for name in net.names:
+    for name in names:
         cpt = net[name]
         x, y = probability * _covaried(cpt.table, above[name]), _covaried(cpt.table, below[name])
         slope = x - probability * y

@@ -10,6 +10,8 @@ from bbn.cli.output import print_rows, show
 from bbn.errors import EvidenceError, nearest
 from bbn.evidence import Not, OneOf, Soft, Virtual
 from bbn.inference import engine_class
+from bbn.mixture import MixturePosterior
+from bbn.variable import Continuous
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
@@ -22,10 +24,14 @@ def query(options: argparse.Namespace) -> int:
     targets, evidence = read_evidence(network, options)
     settings = read_settings(options)
     if targets:
-        posterior = network.query(targets, evidence, options.method, **settings)
-        head = [*posterior.names, "probability"]
-        cells = posterior.to_dict().items()
-        rows = [[*(key if isinstance(key, tuple) else (key,)), p] for key, p in cells]
+        posterior: Any = network.query(targets, evidence, options.method, **settings)
+        if isinstance(posterior, MixturePosterior):
+            head = [*(v.name for v in posterior.given), "weight", "mean", "variance"]
+            rows = [[*c.setting.values(), c.weight, c.mean, c.variance] for c in posterior.components]
+        else:
+            head = [*posterior.names, "probability"]
+            cells = posterior.to_dict().items()
+            rows = [[*(key if isinstance(key, tuple) else (key,)), p] for key, p in cells]
         if posterior.std_error is not None:
             head.append("std_error")
             rows = [
@@ -104,7 +110,10 @@ def read_evidence(network: BayesianNetwork, options: argparse.Namespace) -> tupl
             targets.append(text)
             continue
         variable, value = _split(network, text)
-        add(variable, find_state(variable, value))
+        add(
+            variable,
+            _number(variable, value) if isinstance(variable, Continuous) else find_state(variable, value),
+        )
     for text in options.virtual:
         variable, value = _split(network, text)
         add(variable, Virtual(_weights(variable, value)))
@@ -144,8 +153,19 @@ def wants_progress(options: argparse.Namespace) -> bool | None:
     return False if options.progress is None and options.quiet else options.progress
 
 
+def _number(variable: Variable, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise EvidenceError(
+            f"variable {variable.name!r} is continuous: expected a number, found {text!r}"
+        ) from None
+
+
 def find_state(variable: Variable, text: str) -> State:
     """The state whose text this is; `true` and `false` are those of a boolean variable."""
+    if isinstance(variable, Continuous):
+        raise EvidenceError(variable.unknown(text))
     for state in variable.states:
         if text in (str(state), str(state).lower() if isinstance(state, bool) else str(state)):
             return state

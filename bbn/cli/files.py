@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.cli.output import print_rows, write
 from bbn.errors import BBNError, BBNWarning, DataError, ParseError, nearest
+from bbn.gaussian import Gaussian
 from bbn.io import dumps, find_format, load, loads, save
+from bbn.tables import settings
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
+    from bbn.variable import State, Variable
 
 MAX_ROWS = 20
 """So many rows of each table are shown unless all are asked for."""
@@ -178,21 +181,39 @@ def _show_rows(network: BayesianNetwork, options: argparse.Namespace) -> None:
     rows: list[list[Any]] = []
     for name in options.nodes or network.names:
         cpt = network[name]
+        if isinstance(cpt, Gaussian):
+            rows += _gaussian_rows(cpt, options.format)
+            continue
         if not hasattr(cpt, "table"):
             continue
         settings = product(*(parent.states for parent in cpt.parents))
         for setting, row in zip(settings, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
-            given: Any = {parent.name: s for parent, s in zip(cpt.parents, setting, strict=True)}
-            if options.format == "csv":
-                given = ", ".join(f"{parent}={s}" for parent, s in given.items())
+            given = _given(cpt.parents, setting, options.format)
             rows += [[name, given, state, p] for state, p in zip(cpt.variable.states, row, strict=True)]
     print_rows(options.format, ["variable", "given", "state", "probability"], rows, size)
+
+
+def _gaussian_rows(gaussian: Gaussian, format: str) -> list[list[Any]]:
+    """The mean, the variance and the weights of each setting as rows; what they are stands for the state."""
+    words = ["mean", "variance", *(f"weight of {parent.name}" for parent in gaussian.continuous_parents)]
+    rows = []
+    for index, setting in settings(gaussian.discrete_parents):
+        given = _given(gaussian.discrete_parents, setting, format)
+        numbers = [gaussian.means[index], gaussian.variances[index], *gaussian.weights[index]]
+        rows += [[gaussian.name, given, word, float(x)] for word, x in zip(words, numbers, strict=True)]
+    return rows
+
+
+def _given(parents: Sequence[Variable], setting: Sequence[State], format: str) -> Any:
+    """The parents' states by name; in CSV, as text."""
+    given = {parent.name: state for parent, state in zip(parents, setting, strict=True)}
+    return ", ".join(f"{name}={state}" for name, state in given.items()) if format == "csv" else given
 
 
 def _node(network: BayesianNetwork, name: str, max_rows: int | None) -> str:
     """A node in words: its states, and its table without the rows past `max_rows`."""
     variable = network.variable(name)
-    states = ", ".join(str(state) for state in variable.states)
+    states = ", ".join(str(state) for state in variable.states) or "a number"
     lines = str(network[name]).splitlines()
     head = 3  # the title, the names of the columns, the rule
     hidden = len(lines) - head - max_rows if max_rows is not None else 0

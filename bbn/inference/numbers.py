@@ -111,6 +111,12 @@ class Observed:
         return logs
 
 
+def as_discrete(net: BayesianNetwork, evidence: Evidence | None) -> tuple[BayesianNetwork, dict[str, Any]]:
+    """A network of discrete variables and evidence on it that give these the same posteriors as the whole does."""
+    children, stand_in, _ = Observed(net, evidence).stand(virtual=False)
+    return discrete_network(net).with_cpts(children), stand_in
+
+
 def discrete_network(net: BayesianNetwork) -> BayesianNetwork:
     """The network of the discrete variables, or of one constant where there are none."""
     if "discrete" not in net.memo:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from bbn.evidence import Evidence, check_evidence
+from bbn.evidence import Evidence, check_evidence, observed_numbers
 from bbn.network import BayesianNetwork
+from bbn.variable import Continuous
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, LIKELY, OBSERVED, PAPER, TRACK
+from bbn.view.density import DensityCard
 from bbn.view.layout import layered
+from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, text_width
 from bbn.view.scene import Box, Curve, Drawing, Words
 
-ROW, TITLE, BAR, PERCENT, PAD = 15.0, 20.0, 56.0, 40.0, 7.0
 SPOKEN = 40
 """The words of a picture name so many arcs and nodes."""
 MAX_STATES = 12
@@ -38,9 +40,16 @@ def draw_network(
     options
         For the inference engine.
     """
-    findings = check_evidence(net, evidence)
-    shares = _shares(net, evidence, findings.hard, options) if beliefs else {}
-    cards = {v.name: _Card(v.name, v.states, shares.get(v.name), beliefs) for v in net.variables}
+    findings, numbers = check_evidence(net, evidence), observed_numbers(net, evidence)
+    answers: Mapping[str, Any] = net.posteriors(evidence, **options) if beliefs else {}
+    shares = _shares(net, answers, findings.hard) if beliefs else {}
+    cards: dict[str, Card] = {}
+    for v in net.variables:
+        if isinstance(v, Continuous):
+            belief = answers[v.name] if v.name in answers else numbers.get(v.name)
+            cards[v.name] = DensityCard(v.name, belief)
+        else:
+            cards[v.name] = _Card(v.name, v.states, shares.get(v.name), beliefs)
     plan = layered({name: (card.width, card.height) for name, card in cards.items()}, net.arcs)
     widths = _arc_widths(net, evidence, findings.hard, options) if information else {}
     shapes: list[Box | Words | Curve] = []
@@ -54,13 +63,25 @@ def draw_network(
         x, y = plan.centres[name]
         kind = (
             "observed"
-            if name in findings.hard
+            if name in findings.hard or name in numbers
             else "likely"
             if name in findings.likelihood or name in findings.soft
             else ""
         )
         shapes += card.shapes(x - card.width / 2, y - card.height / 2, kind)
-    return Drawing(plan.width, plan.height, tuple(shapes), _description(net, evidence, shares))
+    means = [f"{name} = {card.summary}" for name, card in cards.items() if isinstance(card, DensityCard)]
+    told = _description(net, evidence, shares) + (f" Numbers: {', '.join(means[:SPOKEN])}." if means else "")
+    return Drawing(plan.width, plan.height, tuple(shapes), told)
+
+
+class Card(Protocol):
+    """A box with a size, and its shapes at a place."""
+
+    width: float
+    height: float
+
+    def shapes(self, x: float, y: float, kind: str) -> list[Box | Words | Curve]:
+        """The card with its top left corner at (x, y); kind is "observed", "likely" or ""."""
 
 
 class _Card:
@@ -109,9 +130,9 @@ class _Card:
 
 
 def _shares(
-    net: BayesianNetwork, evidence: Evidence | None, hard: Mapping[str, int], options: Mapping[str, Any]
+    net: BayesianNetwork, answers: Mapping[str, Any], hard: Mapping[str, int]
 ) -> dict[str, list[float]]:
-    shares = {name: p.values.tolist() for name, p in net.posteriors(evidence, **options).items()}
+    shares = {name: p.values.tolist() for name, p in answers.items() if net.states(name)}
     for name, code in hard.items():
         shares[name] = [float(i == code) for i in range(net.variable(name).card)]
     return shares
@@ -120,9 +141,11 @@ def _shares(
 def _arc_widths(
     net: BayesianNetwork, evidence: Evidence | None, hard: Mapping[str, int], options: Mapping[str, Any]
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Arc to (line width, bits)."""
+    """Arc to (line width, bits); arcs to continuous variables are left out."""
     bits = {}
     for parent, child in net.arcs:
+        if not net.states(child):
+            continue
         if parent in hard or child in hard:
             bits[parent, child] = 0.0
         else:
@@ -152,17 +175,3 @@ def _percent(share: float) -> str:
     if 0.9995 < share < 1:
         return ">99.9%"
     return f"{share:.1%}" if 0 < share < 1 else f"{share:.0%}"
-
-
-def text_width(text: str, bold: bool = False) -> float:
-    """A generous estimate of a text's width in points, at the sizes used here."""
-    wide = sum(map(_letter_width, text))
-    return wide * (1.1 if bold else 1.0)
-
-
-def _letter_width(letter: str) -> float:
-    if letter in "iljtfI.,:;|'! ":
-        return 3.6
-    if letter in "mwMW@%":
-        return 9.2
-    return 11.5 if ord(letter) > 0x2E80 else 7.6 if letter.isupper() else 6.3

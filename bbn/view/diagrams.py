@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from bbn.cpt import CPT
 from bbn.errors import ModelError
 from bbn.network import BayesianNetwork
-from bbn.view.cards import ROW, TITLE, text_width
 from bbn.view.colours import (
     EDGE,
     EXTRA,
@@ -22,6 +21,7 @@ from bbn.view.colours import (
     ink_on,
 )
 from bbn.view.layout import layered
+from bbn.view.measures import ROW, TITLE, text_width
 from bbn.view.scene import Box, Curve, Drawing, Words
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
 
 
 def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing:
-    """The junction tree of a network: cliques as cards, their separators on the lines between them.
+    """The junction tree of a network's discrete variables: cliques as cards, their separators on the lines between.
 
     >>> import bbn
     >>> plot_junction_tree(bbn.example("asia")).description
@@ -91,6 +91,7 @@ def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing
     """
     from bbn.graphs import junction_tree, moral_graph
 
+    net = net.discrete_part()
     tree = junction_tree(moral_graph(net.graph), {v.name: v.card for v in net.variables}, order)
     cliques = list(tree)
     lines = {", ".join(clique): _wrapped(list(clique)) for clique in cliques}

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 from bbn.analysis.explain import explain
 from bbn.analysis.information import information
-from bbn.errors import BBNError, EvidenceError
+from bbn.errors import BBNError, EvidenceError, ModelError
 from bbn.evidence import Virtual
 from bbn.network import BayesianNetwork
-from bbn.view.cards import BAR, PAD, PERCENT, ROW, TITLE, text_width
 from bbn.view.layout import layered
+from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, text_width
 from bbn.view.scene import arrow_head, spline
 
 LARGEST_REQUEST = 1 << 20
@@ -51,6 +51,11 @@ class Explorer:
     """
 
     def __init__(self, net: BayesianNetwork, host: str = "127.0.0.1", port: int = 0, **options: Any) -> None:
+        if net.continuous:
+            raise ModelError(
+                f"{net.continuous[0]!r} is continuous; the interactive page shows discrete variables: "
+                "plot() draws this network, and discrete_part() is what the page can show of it"
+            )
         self.net, self.options = net, options
         self.layout = _layout(net)
         handler = type("Handler", (_Handler,), {"explorer": self})
