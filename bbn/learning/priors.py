@@ -169,8 +169,10 @@ class NormalInverseGamma:
     scale
         b, above 0; None is (a + 1) times the variance of the column, whose mode is that variance.
 
+    Notes
+    -----
     Each is a number, or maps the name of a variable to one (others have the default). Estimates are the joint mode of
-    the posterior. From n rows with mean x̄,
+    the posterior. From n rows with mean x̄::
 
         mean = (κ m + n x̄) / (κ + n)
         σ² = (2 b + Σ (x − x̄)² + κ n / (κ + n) (x̄ − m)²) / (n + 2 a + 3)
