@@ -30,7 +30,7 @@ bench: venv
 fuzz: venv
 	$(BIN)/python -m tests.fuzz
 
-docs: $(VENV)/.docs
+docs: venv
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
 
 format: venv
@@ -52,10 +52,6 @@ $(VENV)/.runtime: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.runtime $(VENV)/.built $@
-
-$(VENV)/.docs: pyproject.toml | $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	@touch $@
 
 # Kernels changed since the install are compiled again in place, without a new install.
 $(VENV)/.built: $(KERNELS) | $(VENV)/.dev
