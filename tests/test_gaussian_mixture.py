@@ -8,11 +8,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Other
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import bbn
@@ -243,3 +245,61 @@ def test_odd_data():
     assert np.isfinite(model.means_).all()
     with pytest.warns(bbn.CollapsedWarning):
         GaussianMixture(1).fit([[3.0]])
+
+
+# Naive Bayes with real-valued columns
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_naive_bayes_of_measurements_is_scikit_learns(weighted):
+    x, labels = blobs(500, 4, 3, seed=9)
+    x = x * [1.0, 1e-3, 50.0, 1.0] + [0.0, 1.0, 1000.0, -5.0]
+    w = np.random.default_rng(0).uniform(0.1, 2, 500) if weighted else None
+    ours = bbn.NaiveBayes(continuous=True).fit(x, labels, sample_weight=w)
+    theirs = GaussianNB(var_smoothing=0).fit(x, labels, sample_weight=w)
+    np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(ours.predict_joint_log_proba(x), theirs.predict_joint_log_proba(x), rtol=1e-10)
+    assert ours.predict(x).tolist() == theirs.predict(x).tolist()
+    assert set(ours.network_.continuous) == {"x0", "x1", "x2", "x3"}
+
+
+def test_naive_bayes_with_columns_of_both_kinds():
+    rng = np.random.default_rng(1)
+    n = 400
+    y = rng.choice(["u", "v"], n)
+    frame = pd.DataFrame(
+        {
+            "sky": np.where(rng.random(n) < 0.5 + 0.3 * (y == "u"), "sun", "rain"),
+            "heat": rng.normal(20 + 5 * (y == "u"), 3),
+            "wind": rng.normal(3, 1 + (y == "v")),
+        }
+    )
+    model = bbn.NaiveBayes(m=0, continuous=["heat", "wind"]).fit(frame, y)
+    prior, sky = model.network_["class"].table, model.network_["sky"].table
+    heat, wind = model.network_["heat"], model.network_["wind"]
+    expected = (
+        np.log(prior)
+        + np.log(sky[:, [["rain", "sun"].index(s) for s in frame["sky"]]]).T
+        + norm.logpdf(frame["heat"].to_numpy()[:, None], heat.means, np.sqrt(heat.variances))
+        + norm.logpdf(frame["wind"].to_numpy()[:, None], wind.means, np.sqrt(wind.variances))
+    )
+    np.testing.assert_allclose(model.predict_joint_log_proba(frame), expected, rtol=1e-12)
+    hole = frame[:1].assign(heat=np.nan)
+    without = expected[0] - norm.logpdf(frame["heat"][0], heat.means, np.sqrt(heat.variances))
+    np.testing.assert_allclose(model.predict_joint_log_proba(hole)[0], without, rtol=1e-12)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
+    with pytest.raises(bbn.DataError, match="no column"):
+        bbn.NaiveBayes(continuous=["heet"]).fit(frame, y)
+    with pytest.raises(bbn.DataError, match="more than numbers"):
+        bbn.NaiveBayes(continuous=["sky"]).fit(frame, y)
+    with pytest.raises(bbn.DataError, match="labels are missing"):
+        bbn.NaiveBayes(continuous=["heat"]).fit(frame, [None, *y[1:]])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_naive_bayes_of_measurements_passes_scikit_learns_checks():
+    results = check_estimator(bbn.NaiveBayes(continuous=True), on_fail=None, on_skip=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+    assert not hasattr(bbn.NaiveBayes(continuous=True), "partial_fit")
+    assert hasattr(bbn.NaiveBayes(), "partial_fit")

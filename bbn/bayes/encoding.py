@@ -119,6 +119,8 @@ class Encoder:
 
     def codes(self, table: Any) -> list[Codes]:
         """The codes of each column of a table with the same columns."""
+        if not self.columns:
+            return []
         ranges = self._ranges() if isinstance(table, np.ndarray) and table.dtype.kind in "iuf" else None
         if ranges is not None:
             return list(code_matrix(_contiguous(table), *ranges))

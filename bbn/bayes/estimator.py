@@ -23,6 +23,7 @@ try:
     from sklearn.base import BaseEstimator as BaseEstimator
     from sklearn.base import ClassifierMixin as ClassifierMixin
     from sklearn.base import DensityMixin as DensityMixin
+    from sklearn.utils.metaestimators import available_if as available_if
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, column_or_1d
     from sklearn.utils.validation import check_is_fitted as check_is_fitted

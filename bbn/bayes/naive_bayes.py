@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.bayes.encoding import Codes, Encoder
-from bbn.bayes.estimator import UNLABELLED, AttributePrior, NetworkClassifier
+from bbn.bayes.estimator import UNLABELLED, AttributePrior, Examples, NetworkClassifier, available_if
+from bbn.bayes.measured import Measured
 from bbn.data.source import CodedTable
 from bbn.errors import DataError
 from bbn.frozen import Array
@@ -35,6 +36,9 @@ class NaiveBayes(NetworkClassifier):
         class's own probabilities are plain frequencies, whatever m is.
     p
         Column to its prior: a list over its states, or state to probability. 1/k for each of k states where not given.
+    continuous
+        Columns that are Gaussians given the class, by maximum likelihood, instead of being cut: their names (or
+        positions), or True for all. None cuts them.
     bins
         How many intervals a column of measurements is cut into, at its quantiles.
     max_iter, tol
@@ -58,8 +62,8 @@ class NaiveBayes(NetworkClassifier):
     Notes
     -----
     Columns may be text, booleans, categoricals or numbers, side by side in a DataFrame. Whole numbers with at most 100
-    different values are states; other numbers are cut. A missing value (None, NaN) and a value never seen in fitting
-    are summed out. A missing label (None, NaN in y) is filled by EM.
+    different values are states; other numbers are cut, or Gaussians where `continuous` says so. A missing value (None,
+    NaN) and a value never seen in fitting are summed out. A missing label (None, NaN in y) is filled by EM.
 
     >>> from bbn.datasets import play_tennis
     >>> days = play_tennis()
@@ -78,18 +82,21 @@ class NaiveBayes(NetworkClassifier):
     objectives_: Array
     _tables: Array
     _ptr: NDArray[np.int64]
+    _measured: Measured | None
 
     def __init__(
         self,
         m: float = 1.0,
         p: Mapping[str, Any] | None = None,
         *,
+        continuous: Any = None,
         bins: int = 10,
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
         self.m = m
         self.p = p
+        self.continuous = continuous
         self.bins = bins
         self.max_iter = max_iter
         self.tol = tol
@@ -97,10 +104,13 @@ class NaiveBayes(NetworkClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
         """Learn from examples; those whose label is missing count by their expected class."""
         examples = self._examples(X, y, sample_weight)
+        self._measured = None
+        self.objectives_, self.n_iter_ = np.empty(0), 1
+        if self.continuous is not None:
+            return self._fit_measured(examples)
         self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
         columns = self.encoder_.codes(examples.table)
         unlabelled = np.flatnonzero(examples.labels == UNLABELLED)
-        self.objectives_, self.n_iter_ = np.empty(0), 1
         if not len(unlabelled):
             self._learn(*self._count(columns, examples.labels, examples.weights))
             return self
@@ -111,13 +121,38 @@ class NaiveBayes(NetworkClassifier):
         self._expect(counts, [c[unlabelled] for c in columns], weights[unlabelled])
         return self
 
+    def _fit_measured(self, examples: Examples) -> NaiveBayes:
+        """Learn where some columns are Gaussians."""
+        if (examples.labels == UNLABELLED).any():
+            raise DataError(
+                "some labels are missing, which continuous= does not take; bbn.fit_em learns such networks"
+            )
+        self._measured = Measured(self.continuous, self._names())
+        table, numbers = self._measured.parted(examples.table)
+        self.encoder_ = Encoder.learn(table, self._measured.others, examples.weights, self.bins)
+        gaussians = self._measured.learn(self.class_variable_, numbers, examples.labels, examples.weights)
+        self._learn(*self._count(self.encoder_.codes(table), examples.labels, examples.weights))
+        self.network_ = BayesianNetwork([*self.network_.conditionals, *gaussians])
+        return self
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out."""
+        measured = getattr(self, "_measured", None)
+        if measured is None:
+            return super().predict_joint_log_proba(X)
+        table, numbers = measured.parted(self._table(X, reset=False))
+        scores = self._scores(self.encoder_.codes(table), len(numbers[0]))
+        measured.add_scores(numbers, scores)
+        return scores
+
+    @available_if(lambda self: self.continuous is None)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: Any, classes: Sequence[Any] | None = None, sample_weight: Any = None
     ) -> NaiveBayes:
         """Add examples to those seen so far; all of them together give what one `fit` would.
 
         The first call may name all the `classes`. New states join the old ones; only columns that are cut keep the
-        cuts of the first call.
+        cuts of the first call. Not there with `continuous`.
         """
         first = not hasattr(self, "class_count_")
         examples = self._examples(X, y, sample_weight, classes, reset=first)
@@ -174,10 +209,14 @@ class NaiveBayes(NetworkClassifier):
         self._tables, self._ptr = _log_tables(self.network_, target.name, [v.name for v in variables])
 
     def _log_joint(self, columns: list[Codes]) -> Array:
+        return self._scores(columns, len(columns[0]))
+
+    def _scores(self, columns: list[Codes], n_rows: int) -> Array:
         with np.errstate(divide="ignore"):
             start = np.log(self.network_[self.class_variable_.name].table)
-        scores = np.tile(start, (len(columns[0]), 1))
-        add_scores(columns, self._ptr, self._tables, scores)
+        scores = np.tile(start, (n_rows, 1))
+        if columns:
+            add_scores(columns, self._ptr, self._tables, scores)
         return scores
 
     # Examples without a label
@@ -234,7 +273,7 @@ def _log_tables(net: BayesianNetwork, target: str, names: Sequence[str]) -> tupl
         with np.errstate(divide="ignore"):
             rows.append(np.vstack([np.log(net[name].table.T), np.zeros(n_classes)]))
     ptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return np.ascontiguousarray(np.vstack(rows)), ptr
+    return np.ascontiguousarray(np.vstack([np.empty((0, n_classes)), *rows])), ptr
 
 
 def _weighted_log(weights: Array, p: Array) -> float:
