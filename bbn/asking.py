@@ -86,7 +86,7 @@ class AskableNetwork(Askable):
         """The most probable state of `target` for each row of data; columns absent are unobserved.
 
         `to="answers.parquet"` writes them as they come. Data that `bbn.open_data` opened, a folder or a pattern of
-        files without `to` give an iterator over tables, one per batch.
+        files without `to` give an iterator over tables, one per batch; Dask's data give a Dask collection.
         """
         from bbn.inference.streaming import answer
 
@@ -160,17 +160,23 @@ class AskableNetwork(Askable):
         missing: float | Mapping[str, float] = 0.0,
         *,
         to: Any = None,
+        client: Any = None,
         **options: Any,
     ) -> Any:
         """A DataFrame of n rows drawn from the network given evidence; `missing` hides values at random.
 
         `to` writes the rows as they are drawn, to a .parquet or .csv file or to a folder of Parquet files, and gives
-        its path. Further options are those of `bbn.inference.sampling.sample`: `as_codes`, `chunks`, `n_jobs`, ….
+        its path. `client`, a Dask client or a scheduler's address, has a cluster draw them: a Dask DataFrame. Further
+        options are those of `bbn.inference.sampling.sample`: `as_codes`, `chunks`, `n_jobs`, ….
 
         >>> import bbn
         >>> bbn.example("campfire").sample(3, seed=7).shape
         (3, 6)
         """
+        if client is not None:
+            from bbn.inference.cluster import sample_on
+
+            return sample_on(client, self, n, evidence, seed, missing, to=to, **options)
         if to is not None:
             from bbn.inference.streaming import sample_to
 

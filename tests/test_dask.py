@@ -381,3 +381,66 @@ def test_several_threads_ask_one_source(rows, client):
 def test_errors_of_clusters_pickle():
     error = pickle.loads(pickle.dumps(bbn.ClusterError("no worker")))
     assert (type(error), str(error)) == (bbn.ClusterError, "no worker")
+
+
+def test_learners_take_dask_frames_as_they_are(rows):
+    frame = dd.from_pandas(rows, npartitions=3)
+    assert bbn.fit(NET, frame, prior=bbn.BDeu(1)) == bbn.fit(NET, rows, prior=bbn.BDeu(1))
+    assert sorted(bbn.chow_liu(frame).edges) == sorted(bbn.chow_liu(rows).edges)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_those_of_memory(kind, holey, tmp_path, client):
+    source = KINDS[kind](holey, tmp_path / "data", client)
+    proba = NET.predict_proba(source, "lung")
+    assert isinstance(proba, dd.DataFrame)
+    theirs = NET.predict_proba(holey, "lung")
+    ours = client.compute(proba).result()
+    assert list(ours.columns) == list(theirs.columns)
+    assert np.array_equal(ours.to_numpy(), theirs.to_numpy())
+    best = NET.predict(source, "lung", to=tmp_path / "best")
+    written = pd.read_parquet(best)
+    assert written["lung"].tolist() == NET.predict(holey, "lung").tolist()
+    likelihood = client.compute(NET.log_likelihood(source)).result()
+    assert np.array_equal(likelihood.to_numpy(), NET.log_likelihood(holey).to_numpy())
+
+
+def test_answers_keep_the_index_of_a_dask_frame(holey):
+    frame = dd.from_pandas(holey.set_index(np.arange(len(holey)) * 10), npartitions=3)
+    best = NET.predict(frame, "either")
+    assert best.name == "either"
+    assert best.compute().equals(NET.predict(frame.compute(), "either").astype(best.dtype))
+
+
+def test_answers_are_written_whole_or_not_at_all(holey, tmp_path, client):
+    odd = holey.astype(object)
+    odd.loc[1999, "smoke"] = "perhaps"
+    with pytest.raises(bbn.DataError, match=r"partition 2: row \d+, column 'smoke'"):
+        NET.predict(
+            bbn.open_data(dd.from_pandas(odd, npartitions=3), client=client), "lung", to=tmp_path / "best"
+        )
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(bbn.DataError, match="name a folder"):
+        NET.predict(dd.from_pandas(holey, npartitions=3), "lung", to=tmp_path / "best.parquet")
+
+
+@pytest.mark.parametrize("evidence", [None, {"dysp": "yes"}])
+def test_samples_are_those_of_one_machine(evidence, tmp_path, client, monkeypatch):
+    monkeypatch.setattr("bbn.inference.cluster.PART_BLOCKS", 1)
+    n = 40_000
+    theirs = NET.sample(n, evidence, seed=4, missing={"xray": 0.1})
+    ours = NET.sample(n, evidence, seed=4, missing={"xray": 0.1}, client=client)
+    assert isinstance(ours, dd.DataFrame)
+    assert ours.npartitions == 3
+    with dask.config.set(scheduler="synchronous"):  # here, where the size of a partition is the one set above
+        assert ours.compute().reset_index(drop=True).equals(theirs)
+
+
+def test_workers_write_samples(tmp_path, client):
+    folder = NET.sample(2_000_000, seed=4, to=tmp_path / "rows", client=client)
+    assert sorted(path.name for path in folder.iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
+    source = bbn.open_data(folder, client=client)
+    assert source.variables == tuple(NET.variables)
+    assert np.array_equal(
+        source.counts([tuple(ORDER)])[0], code(NET.sample(2_000_000, seed=4)).counts([tuple(ORDER)])[0]
+    )

@@ -228,8 +228,15 @@ def expand(path: Path) -> list[Path]:
     return [p for one in found for p in (expand(one) if one.is_dir() else [one])]
 
 
+def is_dask(data: Any) -> bool:
+    """Whether data are a collection of Dask's."""
+    return type(data).__module__.partition(".")[0] == "dask"
+
+
 def is_many(data: Any) -> bool:
-    """Whether data are a folder or a pattern of files, which `open_data` reads and which are no single table."""
+    """Whether data are a folder, a pattern of files or Dask's: no single table, but what `open_data` reads."""
+    if is_dask(data):
+        return True
     if not isinstance(data, str | Path):
         return False
     path = Path(data)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bbn.budget import memory_limit as parsed_limit
-from bbn.data.batches import Batch, Part, Reader, Table, Tables, reader
+from bbn.data.batches import Batch, Part, Reader, Table, Tables, is_dask, reader
 from bbn.data.cluster import Cluster
 from bbn.data.open import Batched, batch_size, fold_part, from_footers, read_declared
 from bbn.data.stream import Coding
@@ -68,22 +68,28 @@ def open_dask(
     return source.with_variables(wanted, declared)
 
 
-def is_dask(data: Any) -> bool:
-    """Whether data are a collection of Dask's."""
-    return type(data).__module__.partition(".")[0] == "dask"
-
-
 class Work(NamedTuple):
-    """What is done where a partition is."""
+    """What is done where a partition is, and adds up over partitions."""
 
     of_batch: Callable[[Batch], Any]
     columns: tuple[str, ...]
     rows: int
     """The most rows of a batch."""
 
-    def of_part(self, part: Part) -> Any:
-        """What is found of all batches of a part, None if there are none."""
-        return fold_part(part, self.of_batch, self.columns, self.rows)
+    def of_parts(self, parts: Iterable[Part]) -> Any:
+        """What is found of all batches of some parts, None if there are none."""
+        return _added([fold_part(part, self.of_batch, self.columns, self.rows) for part in parts])
+
+
+class Tabling(Work):
+    """What makes a table of each batch; tables follow each other."""
+
+    def of_parts(self, parts: Iterable[Part]) -> Any:
+        """One table of some parts."""
+        import pandas as pd
+
+        tables = [self.of_batch(batch) for part in parts for batch in part.batches(self.columns, self.rows)]
+        return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
 class Partitions(Protocol):
@@ -97,6 +103,9 @@ class Partitions(Protocol):
 
     def results(self, sent: Any, work: Work) -> list[Any]:
         """One Delayed per partition: what the work finds of it. `sent` is the work as a Delayed, on its way."""
+
+    def mapped(self, sent: Any, work: Work, meta: Any) -> Any:
+        """A Dask collection like `meta`, of what the work makes of each partition."""
 
 
 class Frames:
@@ -121,10 +130,13 @@ class Frames:
         """One Delayed per partition."""
         import pandas as pd
 
-        mapped = self.frame[list(work.columns)].map_partitions(
-            _of_frame, sent, meta=pd.Series(dtype=object), enforce_metadata=False
+        return list(self.mapped(sent, work, pd.Series(dtype=object)).to_delayed())
+
+    def mapped(self, sent: Any, work: Work, meta: Any) -> Any:
+        """What the work makes of each partition."""
+        return self.frame[list(work.columns)].map_partitions(
+            _of_frame, sent, meta=meta, enforce_metadata=False
         )
-        return list(mapped.to_delayed())
 
 
 class Files:
@@ -153,6 +165,12 @@ class Files:
             delayed(_of_parts)(pickle.dumps(parts[at : at + few]), sent, dask_key_name=f"{sent.key}-{at}")
             for at in range(0, len(parts), few)
         ]
+
+    def mapped(self, sent: Any, work: Work, meta: Any) -> Any:
+        """What the work makes of the parts."""
+        import dask.dataframe as dd
+
+        return dd.from_delayed(self.results(sent, work), meta=meta, verify_meta=False)
 
 
 class Clustered(Batched):
@@ -183,33 +201,45 @@ class Clustered(Batched):
 
     def _fold(self, work: Callable[[Batch], Any], columns: Sequence[str]) -> Any:
         """What `work` finds of all batches, added up in the order of the partitions by a tree."""
-        import cloudpickle
         from dask import delayed
 
         whole = Work(work, tuple(columns), self.rows)
-        key = uuid.uuid4().hex
-        sent = delayed(pickle.loads)(cloudpickle.dumps(whole), dask_key_name=f"bbn-work-{key}")
+        sent = _sent(whole)
         level = self.partitions.results(sent, whole)
         depth = 0
         while len(level) > 1 or depth == 0:
             depth += 1
             level = [
-                delayed(_added)(level[at : at + FAN_IN], dask_key_name=f"bbn-add-{key}-{depth}-{at}")
+                delayed(_added)(level[at : at + FAN_IN], dask_key_name=f"{sent.key}-sum-{depth}-{at}")
                 for at in range(0, len(level), FAN_IN)
             ]
         return self.cluster.run(level[0])
+
+    def mapped(self, work: Callable[[Batch], Any], columns: Sequence[str], meta: Any) -> Any:
+        """A Dask collection like `meta` of the tables that `work` makes of batches, from the columns that are there."""
+        self._passes[0] += 1
+        there = set(self.partitions.names())
+        whole = Tabling(work, tuple(name for name in columns if name in there), self.rows)
+        return self.partitions.mapped(_sent(whole), whole, meta)
+
+
+def _sent(work: Work) -> Any:
+    """The work on its way: a Delayed that packs it once, however many partitions there are."""
+    import cloudpickle
+    from dask import delayed
+
+    return delayed(pickle.loads)(cloudpickle.dumps(work), dask_key_name=f"bbn-{uuid.uuid4().hex}")
 
 
 def _of_frame(frame: Any, work: Work, partition_info: dict[str, Any] | None = None) -> Any:
     """The work on one partition of a Dask DataFrame; Dask fills in which one it is."""
     number = (partition_info or {}).get("number", 0)
-    return work.of_part(Table(frame, f"partition {number}"))
+    return work.of_parts([Table(frame, f"partition {number}")])
 
 
 def _of_parts(parts: bytes, work: Work) -> Any:
     """The work on some parts of files."""
-    found = [work.of_part(part) for part in pickle.loads(parts)]
-    return _added(found)
+    return work.of_parts(pickle.loads(parts))
 
 
 def _added(parts: Sequence[Any]) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bbn.budget import jobs, require_memory
 from bbn.budget import memory_limit as parsed_limit
-from bbn.data.batches import Batch, Part, Reader, reader
+from bbn.data.batches import Batch, Part, Reader, is_dask, reader
 from bbn.data.discovery import Column, Discovering, Discovery, discovered_variables
 from bbn.data.source import DataSource
 from bbn.data.stream import Coding, Streamed, Task
@@ -90,7 +90,7 @@ def open_data(
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
     if batch_rows is not None and batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows}; expected 1 or more")
-    if client is not None or type(data).__module__.partition(".")[0] == "dask":
+    if client is not None or is_dask(data):
         from bbn.data.dask import open_dask
 
         return open_dask(
@@ -128,7 +128,7 @@ def open_for(
     absent = options.pop("absent", "raise")
     declared: dict[str, Any] = {**(states or {}), **{v.name: v.states for v in variables or () if v.card}}
     wanted = [v.name for v in variables] if variables is not None else names
-    there = reader(data).names()
+    there = tuple(data.columns) if is_dask(data) else reader(data).names()
     if wanted is not None:
         wanted = [name for name in wanted if name in there or (name not in unseen and absent == "raise")]
     own = {name: listed for name, listed in declared.items() if name in there and name not in unseen}

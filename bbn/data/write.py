@@ -54,7 +54,7 @@ def write_tables(tables: Iterable[Any], to: Any, complete: bool = False) -> Path
         with _replacing(target) as path:
             _write_parquet(path, items, complete)
     else:
-        with _replacing_folder(target) as folder:
+        with replacing_folder(target) as folder:
             for number in count():
                 first = next(items, None)
                 if first is None:
@@ -121,7 +121,7 @@ def _replacing(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _replacing_folder(target: Path) -> Iterator[Path]:
+def replacing_folder(target: Path) -> Iterator[Path]:
     """A new folder beside the target, which takes its place at the end and is removed if that is not reached."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already; name a folder that is empty or not there yet")

@@ -28,15 +28,19 @@ class Seeds:
     Parameters
     ----------
     seed
-        An int, a numpy Generator (which is advanced), or None for a fresh one.
+        An int, a numpy Generator (which is advanced), other Seeds, or None for a fresh one.
 
     >>> Seeds(7).bits(0, 3).random_raw() == Seeds(7).bits(0, 3).random_raw()
     True
     """
 
     def __init__(self, seed: Any = None) -> None:
-        if isinstance(seed, np.random.Generator):
-            self.entropy: Any = [int(word) for word in seed.integers(0, 2**32, 4, dtype=np.uint32)]
+        self.entropy: Any
+        self.first_block = 0
+        if isinstance(seed, Seeds):
+            self.entropy, self.first_block = seed.entropy, seed.first_block
+        elif isinstance(seed, np.random.Generator):
+            self.entropy = [int(word) for word in seed.integers(0, 2**32, 4, dtype=np.uint32)]
         elif seed is None:
             self.entropy = np.random.SeedSequence().entropy
         elif isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
@@ -44,8 +48,16 @@ class Seeds:
         else:
             raise TypeError(f"seed must be a whole number, at least 0, or a numpy Generator, found {seed!r}")
 
+    def from_block(self, block: int) -> Seeds:
+        """The same seeds for whoever works on the blocks from this one on, and counts them from 0."""
+        later = Seeds(self)
+        later.first_block += block
+        return later
+
     def bits(self, *key: int) -> np.random.SFC64:
         """The bit generator of a stream and block."""
+        if self.first_block and key[0] == 0:  # the stream of the rows themselves
+            key = (0, key[1] + self.first_block, *key[2:])
         return np.random.SFC64(np.random.SeedSequence(self.entropy, spawn_key=key))
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbn.data import CodedTable, code
-from bbn.data.batches import Batch, is_many
+from bbn.data.batches import Batch, is_dask, is_many
+from bbn.data.dask import Clustered
 from bbn.data.kinds import Pandas
 from bbn.data.located import located
 from bbn.data.open import read_batches
@@ -83,36 +84,40 @@ def answer(
         batch, of the kind that the batch was: pyarrow's for Parquet, pandas' for CSV, and that of each table where
         tables were given.
     """
-    ask: Callable[..., Any] = getattr(predict, question)
+    if is_dask(data) or isinstance(data, Clustered):
+        from bbn.inference.cluster import answer_on
+
+        return answer_on(question, net, data, *target, to=to, **options)
     if to is None and not isinstance(data, Streamed) and not is_many(data):
+        ask: Callable[..., Any] = getattr(predict, question)
         return ask(net, data, *target, **options)
     net.variable(target[0]) if target else None
-    wanted = [v for v in net.variables if v.name not in target]
+    wanted = tuple(v for v in net.variables if v.name not in target)
     batches, coding = read_batches(data, [v.name for v in wanted])
-    coded = (_coded(batch, wanted, coding, to is not None) for batch in batches)
-    tables = (_located(ask, batch, net, table, target, options) for batch, table in coded)
+    tables = (
+        answered(question, net, batch, target, wanted, coding, options, to is not None) for batch in batches
+    )
     if to is None:
         return tables
     return write_tables((table.to_frame() if table.ndim == 1 else table for table in tables), to)
 
 
-def _coded(batch: Batch, wanted: list[Variable], coding: Coding, in_pandas: bool) -> tuple[Batch, CodedTable]:
-    """A batch under the network's variables; columns that are not there are unobserved."""
+def answered(
+    question: str,
+    net: BayesianNetwork,
+    batch: Batch,
+    target: tuple[str, ...],
+    wanted: tuple[Variable, ...],
+    coding: Coding,
+    options: Mapping[str, Any],
+    in_pandas: bool = True,
+) -> Any:
+    """The answers for a batch, coded under the network's variables; columns that are not there are unobserved."""
     with located(batch.where, batch.first_row):
         table = code(
             batch.data, wanted, missing=coding.missing, unseen=coding.unseen, absent="allow", extra="ignore"
         )
-    kind = Pandas() if in_pandas else table.kind
-    return batch, CodedTable(table.variables, table.codes, table.n_rows, None, kind, table.numbers)
-
-
-def _located(
-    ask: Callable[..., Any],
-    batch: Batch,
-    net: BayesianNetwork,
-    table: CodedTable,
-    target: tuple[str, ...],
-    options: dict[str, Any],
-) -> Any:
-    with located(batch.where, batch.first_row):
-        return ask(net, table, *target, **options)
+        kind = Pandas() if in_pandas and not isinstance(table.kind, Pandas) else table.kind
+        coded = CodedTable(table.variables, table.codes, table.n_rows, None, kind, table.numbers)
+        ask: Callable[..., Any] = getattr(predict, question)
+        return ask(net, coded, *target, **options)
