@@ -764,3 +764,32 @@ def test_a_fitted_network_and_its_result_pickle():
     x = blobs(50, 1, 2)
     result = bbn.fit_em([("Z", "x0")], named(x), hidden={"Z": ["a", "b"]}, continuous="x0", seed=0)
     assert pickle.loads(pickle.dumps(result)) == result
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        bbn.hill_climb,
+        bbn.chow_liu,
+        bbn.pc,
+        bbn.structural_em,
+        bbn.arc_strength,
+        bbn.cross_validate,
+        bbn.learn,
+        lambda data: bbn.k2(data, ["Y", "a"]),
+        lambda data: bbn.tan(data, "Y"),
+        lambda data: bbn.score([("Y", "a")], data, continuous=["a"]),
+    ],
+)
+def test_learners_of_structures_name_the_continuous_column(learner):
+    table = code({"Y": ["p", "q"] * 20, "a": np.arange(40.0)}, continuous=["a"])
+    with pytest.raises(bbn.DataError, match="'a'"):
+        learner(table)
+
+
+def test_learn_takes_a_structure_with_gaussians():
+    data = mixed_data(200)
+    net = bbn.fit(LEAVES, data, continuous=list("abc"))
+    assert bbn.learn(data, net).network == net
+    holes = {**data, "a": np.where(np.arange(200) % 5 == 0, np.nan, data["a"])}
+    assert bbn.learn(holes, net).network.continuous == net.continuous

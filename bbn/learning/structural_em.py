@@ -31,7 +31,7 @@ from bbn.learning.parameters import normalised
 from bbn.learning.resample import take
 from bbn.learning.result import FitResult
 from bbn.learning.scores import score as score_of
-from bbn.learning.structure import TIE, Arcs
+from bbn.learning.structure import TIE, Arcs, require_discrete
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
 from bbn.variable import State, Variable
@@ -109,6 +109,7 @@ def structural_em(
         unseen=unseen,
         hidden=[v.name for v in unseen_variables],
     )
+    require_discrete(source, "structural_em")
     if not isinstance(source, CodedTable):
         raise DataError("structural_em completes rows and so needs data in memory")
     observed = [v for v in source.variables if v.name not in (hidden or {})]

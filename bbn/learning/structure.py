@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bbn.data import DataSource, as_source
+from bbn.data import DataSource, as_source, continuous_columns
 from bbn.errors import DataError, ModelError, nearest
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
@@ -29,8 +29,19 @@ def complete_source(data: Any, what: str, **options: Any) -> DataSource:
     return source
 
 
+def require_discrete(source: DataSource, what: str) -> None:
+    """DataError if there are columns of numbers, with the way out."""
+    numeric = continuous_columns(source)
+    if numeric:
+        raise DataError(
+            f"{what} takes discrete variables only, but {numeric[0]!r} is continuous; bbn.discretize cuts it into "
+            "intervals, bbn.fit and bbn.fit_em learn the Gaussians of a known structure"
+        )
+
+
 def require_complete(source: DataSource, what: str) -> None:
-    """DataError if there are missing values, with the way out."""
+    """DataError if there are missing values or columns of numbers, with the way out."""
+    require_discrete(source, what)
     if source.incomplete:
         shown = ", ".join(map(repr, source.incomplete[:4])) + (", …" if len(source.incomplete) > 4 else "")
         raise DataError(
