@@ -12,6 +12,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 KERNELS = sorted(Path("bbn/kernels").glob("*.pyx"))
+HEADERS = [path.as_posix() for path in sorted(Path("bbn/kernels").glob("*.h"))]
 
 
 def extensions():
@@ -24,7 +25,8 @@ def extensions():
         Extension(
             ".".join(path.with_suffix("").parts),
             [path.as_posix()],
-            include_dirs=[numpy.get_include()],
+            include_dirs=["bbn/kernels", numpy.get_include()],
+            depends=HEADERS,
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             extra_compile_args=["-O3", "-g0"],
         )

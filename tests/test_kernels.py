@@ -69,15 +69,22 @@ class Model:
 
     def lay_out(self, role: np.ndarray, targets: list[int], goal: int, rule: int = 0) -> tape.Layout:
         """The layout by both twins, which must agree word for word."""
-        wanted = np.full(self.n, goal != tape.QUERY, np.int64)
-        wanted[targets] = 1
+        sliced, likelihood = np.flatnonzero(role == tape.SLICED), np.flatnonzero(role == tape.LIKELIHOOD)
         made = []
         for eliminate, layout in zip(ELIMINATE, LAYOUT, strict=True):
-            factors, ptr, scope = layout.reduce_scopes(self.scope_ptr, self.scope, self.heads, role, wanted)
-            ptr = np.append(ptr, len(scope) + len(targets))
-            scope = np.append(scope, np.array(targets, np.int64))
+            roles, factors, ptr, scope = layout.reduce_scopes(
+                self.scope_ptr,
+                self.scope,
+                self.heads,
+                self.n,
+                sliced.tolist(),
+                likelihood.tolist(),
+                tape.MASKED in role,
+                targets,
+                goal != tape.QUERY,
+            )
+            assert np.array_equal(roles, role)
             elimination = eliminate.eliminate(self.cards, ptr, scope, rule)
-            asked = np.array(targets, np.int64)
             made.append(
                 layout.lay_out(
                     self.cards,
@@ -87,7 +94,7 @@ class Model:
                     factors,
                     role,
                     elimination,
-                    asked,
+                    targets,
                     goal,
                 )
             )
@@ -219,6 +226,8 @@ def test_elimination_orders_agree_on_larger_graphs(rule):
             if hold is None:
                 cells = [m.cells(cards, *results[0]) for m in ELIMINATE]
                 assert all(np.array_equal(cells[0], other) for other in cells)
+                totals = [m.total_cells(cards, *results[0]) for m in ELIMINATE]
+                assert totals == pytest.approx([cells[0].sum()] * len(totals), rel=1e-12)
 
 
 def test_ten_thousand_factors_on_one_variable_do_not_underflow():
@@ -228,17 +237,50 @@ def test_ten_thousand_factors_on_one_variable_do_not_underflow():
     scope_ptr = np.arange(0, 2 * n + 1, 2, dtype=np.int64)
     tables = np.tile([0.01, 0.99, 0.0101, 0.9899], n)
     table_ptr = np.arange(0, 4 * n + 1, 4, dtype=np.int64)
-    role = np.zeros(n + 1, np.int64)
-    role[1:] = tape.SLICED
     heads = np.full(n, -1, np.int64)
     for eliminate, layout, propagate in zip(ELIMINATE, LAYOUT, PROPAGATE, strict=True):
-        factors, ptr, reduced = layout.reduce_scopes(scope_ptr, scope, heads, role, np.zeros(n + 1, np.int64))
-        elimination = eliminate.eliminate(cards, ptr, reduced, 0)
-        plan = layout.lay_out(
-            cards, scope_ptr, scope, table_ptr, factors, role, elimination, np.array([0]), tape.QUERY
+        role, factors, ptr, reduced = layout.reduce_scopes(
+            scope_ptr, scope, heads, n + 1, range(1, n + 1), (), False, [0], False
         )
+        elimination = eliminate.eliminate(cards, ptr, reduced, 0)
+        plan = layout.lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, [0], tape.QUERY)
         out, log = propagate.Program(cards, tables, plan).run([(v, 0) for v in range(1, n + 1)])
         one, two = n * math.log(0.01), n * math.log(0.0101)
         exact = two + math.log1p(math.exp(one - two))
         assert log == pytest.approx(exact, rel=1e-12)
         assert out[0] == pytest.approx(math.exp(one - exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_children_of_large_cliques_hang_low_and_the_tree_stays_a_junction_tree(seed):
+    """A clique of 8 × 8 × 8 × 8 with small tables around it: each is a child of the smallest clique that holds it."""
+    rng = np.random.default_rng(seed)
+    cards = np.array([8, 8, 8, 8, *[4] * 8], np.int64)
+    scopes = [[0, 1, 2, 3], [0, 1, 2, 4]]
+    scopes += [[*sorted(rng.permutation([0, 1, 2])[: 1 + k % 2].tolist()), 5 + k] for k in range(7)]
+    tables = [rng.random([cards[v] for v in scope]) for scope in scopes]
+    exact = np.einsum(*[x for scope, table in zip(scopes, tables, strict=True) for x in (table, scope)], [0])
+    for eliminate, layout, propagate in zip(ELIMINATE, LAYOUT, PROPAGATE, strict=True):
+        sizes, scope_ptr, scope, table_ptr, flat, heads = layout.pack_factors(
+            cards.tolist(), scopes, tables, False
+        )
+        role, factors, ptr, reduced = layout.reduce_scopes(
+            scope_ptr, scope, heads, len(cards), (), (), True, (), True
+        )
+        elimination = eliminate.eliminate(sizes, ptr, reduced, 0)
+        plan = layout.lay_out(
+            sizes, scope_ptr, scope, table_ptr, factors, role, elimination, (), tape.MARGINALS
+        )
+        cliques = [set(part.tolist()) for part in np.split(plan.axes, plan.axes_ptr[1:-1])]
+        children = [0] * len(cliques)
+        for c, p in enumerate(plan.parent.tolist()):
+            if p >= 0:
+                children[p] += 1
+                shared = plan.axes[plan.axes_ptr[c] : plan.axes_ptr[c] + plan.separator[c]].tolist()
+                assert set(shared) == cliques[c] & cliques[p]
+        for v in range(len(cards)):  # as many links as holders less one: the holders are connected
+            held = [c for c, clique in enumerate(cliques) if v in clique]
+            assert sum(plan.parent[c] in held for c in held) == len(held) - 1
+        assert children[cliques.index({0, 1, 2, 3})] == 1
+        out, _ = propagate.Program(sizes, flat, plan).run()
+        assert np.abs(out[plan.out[0] : plan.out[0] + 8] - exact / exact.sum()).max() < 1e-12

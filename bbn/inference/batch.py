@@ -21,7 +21,7 @@ from bbn import kernels
 from bbn.budget import jobs
 from bbn.inference.plan import FlatModel, Plan, Question
 from bbn.kernels.count import merge_rows
-from bbn.kernels.tape import FREE, MARGINALS, QUERY, SLICED
+from bbn.kernels.tape import MARGINALS, QUERY
 from bbn.kernels.types import Floats, Int32s, Ints
 
 GROUP = 32
@@ -125,9 +125,10 @@ def columns_with_gaps(model: FlatModel, rows: Rows, wanted: Ints) -> tuple[list[
     gaps = (rows.codes == model.cards[rows.columns]).any(axis=0)
     if not gaps.any():
         return [], []
-    role = np.full(len(model.cards), FREE, np.int64)
-    role[rows.columns] = SLICED
-    factors = kernels.reduce_scopes(model.scope_ptr, model.scope, model.heads, role, wanted)[0]
+    columns, targets = rows.columns.tolist(), np.flatnonzero(wanted).tolist()
+    factors = kernels.reduce_scopes(
+        model.scope_ptr, model.scope, model.heads, len(model.cards), columns, (), False, targets, False
+    )[1]
     uses = np.zeros(len(model.cards), np.int64)
     for f in factors.tolist():
         uses[model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]]] += 1

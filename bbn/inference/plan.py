@@ -11,7 +11,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from bbn.cpt import CPT
 from bbn.errors import BudgetError
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, find_rule
-from bbn.kernels.tape import FREE, LIKELIHOOD, MASKED, QUERY, SLICED, Layout
+from bbn.kernels.tape import QUERY, Layout
 from bbn.kernels.types import Floats, Ints
 from bbn.network import BayesianNetwork
 
@@ -32,6 +31,11 @@ BEYOND = 1e15
 """Cells past which no layout is made."""
 SMALL = 100_000.0
 """Cells up to which the first rule of the portfolio is good enough."""
+HUGE = 1_000_000.0
+"""Cells from which ties are broken at random a few times more: by then elimination is quick beside a run."""
+RESTARTS = 4
+RESTARTED = ("min-fill", "weighted-min-fill")
+"""The rules that are tried again, so many times."""
 INSTEAD = (
     "observe more variables, ask for fewer targets, or choose a sampling method such as "
     'method="likelihood-weighting"'
@@ -59,25 +63,19 @@ def flatten(model: Model) -> FlatModel:
     """The arrays of a model."""
     variables = model.variables
     number = {v.name: i for i, v in enumerate(variables)}
-    directed = isinstance(model, BayesianNetwork) and all(isinstance(c, CPT) for c in model.conditionals)
+    directed = isinstance(model, BayesianNetwork)
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
-        scopes = [[*(number[p.name] for p in cpt.parents), number[cpt.variable.name]] for cpt in cpts]
-        tables = [cpt.table.ravel() for cpt in cpts]
+        directed = all(isinstance(cpt, CPT) for cpt in cpts)
+    if directed:  # the conditionals are in the order of the variables
+        scopes = [[*[number[p.name] for p in cpt.parents], i] for i, cpt in enumerate(cpts)]
+        tables = [cpt.table for cpt in cpts]
     else:
         factors = model.factors()
         scopes = [[number[v.name] for v in factor.variables] for factor in factors]
-        tables = [factor.values.ravel() for factor in factors]
-    return FlatModel(
-        tuple(number),
-        number,
-        np.array([v.card for v in variables], np.int64),
-        np.array([0, *accumulate(map(len, scopes))], np.int64),
-        np.array([*chain.from_iterable(scopes)], np.int64),
-        np.array([0, *accumulate(map(len, tables))], np.int64),
-        np.concatenate(tables),
-        np.array([scope[-1] if directed else -1 for scope in scopes], np.int64),
-    )
+        tables = [factor.values for factor in factors]
+    packed = kernels.pack_factors([len(v.states) for v in variables], scopes, tables, directed)
+    return FlatModel(tuple(number), number, *packed)
 
 
 class Question(NamedTuple):
@@ -101,8 +99,6 @@ class Price(NamedTuple):
     """A question pruned and triangulated, and what its plan would cost."""
 
     elimination: Elimination
-    factors: Ints
-    role: Ints
     cells: float
     """The cells of all cliques."""
     layout: Layout | None
@@ -124,22 +120,20 @@ class Plan:
 
 def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated."""
-    n = len(model.cards)
-    role = np.full(n, MASKED if question.masked else FREE)
-    for v in question.likelihood:
-        role[v] = LIKELIHOOD
-    for v in question.sliced:
-        role[v] = SLICED
-    wanted = np.full(n, int(question.goal != QUERY))
-    for v in question.targets:
-        wanted[v] = 1
-    factors, ptr, scope = kernels.reduce_scopes(model.scope_ptr, model.scope, model.heads, role, wanted)
-    if question.targets:
-        ptr = np.array([*ptr.tolist(), len(scope) + len(question.targets)])
-        scope = np.array([*scope.tolist(), *question.targets])
+    role, factors, ptr, scope = kernels.reduce_scopes(
+        model.scope_ptr,
+        model.scope,
+        model.heads,
+        len(model.cards),
+        question.sliced,
+        question.likelihood,
+        question.masked,
+        question.targets,
+        question.goal != QUERY,
+    )
     elimination, cells = triangulate(model.cards, ptr, scope, order)
     if cells > BEYOND:
-        return Price(elimination, factors, role, cells, None, 8 * cells)
+        return Price(elimination, cells, None, 8 * cells)
     layout = kernels.lay_out(
         model.cards,
         model.scope_ptr,
@@ -148,10 +142,10 @@ def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
         factors,
         role,
         elimination,
-        np.array(question.targets, np.int64),
+        question.targets,
         question.goal,
     )
-    return Price(elimination, factors, role, cells, layout, _bytes(layout))
+    return Price(elimination, cells, layout, _bytes(layout))
 
 
 def _bytes(layout: Layout) -> int:
@@ -162,11 +156,30 @@ def triangulate(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto") -> tup
     """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio."""
     rules = PORTFOLIO if order == "auto" else (order,)
     elimination = find_rule(rules[0])(cards, ptr, scope)
-    cells = float(kernels.cells(cards, *elimination).sum())
+    cells = kernels.total_cells(cards, *elimination)
     if cells > SMALL:
         for name in rules[1:]:
             other = ORDERS[name](cards, ptr, scope)
-            others = float(kernels.cells(cards, *other).sum())
+            others = kernels.total_cells(cards, *other)
+            if others < cells:
+                elimination, cells = other, others
+    if cells > HUGE and order == "auto":
+        return other_ties(cards, ptr, scope, elimination, cells)
+    return elimination, cells
+
+
+def other_ties(
+    cards: Ints, ptr: Ints, scope: Ints, elimination: Elimination, cells: float
+) -> tuple[Elimination, float]:
+    """The best of this elimination and some whose ties fell otherwise: those of variables numbered at random."""
+    rng = np.random.default_rng(0)
+    for _ in range(RESTARTS):
+        number = rng.permutation(len(cards))
+        variable = np.argsort(number)
+        for name in RESTARTED:
+            taken, ends, near = ORDERS[name](cards[variable], ptr, number[scope])
+            other = (variable[taken], ends, variable[near])
+            others = kernels.total_cells(cards, *other)
             if others < cells:
                 elimination, cells = other, others
     return elimination, cells

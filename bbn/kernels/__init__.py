@@ -9,19 +9,29 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-__all__ = ["COMPILED", "Program", "cells", "eliminate", "lay_out", "reduce_scopes", "run_rows"]
+__all__ = [
+    "COMPILED",
+    "Program",
+    "cells",
+    "eliminate",
+    "lay_out",
+    "pack_factors",
+    "reduce_scopes",
+    "run_rows",
+    "total_cells",
+]
 
 COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
 if COMPILED and not TYPE_CHECKING:
     try:
         from bbn.kernels._batch import run_rows
-        from bbn.kernels._layout import lay_out, reduce_scopes
+        from bbn.kernels._layout import lay_out, pack_factors, reduce_scopes
         from bbn.kernels._propagate import Program
-        from bbn.kernels._triangulate import cells, eliminate
+        from bbn.kernels._triangulate import cells, eliminate, total_cells
     except ImportError:
         COMPILED = False
 if TYPE_CHECKING or not COMPILED:
     from bbn.kernels.batch_np import run_rows
-    from bbn.kernels.layout_py import lay_out, reduce_scopes
+    from bbn.kernels.layout_py import lay_out, pack_factors, reduce_scopes
     from bbn.kernels.propagate_np import Program
-    from bbn.kernels.triangulate_py import cells, eliminate
+    from bbn.kernels.triangulate_py import cells, eliminate, total_cells

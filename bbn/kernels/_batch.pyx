@@ -11,26 +11,14 @@ from libc.math cimport NAN, log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
+from bbn.kernels._arrays cimport Words
+from bbn.kernels._tape cimport (
+    ADD, BASE, CLEAR, DEEPEST, FINISH, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
+)
+
 ctypedef const double* Source
-ctypedef const int64_t* Words
 
 cdef enum:
-    CLEAR = 0
-    SCALAR = 1
-    SWEEP = 2
-    RESCALE = 3
-    NORM = 4
-    TOTAL = 5
-    RATIO = 6
-    FINISH = 7
-    MUL = 0
-    LIKELY = 1
-    ADD = 2
-    TABLES = 0
-    BASE = 1
-    WORK = 2
-    OUT = 3
-    DEEPEST = 64
     B = 32
 
 BLOCK = B

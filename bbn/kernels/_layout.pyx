@@ -1,70 +1,36 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""From an elimination order to a junction forest laid out in memory: the compiled twin of `forest_py` and `layout_py`.
+"""A junction forest laid out in memory, and the tapes that run it: the compiled twin of `layout_py`.
 
-The steps and their order are those of the twins, and so is each word of the tapes.
+The steps and their order are those of the twin, and so is each word of the tapes.
 """
 
-import numpy as np
-
+cimport numpy as cnp
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy
+from libc.stdlib cimport free, malloc, realloc
 
+from bbn.kernels._arrays cimport Arena, Words, ints_array, words_of
+from bbn.kernels._forest cimport Forest
+from bbn.kernels._tape cimport (
+    ADD, BASE, CLEAR, COLLECTED, FEW, FINISH, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM, NOTHING,
+    ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, SWEEP, TABLES, TOTAL, WORK,
+)
+
+from bbn.kernels._forest import pack_factors, reduce_scopes
 from bbn.kernels.tape import Layout
 
-ctypedef const int64_t* Words
+cnp.import_array()
 
-cdef enum:
-    CLEAR = 0
-    SCALAR = 1
-    SWEEP = 2
-    RESCALE = 3
-    NORM = 4
-    TOTAL = 5
-    RATIO = 6
-    FINISH = 7
-    MUL = 0
-    LIKELY = 1
-    ADD = 2
-    NOTHING = 0
-    TABLES = 0
-    BASE = 1
-    WORK = 2
-    OUT = 3
-    FREE = 0
-    SLICED = 1
-    LIKELIHOOD = 2
-    MASKED = 3
-    QUERY = 0
-    MARGINALS = 1
-    COLLECTED = 2
-    RESCALE_EVERY = 8
-    SLAB = 2048
-    ORDERED = 2048
-    RUN = 64
-    STREAM = 8192
-    MOST_SOURCES = 32
-    FEW = 8
+__all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 
-cdef class Arena:
-    """Zeroed arrays that live as long as this object."""
-
-    cdef void* blocks[64]
-    cdef int count
-
-    def __dealloc__(self):
-        cdef int k
-        for k in range(self.count):
-            free(self.blocks[k])
-
-    cdef int64_t* ints(self, int64_t n) except NULL:
-        cdef void* block = calloc(n + 1, sizeof(int64_t)) if self.count < 64 else NULL
-        if block == NULL:
-            raise MemoryError
-        self.blocks[self.count] = block
-        self.count += 1
-        return <int64_t*> block
+def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal):
+    """Lay a junction forest out and write its tapes; see `layout_py.lay_out`."""
+    cdef Writer writer = Writer()
+    writer.grow(cards, elimination, targets, goal)
+    writer.take(scope_ptr, scope, table_ptr, factors, role)
+    writer.seat()
+    writer.place()
+    return writer.layout()
 
 
 cdef class Tape:
@@ -123,98 +89,16 @@ cdef class Tape:
         return ints_array(self.words, self.size)
 
 
-cdef object ints_array(const int64_t* source, int64_t n):
-    out = np.empty(n, np.int64)
-    cdef int64_t[::1] view = out
-    if n:
-        memcpy(&view[0], source, n * sizeof(int64_t))
-    return out
+cdef class Writer(Forest):
+    """The forest's memory and its tapes; see `layout_py`."""
 
-
-cdef inline Words pointer(const int64_t[::1] view):
-    return &view[0] if view.shape[0] else NULL
-
-
-def reduce_scopes(const int64_t[::1] scope_ptr, const int64_t[::1] scope, const int64_t[::1] heads,
-                  const int64_t[::1] role, const int64_t[::1] wanted):
-    """Drop barren factors and observed variables; see `forest_py.reduce_scopes`."""
-    cdef int64_t n = role.shape[0], total = heads.shape[0]
-    cdef int64_t f, v, i, u, top = 0, kept = 0, size = 0
-    cdef Arena arena = Arena()
-    cdef int64_t* relevant = arena.ints(n)
-    cdef int64_t* of_head = arena.ints(n)
-    cdef int64_t* stack = arena.ints(n)
-    cdef int64_t* factors = arena.ints(total)
-    cdef int64_t* ptr = arena.ints(total + 1)
-    cdef int64_t* reduced = arena.ints(scope.shape[0])
-    for f in range(total):
-        if heads[f] >= 0:
-            of_head[heads[f]] = f + 1
-    for v in range(n):
-        if wanted[v] or role[v] != FREE:
-            relevant[v] = 1
-            stack[top] = v
-            top += 1
-    for f in range(total):
-        if heads[f] < 0:
-            for i in range(scope_ptr[f], scope_ptr[f + 1]):
-                if not relevant[scope[i]]:
-                    relevant[scope[i]] = 1
-                    stack[top] = scope[i]
-                    top += 1
-    while top:
-        top -= 1
-        v = stack[top]
-        if of_head[v]:
-            f = of_head[v] - 1
-            for i in range(scope_ptr[f], scope_ptr[f + 1]):
-                u = scope[i]
-                if not relevant[u]:
-                    relevant[u] = 1
-                    stack[top] = u
-                    top += 1
-    for f in range(total):
-        if heads[f] >= 0 and not relevant[heads[f]]:
-            continue
-        factors[kept] = f
-        for i in range(scope_ptr[f], scope_ptr[f + 1]):
-            if role[scope[i]] != SLICED:
-                reduced[size] = scope[i]
-                size += 1
-        kept += 1
-        ptr[kept] = size
-    return ints_array(factors, kept), ints_array(ptr, kept + 1), ints_array(reduced, size)
-
-
-def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal):
-    """Lay a junction forest out and write its tapes; see `layout_py.lay_out`."""
-    cdef Writer writer = Writer()
-    writer.take(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal)
-    writer.join_cliques()
-    writer.order_axes()
-    writer.seat()
-    writer.place()
-    return writer.layout()
-
-
-cdef class Writer:
-    cdef Arena arena
-    cdef object keep
+    cdef object model
     cdef Tape once, run
-    cdef Words cards, scope_ptr, scope, table_ptr, factors, role, order, ptr, near, targets
-    cdef int64_t n, n_factors, m, n_targets, n_cliques, total_axes, work_size, clear, out_size, scratch_size
+    cdef Words scope_ptr, scope, table_ptr, factors, role
+    cdef int64_t n_factors, work_size, clear, out_size, scratch_size
     cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
     cdef Tape sweeping
-    cdef int goal
     cdef bint masked
-    cdef int64_t *position
-    cdef int64_t *home
-    cdef int64_t *maker
-    cdef int64_t *parent
-    cdef int64_t *size
-    cdef int64_t *axes_ptr
-    cdef int64_t *axes
-    cdef int64_t *separator
     cdef int64_t *rows
     cdef int64_t *clique
     cdef int64_t *message
@@ -222,14 +106,11 @@ cdef class Writer:
     cdef int64_t *dynamic
     cdef int64_t *streamed
     cdef int64_t *in_run
-    cdef int64_t *child_head
-    cdef int64_t *child_next
     cdef int64_t *factor_head
     cdef int64_t *factor_next
     cdef int64_t *likely_head
     cdef int64_t *likely_next
     cdef int64_t *moving
-    cdef int64_t *mark
     cdef int64_t *stride
     cdef int64_t *dims
     cdef int64_t *steps
@@ -242,272 +123,18 @@ cdef class Writer:
     cdef int64_t *ordered
     cdef int64_t *out
 
-    cdef int take(self, const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int64_t[::1] scope,
-                  const int64_t[::1] table_ptr, const int64_t[::1] factors, const int64_t[::1] role, elimination,
-                  const int64_t[::1] targets, int goal) except -1:
-        cdef const int64_t[::1] order = elimination[0]
-        cdef const int64_t[::1] ptr = elimination[1]
-        cdef const int64_t[::1] near = elimination[2]
+    cdef int take(self, scope_ptr, scope, table_ptr, factors, role) except -1:
         cdef int64_t v
-        self.keep = elimination
-        self.arena = Arena()
-        self.cards, self.role = pointer(cards), pointer(role)
-        self.scope_ptr, self.scope, self.table_ptr = pointer(scope_ptr), pointer(scope), pointer(table_ptr)
-        self.factors, self.targets = pointer(factors), pointer(targets)
-        self.order, self.ptr, self.near = pointer(order), pointer(ptr), pointer(near)
-        self.n, self.m, self.n_factors, self.n_targets = (
-            cards.shape[0], order.shape[0], factors.shape[0], targets.shape[0])
-        self.goal = goal
+        self.model = (scope_ptr, scope, table_ptr, factors, role)
+        self.scope_ptr, self.scope, self.table_ptr = words_of(scope_ptr), words_of(scope), words_of(table_ptr)
+        self.factors, self.n_factors = words_of(factors), cnp.PyArray_SIZE(factors)
+        self.role = words_of(role)
         self.masked = False
         for v in range(self.n):
             if self.role[v] == MASKED:
                 self.masked = True
         self.once, self.run = Tape(), Tape()
         return 0
-
-    cdef int join_cliques(self) except -1:
-        """The maximal elimination cliques and their tree, rooted where the targets are, numbered parents first."""
-        cdef Arena arena = self.arena
-        cdef int64_t m = self.m, c = 0, k, v, i, u, p, below, above, root = -1, count, top_of_stack
-        cdef int64_t* position = arena.ints(self.n)
-        cdef int64_t* first = arena.ints(m)
-        cdef int64_t* home = arena.ints(self.n)
-        cdef int64_t* maker = arena.ints(m)
-        cdef int64_t* top = arena.ints(m)
-        cdef int64_t* parent = arena.ints(m)
-        cdef int64_t* size = arena.ints(m)
-        cdef int64_t* rank = arena.ints(m)
-        cdef int64_t* numbers = arena.ints(m)
-        cdef int64_t* head = arena.ints(m)
-        cdef int64_t* follow = arena.ints(m)
-        cdef int64_t* stack = arena.ints(m)
-        self.mark = arena.ints(self.n)
-        for k in range(m):
-            position[self.order[k]] = k
-        for v in range(self.n):
-            home[v] = -1
-        for k in range(m):
-            first[k] = -1
-            for i in range(self.ptr[k], self.ptr[k + 1]):
-                p = position[self.near[i]]
-                if first[k] < 0 or p < first[k]:
-                    first[k] = p
-        for k in range(m):
-            v = self.order[k]
-            if home[v] < 0:
-                home[v] = c
-                maker[c] = k
-                c += 1
-            top[home[v]] = k
-            if first[k] >= 0:
-                u = self.order[first[k]]
-                if home[u] < 0 and self.degree(k) == 1 + self.degree(first[k]):
-                    home[u] = home[v]
-        self.n_cliques = c
-        for c in range(self.n_cliques):
-            k = top[c]
-            parent[c] = home[self.order[first[k]]] if first[k] >= 0 else -1
-            size[c] = self.cards[self.order[maker[c]]]
-            for i in range(self.ptr[maker[c]], self.ptr[maker[c] + 1]):
-                size[c] *= self.cards[self.near[i]]
-        if self.n_targets:
-            for i in range(self.n_targets):
-                self.mark[self.targets[i]] = 1
-            for c in range(self.n_cliques):
-                count = self.mark[self.order[maker[c]]]
-                for i in range(self.ptr[maker[c]], self.ptr[maker[c] + 1]):
-                    count += self.mark[self.near[i]]
-                if count == self.n_targets and (root < 0 or size[c] < size[root]):
-                    root = c
-            for i in range(self.n_targets):
-                self.mark[self.targets[i]] = 0
-            below, c = -1, root
-            while c >= 0:
-                above = parent[c]
-                parent[c] = below
-                below, c = c, above
-        elif self.goal == MARGINALS:
-            for c in range(self.n_cliques):
-                head[c] = -1
-                rank[c] = -1
-            for c in range(self.n_cliques):
-                k = c
-                while rank[k] < 0 and parent[k] >= 0:
-                    k = parent[k]
-                root = rank[k] if rank[k] >= 0 else k
-                k = c
-                while rank[k] < 0:
-                    rank[k] = root
-                    if parent[k] >= 0:
-                        k = parent[k]
-                if head[root] < 0 or size[c] > size[head[root]]:
-                    head[root] = c
-            root = -1
-            for k in range(self.n_cliques):
-                below, c = -1, head[k]
-                while c >= 0:
-                    above = parent[c]
-                    parent[c] = below
-                    below, c = c, above
-        for c in range(self.n_cliques):
-            head[c] = -1
-        top_of_stack = 0
-        for c in range(self.n_cliques - 1, -1, -1):
-            if parent[c] < 0 and c != root:
-                stack[top_of_stack] = c
-                top_of_stack += 1
-        if root >= 0:
-            stack[top_of_stack] = root
-            top_of_stack += 1
-        for c in range(self.n_cliques):
-            if parent[c] >= 0:
-                follow[c] = head[parent[c]]
-                head[parent[c]] = c
-        count = 0
-        while top_of_stack:
-            top_of_stack -= 1
-            c = stack[top_of_stack]
-            rank[c] = count
-            numbers[count] = c
-            count += 1
-            i = head[c]
-            while i >= 0:
-                stack[top_of_stack] = i
-                top_of_stack += 1
-                i = follow[i]
-        self.position, self.home = position, home
-        self.maker, self.parent, self.size = arena.ints(m), arena.ints(m), arena.ints(m)
-        self.child_head, self.child_next = arena.ints(m), arena.ints(m)
-        self.total_axes = 0
-        for k in range(self.n_cliques):
-            c = numbers[k]
-            self.maker[k], self.size[k] = maker[c], size[c]
-            self.parent[k] = rank[parent[c]] if parent[c] >= 0 else -1
-            self.child_head[k] = -1
-            self.total_axes += 1 + self.degree(maker[c])
-        for k in range(self.n_cliques - 1, -1, -1):
-            p = self.parent[k]
-            if p >= 0:
-                self.child_next[k] = self.child_head[p]
-                self.child_head[p] = k
-        for v in range(self.n):
-            if home[v] >= 0:
-                home[v] = rank[home[v]]
-        return 0
-
-    cdef inline int64_t degree(self, int64_t k) noexcept:
-        return self.ptr[k + 1] - self.ptr[k]
-
-    cdef int order_axes(self) except -1:
-        """Separator first, as in the parent; what was eliminated last comes first among the rest."""
-        cdef Arena arena = self.arena
-        cdef int64_t c, p, i, j, v, at = 0, front, length
-        self.axes_ptr, self.axes = arena.ints(self.m + 1), arena.ints(self.total_axes)
-        self.separator = arena.ints(self.m)
-        for c in range(self.n_cliques):
-            self.axes_ptr[c] = at
-            length = 1 + self.degree(self.maker[c])
-            for j in range(length):
-                self.mark[self.member(c, j)] = 1
-            p = self.parent[c]
-            front = at
-            if p >= 0:
-                for i in range(self.axes_ptr[p], self.axes_ptr[p + 1]):
-                    if self.mark[self.axes[i]]:
-                        self.axes[front] = self.axes[i]
-                        self.mark[self.axes[i]] = 0
-                        front += 1
-                self.separator[c] = front - at
-            elif c == 0:
-                for i in range(self.n_targets):
-                    self.axes[front] = self.targets[i]
-                    self.mark[self.targets[i]] = 0
-                    front += 1
-            i = front
-            for j in range(length):
-                v = self.member(c, j)
-                if self.mark[v]:
-                    self.mark[v] = 0
-                    p = i
-                    while p > front and self.position[self.axes[p - 1]] < self.position[v]:
-                        self.axes[p] = self.axes[p - 1]
-                        p -= 1
-                    self.axes[p] = v
-                    i += 1
-            at += length
-            self.axes_ptr[c + 1] = at
-            if self.size[c] > ORDERED:
-                self.order_in_long_runs(c, front, at)
-        return 0
-
-    cdef int order_in_long_runs(self, int64_t c, int64_t start, int64_t stop) except -1:
-        """Reorder free axes so that the last ones are, for most children, all in the separator or all out of it."""
-        cdef int64_t n = stop - start, n_held = 0, child = self.child_head[c], i, j, k, following, most, agree, left
-        cdef int64_t run, n_chosen, n_alike, kept
-        cdef double cost, least = -1.0
-        cdef Arena arena = Arena()
-        cdef int64_t* inside = arena.ints(RUN * n)
-        cdef int64_t* alike = arena.ints(RUN)
-        cdef int64_t* used = arena.ints(n)
-        cdef int64_t* chosen = arena.ints(n)
-        cdef int64_t* best = arena.ints(n)
-        while child >= 0 and n_held < RUN:
-            for j in range(1 + self.degree(self.maker[child])):
-                self.mark[self.member(child, j)] = 1
-            for i in range(n):
-                inside[n_held * n + i] = self.mark[self.axes[start + i]]
-            for j in range(1 + self.degree(self.maker[child])):
-                self.mark[self.member(child, j)] = 0
-            n_held += 1
-            child = self.child_next[child]
-        for k in range(n):
-            for i in range(n):
-                used[i] = 0
-            used[k] = 1
-            chosen[0], n_chosen, left = k, 1, n - 1
-            run, cost = self.cards[self.axes[start + k]], 0.0
-            n_alike = n_held
-            for j in range(n_held):
-                alike[j] = j
-            while left and run < RUN and n_alike:
-                most, following = -1, -1
-                for i in range(n):
-                    if not used[i]:
-                        agree = 0
-                        for j in range(n_alike):
-                            agree += inside[alike[j] * n + i] == inside[alike[j] * n + k]
-                        if agree > most:
-                            most, following = agree, i
-                kept = 0
-                for j in range(n_alike):
-                    if inside[alike[j] * n + following] == inside[alike[j] * n + k]:
-                        alike[kept] = alike[j]
-                        kept += 1
-                cost += <double> (n_alike - kept) / <double> run
-                n_alike = kept
-                run *= self.cards[self.axes[start + following]]
-                used[following] = 1
-                chosen[n_chosen] = following
-                n_chosen += 1
-                left -= 1
-            cost += <double> n_alike / <double> run
-            if least < 0.0 or cost < least:
-                least = cost
-                j = 0
-                for i in range(n):
-                    if not used[i]:
-                        best[j] = self.axes[start + i]
-                        j += 1
-                for i in range(n_chosen - 1, -1, -1):
-                    best[j] = self.axes[start + chosen[i]]
-                    j += 1
-        for i in range(n if least >= 0.0 else 0):
-            self.axes[start + i] = best[i]
-        return 0
-
-    cdef inline int64_t member(self, int64_t c, int64_t j) noexcept:
-        cdef int64_t k = self.maker[c]
-        return self.order[k] if j == 0 else self.near[self.ptr[k] + j - 1]
 
     cdef int place(self) except -1:
         """Offsets: the messages, the fresh marginals, the cliques."""
@@ -557,7 +184,7 @@ cdef class Writer:
             if earliest < 0:
                 self.factor_next[k] = -2
                 continue
-            c = self.home[earliest]
+            c = self.lowest(self.home[earliest], f)
             self.factor_next[k] = self.factor_head[c]
             self.factor_head[c] = k
             if observed:
@@ -589,6 +216,36 @@ cdef class Writer:
                 and self.all_sources(c) <= MOST_SOURCES
             )
         return 0
+
+    cdef int64_t lowest(self, int64_t c, int64_t f) noexcept:
+        """From a large clique on, always to the smallest neighbour that holds what is left of factor f."""
+        cdef int64_t i, d, best, seen, free = 0
+        if self.size[c] <= ORDERED:
+            return c
+        for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+            if self.role[self.scope[i]] != SLICED:
+                self.mark[self.scope[i]] = 1
+                free += 1
+        while self.size[c] > ORDERED:
+            best, seen, d = -1, 0, self.child_head[c]
+            while True:
+                if d < 0 or seen == RUN:
+                    d = self.parent[c]
+                    seen = RUN + 1
+                if (d >= 0 and 2 * self.size[d] <= self.size[c]
+                        and (best < 0 or self.size[d] < self.size[best] or (self.size[d] == self.size[best] and d < best))
+                        and self.count_marked(self.maker[d], 1) == free):
+                    best = d
+                if seen > RUN:
+                    break
+                seen += 1
+                d = self.child_next[d]
+            if best < 0:
+                break
+            c = best
+        for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+            self.mark[self.scope[i]] = 0
+        return c
 
     cdef int64_t all_sources(self, int64_t c) noexcept:
         cdef int64_t count = 0, k = self.factor_head[c]

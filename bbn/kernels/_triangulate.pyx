@@ -1,10 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Greedy elimination on an interaction graph: the compiled twin of `triangulate_py`."""
 
-import numpy as np
-
+cimport numpy as cnp
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free, malloc, realloc
+
+from bbn.kernels._arrays cimport Arena, Words, ints_array, words_of
+
+cnp.import_array()
 
 cdef extern from *:
     """
@@ -131,20 +134,26 @@ cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const in
         entry.first = missing
         entry.second = weight
 
-def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int64_t[::1] scope, int rule,
-              const int64_t[::1] kept=None):
+def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None):
     """Order the variables of some scopes greedily; see `triangulate_py.eliminate`."""
-    cdef int64_t n = cards.shape[0], words = (n + 63) >> 6, factors = scope_ptr.shape[0] - 1
-    cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64
-    cdef uint64_t* adjacent = <uint64_t*> calloc(n * words + 1, sizeof(uint64_t))
-    cdef uint64_t* present = <uint64_t*> calloc(words + 1, sizeof(uint64_t))
-    cdef uint64_t* touched = <uint64_t*> calloc(words + 1, sizeof(uint64_t))
-    cdef Entry* cost = <Entry*> malloc((n + 1) * sizeof(Entry))
-    cdef int64_t* around = <int64_t*> malloc((n + 1) * sizeof(int64_t))
-    cdef int64_t* scratch = <int64_t*> malloc((n + 1) * sizeof(int64_t))
-    cdef int64_t* degrees = <int64_t*> calloc(n + 1, sizeof(int64_t))
-    cdef int64_t* twigs = <int64_t*> malloc((n + 1) * sizeof(int64_t))
-    cdef int64_t n_twigs = 0
+    cdef Words cards = words_of(cards_array)
+    cdef Words scope_ptr = words_of(scope_ptr_array)
+    cdef Words scope = words_of(scope_array)
+    cdef Words held = NULL
+    cdef int64_t n = cnp.PyArray_SIZE(cards_array), words = (n + 63) >> 6
+    cdef int64_t factors = cnp.PyArray_SIZE(scope_ptr_array) - 1
+    cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64, n_twigs = 0
+    cdef Arena arena = Arena()
+    cdef uint64_t* adjacent = <uint64_t*> arena.ints(n * words)
+    cdef uint64_t* present = <uint64_t*> arena.ints(words)
+    cdef uint64_t* touched = <uint64_t*> arena.ints(words)
+    cdef int64_t* around = arena.ints(n)
+    cdef int64_t* scratch = arena.ints(n)
+    cdef int64_t* degrees = arena.ints(n)
+    cdef int64_t* twigs = arena.ints(n)
+    cdef int64_t* order = arena.ints(n)
+    cdef int64_t* ptr = arena.ints(n + 1)
+    cdef Entry* cost = <Entry*> arena.ints(3 * n)
     cdef int64_t* out = <int64_t*> malloc(room * sizeof(int64_t))
     cdef int64_t* grown
     cdef Heap heap
@@ -152,19 +161,13 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
     cdef uint64_t *row
     cdef uint64_t *other
     cdef bint ok = True
-    cdef const int64_t* weights = &cards[0] if n else NULL
-    cdef bint keeping = kept is not None
     heap.room = 2 * n + 16
     heap.size = 0
     heap.items = <Entry*> malloc(heap.room * sizeof(Entry))
-    order_array = np.empty(n, np.int64)
-    ptr_array = np.empty(n + 1, np.int64)
-    cdef int64_t[::1] order = order_array
-    cdef int64_t[::1] ptr = ptr_array
-    ptr[0] = 0
     try:
-        if (adjacent == NULL or present == NULL or touched == NULL or cost == NULL or around == NULL
-                or scratch == NULL or degrees == NULL or twigs == NULL or out == NULL or heap.items == NULL):
+        if kept is not None:
+            held = words_of(kept)
+        if out == NULL or heap.items == NULL:
             raise MemoryError
         with nogil:
             for f in range(factors):
@@ -175,7 +178,7 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
                         if i != j:
                             adjacent[u * words + (scope[j] >> 6)] |= <uint64_t> 1 << (scope[j] & 63)
             for v in range(n):
-                if keeping and kept[v]:
+                if held != NULL and held[v]:
                     present[v >> 6] &= ~(<uint64_t> 1 << (v & 63))
             # eliminating a twig is always right; the list grows as branches become twigs
             for v in range(n):
@@ -203,7 +206,7 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
                 ptr[count] = total
             for v in range(n):
                 if has(present, v):
-                    price(rule, v, adjacent, words, weights, scratch, &cost[v])
+                    price(rule, v, adjacent, words, cards, scratch, &cost[v])
                     ok = ok and push(&heap, cost[v])
             while heap.size and ok:
                 entry = pop(&heap)
@@ -245,42 +248,41 @@ def eliminate(const int64_t[::1] cards, const int64_t[::1] scope_ptr, const int6
                 many = list_bits(touched, words, around)
                 for i in range(many):
                     u = around[i]
-                    price(rule, u, adjacent, words, weights, scratch, &entry)
+                    price(rule, u, adjacent, words, cards, scratch, &entry)
                     if entry.first != cost[u].first or entry.second != cost[u].second:
                         cost[u] = entry
                         ok = ok and push(&heap, entry)
         if not ok:
             raise MemoryError
-        neighbours_array = np.empty(total, np.int64)
-        _fill(neighbours_array, out, total)
+        return ints_array(order, count), ints_array(ptr, count + 1), ints_array(out, total)
     finally:
-        free(adjacent)
-        free(present)
-        free(touched)
-        free(cost)
-        free(around)
-        free(scratch)
-        free(degrees)
-        free(twigs)
         free(out)
         free(heap.items)
-    return order_array[:count], ptr_array[:count + 1], neighbours_array
-
-cdef void _fill(int64_t[::1] target, const int64_t* source, int64_t count):
-    cdef int64_t i
-    for i in range(count):
-        target[i] = source[i]
 
 
-def cells(const int64_t[::1] cards, const int64_t[::1] order, const int64_t[::1] ptr,
-          const int64_t[::1] neighbours):
+def cells(cards, order, ptr, neighbours):
     """The number of cells of each maximal elimination clique; see `triangulate_py.cells`."""
-    cdef int64_t m = order.shape[0], k, i, parent
-    cdef int64_t[::1] position = np.empty(cards.shape[0], np.int64)
-    cdef int64_t[::1] absorbed = np.zeros(m, np.int64)
-    out_array = np.empty(m)
-    cdef double[::1] out = out_array
-    cdef double product
+    cdef cnp.npy_intp m = cnp.PyArray_SIZE(order)
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &m, cnp.NPY_DOUBLE, 0)
+    count_cells(cards, order, ptr, neighbours, <double*> cnp.PyArray_DATA(out))
+    return out
+
+
+def total_cells(cards, order, ptr, neighbours):
+    """The sum of those numbers."""
+    return count_cells(cards, order, ptr, neighbours, NULL)
+
+
+cdef double count_cells(cards_array, order_array, ptr_array, neighbours_array, double* out) except -1.0:
+    cdef Words cards = words_of(cards_array)
+    cdef Words order = words_of(order_array)
+    cdef Words ptr = words_of(ptr_array)
+    cdef Words neighbours = words_of(neighbours_array)
+    cdef int64_t m = cnp.PyArray_SIZE(order_array), k, i, parent
+    cdef Arena arena = Arena()
+    cdef int64_t* position = arena.ints(cnp.PyArray_SIZE(cards_array))
+    cdef int64_t* absorbed = arena.ints(m)
+    cdef double product, total = 0.0
     for k in range(m):
         position[order[k]] = k
     for k in range(m):
@@ -290,7 +292,11 @@ def cells(const int64_t[::1] cards, const int64_t[::1] order, const int64_t[::1]
             product *= cards[neighbours[i]]
             if position[neighbours[i]] < parent:
                 parent = position[neighbours[i]]
-        out[k] = 0.0 if absorbed[k] else product
+        if absorbed[k]:
+            product = 0.0
+        total += product
+        if out != NULL:
+            out[k] = product
         if parent < m and ptr[parent + 1] - ptr[parent] == ptr[k + 1] - ptr[k] - 1:
             absorbed[parent] = 1
-    return out_array
+    return total

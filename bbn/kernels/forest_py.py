@@ -8,16 +8,58 @@ parent is a sum over contiguous rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
+from itertools import accumulate, chain
 
 import numpy as np
 
 from bbn.kernels import tape as t
-from bbn.kernels.types import Ints
+from bbn.kernels.types import Floats, Ints
+
+
+def pack_factors(
+    cards: list[int], scopes: list[list[int]], tables: list[Floats], directed: bool
+) -> tuple[Ints, Ints, Ints, Ints, Floats, Ints]:
+    """Factors as flat arrays.
+
+    Parameters
+    ----------
+    cards : list of int
+        The number of states of each variable.
+    scopes : list of lists of variables
+        The variables of each factor.
+    tables : list of float64 arrays
+        Its values, an axis for each variable, in C order.
+    directed : bool
+        Whether each factor is a conditional distribution of its last variable.
+
+    Returns
+    -------
+    cards, scope_ptr, scope, table_ptr, tables, heads : arrays
+        Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``, its table starts at ``tables[table_ptr[f]]``, and
+        ``heads[f]`` is its last variable, or -1.
+    """
+    return (
+        np.array(cards, np.int64),
+        np.array([0, *accumulate(map(len, scopes))], np.int64),
+        np.array([*chain.from_iterable(scopes)], np.int64),
+        np.array([0, *accumulate(table.size for table in tables)], np.int64),
+        np.concatenate([table.ravel() for table in tables]),
+        np.array([scope[-1] if directed else -1 for scope in scopes], np.int64),
+    )
 
 
 def reduce_scopes(
-    scope_ptr: Ints, scope: Ints, heads: Ints, role: Ints, wanted: Ints
-) -> tuple[Ints, Ints, Ints]:
+    scope_ptr: Ints,
+    scope: Ints,
+    heads: Ints,
+    n: int,
+    sliced: Collection[int],
+    likelihood: Collection[int],
+    masked: bool,
+    targets: Collection[int],
+    everything: bool,
+) -> tuple[Ints, Ints, Ints, Ints]:
     """Drop barren factors and observed variables.
 
     Parameters
@@ -27,19 +69,30 @@ def reduce_scopes(
     heads : int64 array (factors,)
         The variable that factor f is a conditional distribution of, or -1. A factor whose head, and whatever hangs
         on it, is neither wanted nor observed sums to one and is dropped.
-    role : int64 array (n,)
-        FREE, SLICED, LIKELIHOOD or MASKED.
-    wanted : int64 array (n,)
-        Nonzero for the variables whose posterior is asked.
+    n : int
+        The number of variables.
+    sliced, likelihood : collections of variables
+        Those observed in a state, those that each run brings a likelihood for.
+    masked : bool
+        Whether a run may bring either for any other variable.
+    targets : collection of variables
+        Those whose joint is asked; they are one more scope at the end.
+    everything : bool
+        Whether every variable is wanted.
 
     Returns
     -------
-    factors, ptr, reduced : int64 arrays
-        The factors kept, and what is left of each scope without the sliced variables.
+    role, factors, ptr, reduced : int64 arrays
+        The role of each variable (see `lay_out`), the factors kept, and what is left of each scope without the
+        sliced variables.
     """
-    starts, members = scope_ptr.tolist(), scope.tolist()
-    roles, head = role.tolist(), heads.tolist()
-    relevant = [bool(w) or r != t.FREE for w, r in zip(wanted.tolist(), roles, strict=True)]
+    roles = [t.MASKED if masked else t.FREE] * n
+    for v in likelihood:
+        roles[v] = t.LIKELIHOOD
+    for v in sliced:
+        roles[v] = t.SLICED
+    starts, members, head = scope_ptr.tolist(), scope.tolist(), heads.tolist()
+    relevant = [everything or v in targets or role != t.FREE for v, role in enumerate(roles)]
     of_head = {h: f for f, h in enumerate(head) if h >= 0}
     stack = [v for v, keep in enumerate(relevant) if keep]
     for f, h in enumerate(head):
@@ -55,7 +108,15 @@ def reduce_scopes(
     for f in factors:
         reduced += [v for v in members[starts[f] : starts[f + 1]] if roles[v] != t.SLICED]
         ptr.append(len(reduced))
-    return np.array(factors, np.int64), np.array(ptr, np.int64), np.array(reduced, np.int64)
+    if targets:
+        reduced += targets
+        ptr.append(len(reduced))
+    return (
+        np.array(roles, np.int64),
+        np.array(factors, np.int64),
+        np.array(ptr, np.int64),
+        np.array(reduced, np.int64),
+    )
 
 
 def _mark(relevant: list[bool], members: list[int]) -> list[int]:
@@ -74,15 +135,17 @@ class Forest:
         The number of states of each variable.
     elimination : tuple of int64 arrays
         What `eliminate` gave.
-    targets : int64 array
-        Variables of one clique, which becomes the first root and has them as its first axes.
+    targets : sequence of variables
+        Those of one clique, which becomes the first root and has them as its first axes.
     goal : int
         QUERY, MARGINALS or COLLECTED.
     """
 
-    def __init__(self, cards: Ints, elimination: tuple[Ints, Ints, Ints], targets: Ints, goal: int) -> None:
+    def __init__(
+        self, cards: Ints, elimination: tuple[Ints, Ints, Ints], targets: Sequence[int], goal: int
+    ) -> None:
         self.cards: list[int] = cards.tolist()
-        self.targets: list[int] = targets.tolist()
+        self.targets = list(targets)
         self.goal = goal
         self.order: list[int] = elimination[0].tolist()
         self.position = {v: k for k, v in enumerate(self.order)}
@@ -117,16 +180,14 @@ class Forest:
         elif self.goal == t.MARGINALS:
             for largest in _largest(parent, size):
                 _reroot(parent, largest)
+        _hang_low(members, parent, size)
         numbers = _parents_first(parent, roots)
         rank = {c: k for k, c in enumerate(numbers)}
         self.members = [members[c] for c in numbers]
         self.parent = [rank[parent[c]] if parent[c] >= 0 else -1 for c in numbers]
         self.size = [size[c] for c in numbers]
         self.home = {v: rank[c] for v, c in home.items()}
-        self.children: list[list[int]] = [[] for _ in numbers]
-        for c, p in enumerate(self.parent):
-            if p >= 0:
-                self.children[p].append(c)
+        self.children = _children(self.parent)
 
     def order_axes(self) -> None:
         """Separator first, as in the parent; what was eliminated last comes first among the rest."""
@@ -179,6 +240,48 @@ def _reroot(parent: list[int], root: int) -> None:
         below, c = c, above
 
 
+def _hang_low(members: list[list[int]], parent: list[int], size: list[int]) -> None:
+    """Move each child of a large clique to the smallest neighbour of that clique that holds its separator.
+
+    The tree stays a junction tree, and the large clique, whose cells are walked once per neighbour, has fewer.
+    """
+    if not any(p >= 0 and size[p] > t.ORDERED for p in parent):
+        return
+    held = [set(clique) for clique in members]
+    children = _children(parent)
+    for c in (c for c, p in enumerate(parent) if p >= 0):
+        shared = held[c] & held[parent[c]]
+        while (host := smaller_neighbour(parent[c], shared, held, children, parent, size, c)) is not None:
+            children[parent[c]].remove(c)
+            children[host].append(c)
+            parent[c] = host
+
+
+def smaller_neighbour(
+    c: int,
+    shared: set[int],
+    held: list[set[int]],
+    children: list[list[int]],
+    parent: list[int],
+    size: list[int],
+    but: int = -1,
+) -> int | None:
+    """The smallest clique next to a large clique c, of at most half its cells, that holds some variables."""
+    if size[c] <= t.ORDERED:
+        return None
+    near = [d for d in (*children[c][: t.RUN], parent[c]) if d >= 0 and d != but]
+    near = [d for d in near if 2 * size[d] <= size[c] and shared <= held[d]]
+    return min(near, key=lambda d: (size[d], d), default=None)
+
+
+def _children(parent: list[int]) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in parent]
+    for c, p in enumerate(parent):
+        if p >= 0:
+            children[p].append(c)
+    return children
+
+
 def _largest(parent: list[int], size: list[int]) -> list[int]:
     """The largest clique of each tree."""
     largest: dict[int, int] = {}
@@ -196,10 +299,7 @@ def _largest(parent: list[int], size: list[int]) -> list[int]:
 
 
 def _parents_first(parent: list[int], roots: list[int]) -> list[int]:
-    children: list[list[int]] = [[] for _ in parent]
-    for c, p in enumerate(parent):
-        if p >= 0:
-            children[p].append(c)
+    children = _children(parent)
     numbers: list[int] = []
     stack = [c for c, p in enumerate(parent) if p < 0 and c not in roots][::-1] + roots
     while stack:

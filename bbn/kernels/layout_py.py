@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bbn.kernels import tape as t
-from bbn.kernels.forest_py import Forest, reduce_scopes
+from bbn.kernels.forest_py import Forest, pack_factors, reduce_scopes, smaller_neighbour
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Ints
 
-__all__ = ["lay_out", "reduce_scopes"]
+__all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 FEW = 8
 """Regions that are looked through for the marginal of a child."""
@@ -33,7 +33,7 @@ def lay_out(
     factors: Ints,
     role: Ints,
     elimination: tuple[Ints, Ints, Ints],
-    targets: Ints,
+    targets: Sequence[int],
     goal: int,
 ) -> Layout:
     """Lay a junction forest out and write its tapes.
@@ -49,7 +49,7 @@ def lay_out(
         bring one); if any variable is MASKED nothing but the products of the tables is done once.
     elimination : tuple of int64 arrays
         What `eliminate` gave for the reduced scopes (and the targets as one more scope).
-    targets : int64 array
+    targets : sequence of variables
         The variables of the joint to read, in this order; all in one clique, which becomes the root.
     goal : int
         QUERY, MARGINALS or COLLECTED.
@@ -67,7 +67,7 @@ class _Writer(Forest):
         factors: Ints,
         role: Ints,
         elimination: tuple[Ints, Ints, Ints],
-        targets: Ints,
+        targets: Sequence[int],
         goal: int,
     ) -> None:
         super().__init__(cards, elimination, targets, goal)
@@ -103,6 +103,7 @@ class _Writer(Forest):
 
     def seat(self) -> None:
         """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
+        self.held = [set(clique) for clique in self.members]
         self.factors: list[list[int]] = [[] for _ in self.members]
         self.likelihoods: list[list[int]] = [[] for _ in self.members]
         self.scalars: list[int] = []
@@ -112,7 +113,7 @@ class _Writer(Forest):
             if not free:
                 self.scalars.append(f)
                 continue
-            c = self.home[min(free, key=self.position.__getitem__)]
+            c = self.lowest(self.home[min(free, key=self.position.__getitem__)], set(free))
             self.factors[c].append(f)
             changing[c] |= len(free) < len(scope)
         self.smallest: dict[int, int] = {}
@@ -135,6 +136,14 @@ class _Writer(Forest):
             sources = len(self.factors[c]) + len(self.children[c]) + len(self.likelihoods[c])
             large = self.size[c] > t.STREAM and sources <= t.MOST_SOURCES and self.goal != t.COLLECTED
             self.streamed.append(large and not self.in_run[c])
+
+    def lowest(self, c: int, scope: set[int]) -> int:
+        """From a large clique on, always to the smallest neighbour that holds the scope."""
+        lower: int | None = c
+        while lower is not None:
+            c = lower
+            lower = smaller_neighbour(c, scope, self.held, self.children, self.parent, self.size)
+        return c
 
     def layout(self) -> Layout:
         """Write the tapes."""

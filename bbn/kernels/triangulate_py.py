@@ -147,3 +147,8 @@ def cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> Floats:
             if sizes[parent] == size - 1:
                 absorbed[parent] = True
     return out
+
+
+def total_cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> float:
+    """The sum of those numbers."""
+    return float(cells(cards, order, ptr, neighbours).sum())
