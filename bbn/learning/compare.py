@@ -100,6 +100,9 @@ class Comparison(Tabular, Frozen):
             parts.append(f"{len(self.undirected)} undirected")
         return f"<Comparison: {', '.join(parts)}; SHD {self.shd}, of CPDAGs {self.shd_cpdag}>"
 
+    def __str__(self) -> str:
+        return repr(self)
+
     def _table(self) -> Table:
         kinds = {name: getattr(self, name) for name in ("missing", "extra", "reversed", "undirected")}
         rows = [
