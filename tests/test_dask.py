@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import bbn
+from bbn.cli import main
 from bbn.data import code
 
 pytest.importorskip("distributed", reason="clusters need Dask; pip install 'bbn[dask]'")
@@ -444,3 +445,22 @@ def test_workers_write_samples(tmp_path, client):
     assert np.array_equal(
         source.counts([tuple(ORDER)])[0], code(NET.sample(2_000_000, seed=4)).counts([tuple(ORDER)])[0]
     )
+
+
+def test_the_command_line_works_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # workers start from another folder
+    dask_option = ["--dask", cluster.scheduler_address]
+    assert main(["sample", "asia", "-n", "3000", "--seed", "1", "-o", "rows", *dask_option]) == 0
+    rows = NET.sample(3000, seed=1)
+    assert pd.read_parquet("rows").equals(rows)
+    learn = ["learn", "rows", *dask_option]
+    assert main([*learn, "--structure", "asia", "--prior", "bdeu:1", "-o", "tables.json"]) == 0
+    assert bbn.load("tables.json") == bbn.fit(NET, rows, prior=bbn.BDeu(1))
+    assert main([*learn, "--method", "chow-liu", "--prior", "bdeu:1", "-o", "tree.json"]) == 0
+    assert sorted(bbn.load("tree.json").arcs) == sorted(bbn.chow_liu(rows).edges)
+    assert (
+        main(["predict", "asia", "rows", "--target", "lung", "-o", "answers", "--proba", *dask_option]) == 0
+    )
+    assert np.array_equal(pd.read_parquet("answers").to_numpy(), NET.predict_proba(rows, "lung").to_numpy())
+    assert main(["predict", "asia", "rows", "--target", "lung", *dask_option]) == 1
+    assert "-o names it" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.cli.files import data_file, open_network
 from bbn.cli.output import print_rows, show
-from bbn.errors import EvidenceError, nearest
+from bbn.errors import DataError, EvidenceError, nearest
 from bbn.evidence import Not, OneOf, Soft, Virtual
 from bbn.inference import engine_class
 from bbn.mixture import MixturePosterior
@@ -83,7 +83,13 @@ def predict(options: argparse.Namespace) -> int:
     """Print the most probable state of the target for each row of data, or the probability of each state."""
     network = open_network(options.file)
     variable = network.variable(options.target)
+    if options.dask is not None and options.output == "-":
+        raise DataError("the workers of a cluster write their answers to a folder; -o names it")
     with data_file(options.data, options.from_format) as data:
+        if options.output != "-":
+            ask = network.predict_proba if options.proba else network.predict
+            ask(data, options.target, impossible=options.impossible, to=options.output, client=options.dask)
+            return 0
         if options.proba:
             columns = network.predict_proba(data, options.target, impossible=options.impossible)
             head: list[Any] = list(variable.states)

@@ -26,6 +26,8 @@ def learn(options: argparse.Namespace) -> int:
         options.method = "hill-climb" if options.structure is None else "mle"
     options.progress = wants_progress(options)
     with data_file(options.data, options.from_format) as options.data:
+        if options.dask is not None:
+            _open_on_cluster(options)
         network, summary = (learn_structure if options.method in STRUCTURES else learn_tables)(options)
     if options.output == "-":
         note(summary, options.quiet)
@@ -35,6 +37,24 @@ def learn(options: argparse.Namespace) -> int:
         if not options.quiet:
             print(f"{options.output}: {summary}")
     return 0
+
+
+def _open_on_cluster(options: argparse.Namespace) -> None:
+    """Let a cluster read the data; what says how they are read is used up by that."""
+    from bbn.data.open import open_data
+
+    variables = None
+    if options.structure is not None:
+        unseen = {text.partition("=")[0] for text in options.hidden}
+        variables = [v for v in open_network(options.structure).variables if v.name not in unseen]
+    options.data = open_data(
+        options.data,
+        client=options.dask,
+        variables=variables,
+        weights=options.weights,
+        missing=options.missing,
+    )
+    options.weights, options.missing = None, ()
 
 
 def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:

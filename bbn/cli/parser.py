@@ -104,6 +104,14 @@ def make_parser() -> Parser:
         default="raise",
         help="what to do with rows of probability 0",
     )
+    predict.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        metavar="OUT",
+        help="a .parquet, .csv or .tsv file, or a folder of Parquet files; - is standard output",
+    )
+    _add_dask(predict, "answers the rows and writes them to the folder OUT")
     _add_format(predict, "csv")
 
     sample = command("sample", "bbn.cli.sample:sample", "Draw rows from a network.")
@@ -123,9 +131,10 @@ def make_parser() -> Parser:
         "--output",
         default="-",
         metavar="OUT",
-        help="a .csv, .tsv or .parquet file; - is standard output",
+        help="a .csv, .tsv or .parquet file, or a folder of Parquet files; - is standard output",
     )
     sample.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv (-), tsv or parquet")
+    _add_dask(sample, "draws the rows and writes them to the folder OUT")
     _add_progress(sample)
     sample.set_defaults(targets=[])
 
@@ -215,6 +224,7 @@ def _add_learn(learn: Parser) -> None:
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
     _add_seed(learn, "the seed of random starts")
     learn.add_argument("--checkpoint", metavar="PATH", help="save the climb's state here, and go on from it")
+    _add_dask(learn, "reads DATA, which its workers must reach, and counts")
     _add_progress(learn)
     learn.add_argument(
         "-o", "--output", default="-", metavar="OUT", help="the file to write; - is standard output"
@@ -266,6 +276,10 @@ def _add_evidence(parser: Parser) -> None:
     add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
     add("--one-of", metavar="NAME=STATE,…", help="one of several states")
     add("--none-of", metavar="NAME=STATE,…", help="none of these states")
+
+
+def _add_dask(parser: Parser, does: str) -> None:
+    parser.add_argument("--dask", metavar="ADDRESS", help=f"the scheduler of a Dask cluster that {does}")
 
 
 def _add_format(parser: Parser, default: str = "table") -> None:

@@ -21,9 +21,15 @@ CHUNK = 1 << 18
 
 def sample(options: argparse.Namespace) -> int:
     """Write rows drawn from a network, given evidence, to a CSV or Parquet file or to standard output."""
-    kind = _kind(options.output, options.to_format)
     network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
+    if options.dask is not None:
+        if options.output == "-":
+            raise DataError("the workers of a cluster write their rows to a folder; -o names it")
+        missing = _missing(options.missing)
+        network.sample(options.n, evidence, options.seed, missing, to=options.output, client=options.dask)
+        return 0
+    kind = _kind(options.output, options.to_format)
     chunks = network.sample(
         options.n,
         evidence,

@@ -16,6 +16,7 @@ nor the workers show in the answer. A pass over P partitions moves at most P res
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple, Protocol
 from bbn.budget import memory_limit as parsed_limit
 from bbn.data.batches import Batch, Part, Reader, Table, Tables, is_dask, reader
 from bbn.data.cluster import Cluster
-from bbn.data.open import Batched, batch_size, fold_part, from_footers, read_declared
+from bbn.data.open import MOST_ROWS, Batched, batch_size, fold_part, from_footers, read_declared
 from bbn.data.stream import Coding
 from bbn.data.tables import checked_names
 from bbn.errors import DataError
@@ -57,7 +58,7 @@ def open_dask(
     >>> source.n_rows, source.counts([("A",)])[0]
     (3, array([2, 1]))
     """
-    partitions: Partitions = Frames(data) if is_dask(data) else Files(reader(data))
+    partitions = _partitions(data)
     wanted, declared, numeric = read_declared(partitions.names(), variables, states, weights, continuous)
     coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
     rows = batch_rows or batch_size(len(wanted), partitions.text, 1, parsed_limit(memory_limit))
@@ -66,6 +67,22 @@ def open_dask(
     )
     source = Clustered(partitions, Cluster(client), rows, coding, found, memory_limit)
     return source.with_variables(wanted, declared)
+
+
+def rows_of(data: Any, client: Any = None) -> Clustered:
+    """The same data for whoever wants their rows alone: nothing is found out about the columns."""
+    return Clustered(_partitions(data), Cluster(client), MOST_ROWS, Coding({}), None)
+
+
+def _partitions(data: Any) -> Partitions:
+    """Where the rows are; paths from the root on, as workers have a folder of their own to start from."""
+    if is_dask(data):
+        return Frames(data)
+    if isinstance(data, str | os.PathLike):
+        data = os.path.abspath(data)
+    elif isinstance(data, list | tuple) and all(isinstance(path, str | os.PathLike) for path in data):
+        data = [os.path.abspath(path) for path in data]
+    return Files(reader(data))
 
 
 class Work(NamedTuple):

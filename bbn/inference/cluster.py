@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.data.batches import Batch
 from bbn.data.cluster import Cluster
-from bbn.data.dask import Clustered, Frames
+from bbn.data.dask import Clustered, rows_of
 from bbn.data.stream import Coding
 from bbn.data.tables import table_suffix
 from bbn.data.write import ROW_GROUP, replacing_folder
@@ -87,7 +87,7 @@ class Drawing:
 
 
 def answer_on(
-    question: str, net: BayesianNetwork, data: Any, *target: str, to: Any = None, **options: Any
+    client: Any, question: str, net: BayesianNetwork, data: Any, *target: str, to: Any = None, **options: Any
 ) -> Any:
     """`predict`, `predict_proba` or `log_likelihood` of the rows of a Dask DataFrame or of data on a cluster.
 
@@ -97,7 +97,8 @@ def answer_on(
         The answers, computed when they are asked for; or with `to` the folder, once everything is written.
     """
     wanted = tuple(v for v in net.variables if v.name not in target)
-    source = data if isinstance(data, Clustered) else Clustered(Frames(data), Cluster(), 1, Coding({}), None)
+    net.variable(target[0]) if target else None
+    source = data if isinstance(data, Clustered) else rows_of(data, client)
     ask = Answering(question, net, target, wanted, source.coding._replace(variables={}), options)
     frame = source.mapped(ask, [v.name for v in wanted], ask.like())
     return frame if to is None else write_on(source.cluster, frame, to)

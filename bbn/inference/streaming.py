@@ -62,7 +62,13 @@ def sample_to(
 
 
 def answer(
-    question: str, net: BayesianNetwork, data: Any, *target: str, to: Any = None, **options: Any
+    question: str,
+    net: BayesianNetwork,
+    data: Any,
+    *target: str,
+    to: Any = None,
+    client: Any = None,
+    **options: Any,
 ) -> Any:
     """`predict`, `predict_proba` or `log_likelihood`, batch by batch where the data come so.
 
@@ -76,6 +82,8 @@ def answer(
         The target, if the question has one.
     to
         Where to write the answers, as in `sample_to`; its Path is then returned.
+    client
+        A Dask cluster that does the work, as in `bbn.open_data`.
 
     Returns
     -------
@@ -84,10 +92,10 @@ def answer(
         batch, of the kind that the batch was: pyarrow's for Parquet, pandas' for CSV, and that of each table where
         tables were given.
     """
-    if is_dask(data) or isinstance(data, Clustered):
+    if client is not None or is_dask(data) or isinstance(data, Clustered):
         from bbn.inference.cluster import answer_on
 
-        return answer_on(question, net, data, *target, to=to, **options)
+        return answer_on(client, question, net, data, *target, to=to, **options)
     if to is None and not isinstance(data, Streamed) and not is_many(data):
         ask: Callable[..., Any] = getattr(predict, question)
         return ask(net, data, *target, **options)
