@@ -1,8 +1,10 @@
 """Posteriors of networks with Gaussian variables against enumeration, numerical integration and theorems."""
 
+import itertools
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -83,3 +85,368 @@ def test_rows_one_by_one_are_the_same(monkeypatch):
     for name, column in together.items():
         again = net.predict(table, name)
         assert list(again) == list(column) if net.states(name) else np.allclose(again, column)
+
+
+GRID = np.arange(-45, 45, 0.2)
+"""Fine enough that the sum over it, by the trapezoidal rule, has these densities' integrals to ten digits."""
+
+
+def density(net, row):
+    """p(row) by the definition, numbers on a grid if they are arrays."""
+    total = 1.0
+    for name in net.names:
+        c = net[name]
+        at = tuple(p.code(row[p.name]) for p in c.parents if p.card)
+        if isinstance(c, bbn.Gaussian):
+            mean = c.means[at] + sum(
+                w * row[p.name] for w, p in zip(c.weights[at], c.continuous_parents, strict=True)
+            )
+            total = total * norm.pdf(row[name], mean, math.sqrt(c.variances[at]))
+        else:
+            total = total * c.table[(*at, c.variable.code(row[name]))]
+    return total
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_posteriors_against_numerical_integration(seed):
+    rng = np.random.default_rng(2000 + seed)
+    net = random_network(rng, max_discrete=2, max_card=2, max_continuous=4)
+    row = forward(net, rng)
+    hidden = [str(n) for n in rng.permutation(net.continuous)[: 1 + seed % 2]]
+    evidence = {n: row[n] for n in net.continuous if n not in hidden}
+    free = [v for v in net.variables if v.card]
+    axes = dict(zip(hidden, np.meshgrid(*[GRID] * len(hidden), indexing="ij", sparse=True), strict=True))
+    total = np.zeros([len(GRID)] * len(hidden))
+    by_state = {v.name: dict.fromkeys(v.states, 0.0) for v in free}
+    for states in itertools.product(*(v.states for v in free)):
+        setting = dict(zip([v.name for v in free], states, strict=True))
+        part = np.broadcast_to(density(net, {**evidence, **axes, **setting}), total.shape)
+        total = total + part
+        for name, state in setting.items():
+            by_state[name][state] += part.sum()
+    whole = total.sum()
+    answers = net.posteriors(evidence)
+    close(answers.log_evidence, math.log(whole * 0.2 ** len(hidden)), 1e-8)
+    for name, sums in by_state.items():
+        close(answers[name].values, np.array(list(sums.values())) / whole, 1e-8)
+    for axis, name in enumerate(hidden):
+        marginal = total.sum(axis=tuple(i for i in range(len(hidden)) if i != axis)) / whole
+        close(answers[name].mean, marginal @ GRID, 1e-8)
+        close(answers[name].variance, marginal @ (GRID - marginal @ GRID) ** 2, 1e-7)
+        close(answers[name].pdf(GRID), marginal / 0.2, 1e-7)
+
+
+# Far away, very small, very large
+
+
+def naive(variances=(1.0, 1.0), means=((0.0, 1.0), (0.0, 1.0)), prior=(0.5, 0.5)):
+    z = bbn.Variable("Z", ["a", "b"])
+    leaves = [bbn.Gaussian(n, [z], m, v) for n, m, v in zip("XY", means, variances, strict=True)]
+    return bbn.BayesianNetwork([bbn.CPT(z, table=list(prior)), *leaves])
+
+
+@pytest.mark.parametrize("engine", EXACT)
+def test_a_million_standard_deviations_away(engine):
+    net = naive()
+    p = engine(net).query("Z", {"X": 1e6})
+    assert p.values.tolist() == [0.0, 1.0]
+    close(p.log_evidence, math.log(0.5) + norm.logpdf(1e6, 1.0))
+    assert engine(net).query("Y", {"X": -1e6}).mean == 0.0
+    p = engine(naive(prior=(1.0, 0.0))).query("Z", {"X": 1e6})
+    assert p.values.tolist() == [1.0, 0.0]
+    close(p.log_evidence, norm.logpdf(1e6))
+
+
+@pytest.mark.parametrize("engine", EXACT)
+def test_numbers_that_contradict_each_other_are_weighed_in_logarithms(engine):
+    """Each number by itself excludes a state as far as doubles can tell; together they do not."""
+    a, b = bbn.Variable("A", ["x", "y"]), bbn.Variable("B", ["x", "y"])
+    same = bbn.CPT(b, [a], [[1.0, 0.0], [0.0, 1.0]])
+    net = bbn.BayesianNetwork(
+        [
+            bbn.CPT(a, table=[0.5, 0.5]),
+            same,
+            bbn.Gaussian("X", [a], [0.0, 1000.0], 1.0),
+            bbn.Gaussian("Y", [b], [0.0, 1000.0], 1.0),
+            bbn.Gaussian("W", [a], [0.0, 1.0], 1.0),
+        ]
+    )
+    evidence = {"X": 0.0, "Y": 1000.002}
+    logs = norm.logpdf(0.0, [0, 1000]) + norm.logpdf(1000.002, [0, 1000])
+    expected = 1 / (1 + math.exp(logs[1] - logs[0]))
+    p = engine(net).query("A", evidence)
+    close(p["x"], expected, 1e-7)
+    close(p.log_evidence, math.log(0.5) + np.logaddexp(*logs))
+    answers = engine(net).posteriors(evidence)
+    close(answers["B"]["x"], expected, 1e-7)
+    close(answers["W"].mean, 1 - expected, 1e-7)
+    close(engine(net).log_evidence(evidence), p.log_evidence)
+    with pytest.raises(bbn.EvidenceError, match="so far"):
+        engine(net).mpe(evidence)
+    with pytest.raises(bbn.EvidenceError, match="so far"):
+        net.sample(5, evidence)
+    table = {name: [x] for name, x in evidence.items()}
+    close(net.predict_proba(table, "A")["x"], [expected], 1e-7)
+    close(net.log_likelihood(table), [p.log_evidence])
+
+
+def test_tiny_and_huge_variances():
+    for scale in (1e-300, 1e-30, 1e30, 1e300):
+        net = naive(variances=(scale, 1.0), means=((0.0, math.sqrt(scale)), (0.0, 1.0)))
+        p = net.query("Z", {"X": 2 * math.sqrt(scale)})
+        close(p["b"] / p["a"], math.exp(-0.5 + 2.0))
+        close(
+            p.log_evidence,
+            np.logaddexp(norm.logpdf(2), norm.logpdf(1)) + math.log(0.5) - 0.5 * math.log(scale),
+        )
+    x = bbn.Gaussian("X", [], 0.0, 1.0)
+    copies = [bbn.Gaussian(n, [x.variable], 0.0, 1e-20, weights=[1.0]) for n in "AB"]
+    net = bbn.BayesianNetwork([x, *copies])
+    p = net.query("X", {"A": 0.5, "B": 0.5})
+    close(p.mean, 0.5)
+    close(p.variance, 0.5e-20, 1e-5)
+
+
+def test_a_number_beyond_all_measure_is_an_error_that_says_so():
+    net = naive(variances=(1e-300, 1.0))
+    with pytest.raises(bbn.EvidenceError, match="X=1e\\+200: so far"):
+        net.query("Z", {"X": 1e200})
+    assert net.log_likelihood({"X": [1e200, 0.0]})[0] == -math.inf
+    with pytest.raises(bbn.ImpossibleEvidenceError, match="row 0"):
+        net.predict({"X": [1e200]}, "Z")
+    assert net.predict({"X": [1e200, 0.0]}, "Z", impossible="nan").tolist() == [None, "a"]
+
+
+def test_a_long_chain_of_numbers():
+    """A random walk observed at its end: mean and variance of a bridge."""
+    n = 200
+    walk = [bbn.Gaussian("x0", [], 0.0, 1.0)]
+    for i in range(1, n):
+        walk.append(bbn.Gaussian(f"x{i}", [walk[-1].variable], 0.0, 1.0, weights=[1.0]))
+    net = bbn.BayesianNetwork(walk)
+    p = net.query("x49", {f"x{n - 1}": 40.0})
+    close(p.mean, 40.0 * 50 / n)
+    close(p.variance, 50 * (n - 50) / n)
+    close(p.log_evidence, norm.logpdf(40.0, 0, math.sqrt(n)))
+    everything = dict(zip(net.names, np.linspace(0, 1, n), strict=True))
+    close(
+        net.query("x5", {k: v for k, v in everything.items() if k != "x5"}).mean,
+        (everything["x4"] + everything["x6"]) / 2,
+    )
+
+
+def test_regimes_that_follow_each_other_stay_apart_when_all_numbers_are_seen():
+    """Forty switches with two states each: their joint would have 2^40 cells, the chain has 4 per step."""
+    rng = np.random.default_rng(0)
+    n = 40
+    switches = [bbn.Variable(f"s{i}", ["a", "b"]) for i in range(n)]
+    parts = [bbn.CPT(switches[0], table=[0.5, 0.5]), bbn.Gaussian("x0", [switches[0]], [0.0, 1.0], 1.0)]
+    for i in range(1, n):
+        parts.append(bbn.CPT(switches[i], [switches[i - 1]], [[0.9, 0.1], [0.2, 0.8]]))
+        parts.append(
+            bbn.Gaussian(
+                f"x{i}", [parts[-2].variable, switches[i]], [0.0, 1.0], [1.0, 0.5], weights=[[0.9], [-0.5]]
+            )
+        )
+    net = bbn.BayesianNetwork(parts)
+    x = rng.normal(size=n)
+    evidence = {f"x{i}": x[i] for i in range(n)}
+    forward_ = np.log([0.5, 0.5]) + norm.logpdf(x[0], [0.0, 1.0])
+    for i in range(1, n):
+        step = np.logaddexp.reduce(forward_[:, None] + np.log([[0.9, 0.1], [0.2, 0.8]]), axis=0)
+        mean = np.array([0.0, 1.0]) + np.array([0.9, -0.5]) * x[i - 1]
+        forward_ = step + norm.logpdf(x[i], mean, np.sqrt([1.0, 0.5]))
+    p = net.query(f"s{n - 1}", evidence)
+    close(p.log_evidence, np.logaddexp.reduce(forward_))
+    close(p.values, np.exp(forward_ - p.log_evidence))
+    close(net.log_likelihood({k: [v] for k, v in evidence.items()}), [p.log_evidence])
+    with pytest.raises(bbn.BudgetError, match="settings of their 39 discrete parents"):
+        net.query("x20", {"x39": 1.0, "x0": 0.0}, memory_limit="1GB")
+
+
+# Evidence of other kinds
+
+
+def test_soft_virtual_and_set_evidence_beside_numbers():
+    net = naive(means=((0.0, 2.0), (1.0, -1.0)))
+    likelihood = norm.pdf(1.5, [0.0, 2.0])
+    p = net.query("Z", {"X": 1.5, "Z": bbn.Virtual({"a": 3, "b": 1})})
+    weights = likelihood * [3, 1] * 0.5
+    close(p.values, weights / weights.sum())
+    close(p.log_evidence, math.log(weights.sum()))
+    assert net.query("Z", {"X": 1.5, "Z": bbn.OneOf("a")}).values.tolist() == [1.0, 0.0]
+    p = net.query("Y", {"X": 1.5, "Z": bbn.Soft({"a": 0.25, "b": 0.75})})
+    close(p.weights, [0.25, 0.75])
+    close(p.log_evidence, math.log((likelihood * 0.5).sum()))
+    p = net.query("Z", {"X": 1.5, "Z": "a"})
+    close(p.log_evidence, math.log(0.5 * likelihood[0]))
+
+
+def test_explanations():
+    net = naive(means=((0.0, 2.0), (1.0, -1.0)), prior=(0.6, 0.4))
+    joint = np.array([0.6, 0.4]) * norm.pdf(1.5, [0.0, 2.0])
+    best = net.mpe({"X": 1.5})
+    assert best.states == {"Z": "b"}
+    close(best.log_probability, math.log(joint[1]))
+    assert [a.states["Z"] for a in net.mpe({"X": 1.5}, k=2)] == ["b", "a"]
+    assert net.mpe().states == {"Z": "a"}
+    assert net.map("Z", {"X": -1.0}).states == {"Z": "a"}
+    with pytest.raises(bbn.EvidenceError, match="'X' is continuous"):
+        net.map(["Z", "X"])
+
+
+def test_interventions():
+    z = bbn.Variable("Z", ["a", "b"])
+    x = bbn.Gaussian("X", [z], [0.0, 4.0], 1.0)
+    y = bbn.Gaussian("Y", [x.variable, z], [0.0, 1.0], 0.5, weights=[2.0])
+    net = bbn.BayesianNetwork([bbn.CPT(z, table=[0.3, 0.7]), x, y])
+    done = net.do({"X": 1.5})
+    assert done.parents("X") == ()
+    assert (done.query("X").mean, done.query("X").variance) == (1.5, 0.0)
+    assert done.query("X").cdf([1.4, 1.5]).tolist() == [0.0, 1.0]
+    assert done.query("X").quantile(0.3) == 1.5
+    p = done.query("Y")
+    close(p.weights, [0.3, 0.7])  # not those given X = 1.5
+    close(p.means, [3.0, 4.0])
+    assert net.query("Z", {"X": 1.5})["a"] > 0.7
+    assert "X" in done.posteriors()
+    assert done.query("Z", {"X": 1.5})["a"] == pytest.approx(0.3)
+    with pytest.raises(bbn.ImpossibleEvidenceError, match=r"'X' is set to 1\.5"):
+        done.query("Z", {"X": 2.0})
+    close(done.log_likelihood({"X": [1.5, 2.0]}), [0.0, -math.inf])
+    rows = done.sample(2000, {"Y": 3.0}, seed=1)
+    assert (rows["X"] == 1.5).all()
+    assert net.do({"Z": "a"}).query("X").mean == 0.0
+
+
+def test_impossible_states_are_named_though_numbers_are_given():
+    a, b = bbn.Variable("A", ["x", "y"]), bbn.Variable("B", ["x", "y"])
+    net = bbn.BayesianNetwork(
+        [
+            bbn.CPT(a, table=[0.5, 0.5]),
+            bbn.CPT(b, [a], [[1.0, 0.0], [0.0, 1.0]]),
+            bbn.Gaussian("X", [a], [0.0, 1.0], 1.0),
+        ]
+    )
+    with pytest.raises(bbn.ImpossibleEvidenceError, match="A='x', B='y'"):
+        net.query("X", {"A": "x", "B": "y"})
+    with pytest.raises(bbn.ImpossibleEvidenceError) as caught:
+        net.posteriors({"A": "x", "B": "y", "X": 3.0})
+    assert set(caught.value.findings) == {"A", "B"}
+    with pytest.raises(bbn.ImpossibleEvidenceError):
+        net.sample(3, {"A": "x", "B": "y", "X": 3.0})
+    assert bbn.JunctionTree(net).log_evidence({"A": "x", "B": "y", "X": 3.0}) == -math.inf
+    assert net.probability({"A": "x", "B": "x", "X": 0.5}) == pytest.approx(0.5 * norm.pdf(0.5))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["tall", True, math.inf, -math.inf, bbn.Virtual({"a": 1}), bbn.OneOf("a"), [1.0], 1 + 2j, {"a": 1}],
+)
+def test_what_is_no_number_is_refused(value):
+    with pytest.raises(bbn.EvidenceError, match="'X' is continuous"):
+        naive().query("Z", {"X": value})
+
+
+@pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.int64(1), Fraction(1)])
+def test_any_real_number_will_do(value):
+    assert naive().query("Z", {"X": value}) == naive().query("Z", {"X": 1.0})
+
+
+@pytest.mark.parametrize("value", [None, math.nan, np.nan])
+def test_missing_numbers_are_unobserved(value):
+    assert naive().query("Y", {"X": value}) == naive().query("Y")
+    assert "X" in naive().posteriors({"X": value})
+
+
+# The result
+
+
+def test_the_posterior_is_a_value():
+    net = naive(means=((0.0, 2.0), (1.0, -1.0)))
+    p = net.query("X", {"Y": 0.5})
+    again = pickle.loads(pickle.dumps(p))
+    assert again == p
+    assert hash(again) == hash(p)
+    assert p != net.query("X")
+    with pytest.raises(ValueError, match="read-only"):
+        p.weights[0] = 1.0
+    with pytest.raises(AttributeError):
+        p.mean = 0.0
+    assert [c.setting for c in p.components] == [{"Z": "a"}, {"Z": "b"}]
+    assert p.to_dict() == {"mean": p.mean, "variance": p.variance, "std": p.std}
+    assert list(p.to_frame().columns) == ["Z", "weight", "mean", "variance"]
+    assert "mean" in repr(p)
+    assert "Z" in str(p)
+    assert "<table" in p._repr_html_()
+    assert "density of X" in p.plot().description
+    answers = net.posteriors({"Y": 0.5})
+    again = pickle.loads(pickle.dumps(answers))
+    assert dict(again) == dict(answers)
+    assert list(again) == ["Z", "X"]
+    assert set(answers.to_frame()["variable"]) == {"Z", "X"}
+    with pytest.raises(bbn.EvidenceError, match="no posterior of 'Y'"):
+        answers["Y"]
+
+
+def test_distribution_function_and_quantiles_agree_far_out():
+    p = naive(means=((-3.0, 5.0), (0.0, 0.0)), variances=((0.01, 4.0), 1.0)).query("X")
+    q = np.array([1e-300, 1e-12, 0.001, 0.25, 0.5, 0.500001, 0.9, 1 - 1e-12])
+    x = p.quantile(q)
+    close(p.cdf(x), q, 1e-12)
+    assert (np.diff(x) > 0).all()
+    close(np.log(p.cdf(x[0])), math.log(1e-300), 1e-12)
+    assert p.quantile(0.0) == -math.inf
+    assert p.quantile(1.0) == math.inf
+    assert p.cdf(-math.inf) == 0.0
+    assert p.cdf(math.inf) == 1.0
+    close(p.log_pdf(1e6), math.log(0.5) + norm.logpdf(1e6, 5.0, 2.0))
+    low, high = p.interval(0.9)
+    close(p.cdf(high) - p.cdf(low), 0.9)
+    for bad in (-0.1, 1.1, math.nan, "a"):
+        with pytest.raises(bbn.EvidenceError):
+            p.quantile(bad)
+
+
+def test_two_threads_get_the_same_answers():
+    rng = np.random.default_rng(11)
+    net = random_network(rng, max_discrete=3, max_continuous=4)
+    engine = bbn.JunctionTree(net)
+    questions = [random_evidence(net, rng) for _ in range(30)]
+    alone = [dict(engine.posteriors(evidence)) for evidence in questions]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda evidence: dict(engine.posteriors(evidence)), questions))
+    assert together == alone
+
+
+def test_information_about_a_class_by_a_number():
+    net = naive(means=((0.0, 3.0), (0.0, 0.0)))
+    bits = net.information("Z")
+    x = np.linspace(-10, 13, 20_001)
+    parts = norm.pdf(x[:, None], [0.0, 3.0])
+    mean = parts.mean(axis=1)
+    truth = (parts * np.log2(parts / mean[:, None])).mean(axis=1).sum() * (x[1] - x[0])
+    close(bits["X"], truth, 1e-6)
+    assert bits["Y"] < 1e-12
+
+
+def test_sensitivity_given_a_number():
+    net = naive(means=((0.0, 1.0), (0.0, 1.0)), prior=(0.3, 0.7))
+    found = net.sensitivity("Z", {"X": 0.2}, state="a")
+    likelihood = norm.pdf(0.2, [0.0, 1.0])
+
+    def answer(p):
+        return p * likelihood[0] / (p * likelihood[0] + (1 - p) * likelihood[1])
+
+    close(found.probability, answer(0.3))
+    close(found.derivatives["Z"][0], (answer(0.3 + 1e-6) - answer(0.3 - 1e-6)) / 2e-6, 1e-6)
+
+
+def test_options_reach_the_engine_and_unknown_ones_are_refused():
+    with pytest.raises(TypeError, match="no option"):
+        naive().query("X", nonsense=1)
+    with pytest.raises(TypeError, match="no option"):
+        naive().posteriors({"X": 1.0}, nonsense=1)
+    p = naive().query("X", method="likelihood-weighting", seed=1, n_samples=1000)
+    assert p.sampling.n_samples == 1000
+    assert p.std_error.shape == (2,)

@@ -5,8 +5,6 @@ import pandas as pd
 import pytest
 from gaussian_truth import Truth, random_evidence, random_network
 
-import bbn
-
 N = 40_000
 
 

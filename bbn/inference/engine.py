@@ -113,17 +113,21 @@ class Engine:
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
-        if self.hybrid is not None and self.hybrid.concerns((), evidence):
-            return self.hybrid.mpe(self, evidence, k, options)
-        settings = self._with(options)
+        if self.hybrid is not None:
+            best = self.hybrid.mpe(self, evidence, k or 1, options)
+        else:
+            best = self._mpe(evidence, k or 1, self._with(options))
+        return best[0] if k is None else best
+
+    def _mpe(self, evidence: Evidence | None, k: int, settings: Mapping[str, Any]) -> list[Assignment]:
         findings = self._findings(evidence, settings)
         best = [
             self._assignment(codes, log_probability)
-            for codes, log_probability in self._k_best(findings, k or 1, settings)
+            for codes, log_probability in self._k_best(findings, k, settings)
         ]
         if not best:
             raise self._impossible(findings, evidence, settings)
-        return best[0] if k is None else best
+        return best
 
     def map(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any

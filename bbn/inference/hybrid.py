@@ -79,9 +79,9 @@ class Hybrid:
         return case.posteriors()
 
     def mpe(
-        self, engine: Engine, evidence: Evidence | None, k: int | None, options: dict[str, Any]
-    ) -> Assignment | list[Assignment]:
-        """The most probable states of the discrete variables, unobserved continuous ones integrated out."""
+        self, engine: Engine, evidence: Evidence | None, k: int, options: dict[str, Any]
+    ) -> list[Assignment]:
+        """The k most probable states of the discrete variables, unobserved continuous ones integrated out."""
         return Case(self, engine, evidence, options).mpe(k)
 
     def map(
@@ -162,12 +162,11 @@ class Case:
         mixtures = {name: self._mixture(name, joint, found.log_evidence) for name in wanted}
         return AllPosteriors(hybrid.net.names, found, mixtures, found.log_evidence)
 
-    def mpe(self, k: int | None) -> Assignment | list[Assignment]:
-        """The most probable states of the discrete variables, or the k best."""
+    def mpe(self, k: int) -> list[Assignment]:
+        """The k most probable states of the discrete variables."""
         self._require_kept()
-        best = self.asked.mpe(self.evidence, k, **self.options)
-        found = [self._assignment(a) for a in (best if isinstance(best, list) else [best])]
-        return found if k is not None else found[0]
+        best = self.asked._mpe(self.evidence, k, self.asked._with(self.options))
+        return [self._assignment(one) for one in best]
 
     def map(self, names: tuple[str, ...]) -> Assignment:
         """The most probable joint state of discrete variables."""
@@ -219,6 +218,9 @@ class Case:
         self.engine.query(self.hybrid.discrete.names[0], self.discrete, **self.options)
 
     def _require_kept(self) -> None:
+        """Raise if the evidence is impossible, or too much of it was lost."""
+        if not self.likelihoods:
+            return
         value = self.asked.log_evidence(self.evidence, **self.options)
         if value == -math.inf:
             self._refuse_impossible()
