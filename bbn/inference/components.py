@@ -37,7 +37,7 @@ class Given(NamedTuple):
     noise: Array
     """(rows, settings, observed): z, the noises that the observations fix."""
     centre: Array
-    """(rows, settings, variables): μ(s)."""
+    """(rows, settings, variables): μ(s); one row where it is the same in all."""
 
 
 class Component:
@@ -123,31 +123,31 @@ class Component:
 
     def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
         """What the observed numbers say, one entry per row for each observed variable and shift."""
-        inputs = np.ones((rows, 1 + len(self.shifts)))
+        centre = self.slopes[None, :, :, 0]
         for k, name in enumerate(self.shifts):
-            inputs[:, 1 + k] = numbers[name]
-        centre = np.einsum("sij,rj->rsi", self.slopes, inputs)
+            centre = centre + self.slopes[:, :, 1 + k] * numbers[name][:, None, None]
         if not self.observed:
-            empty = np.zeros((rows, self.settings, 0))
-            return Given(np.zeros((rows, self.settings)), empty, centre)
+            return Given(np.zeros((rows, self.settings)), np.zeros((rows, self.settings, 0)), centre)
         triangle = self._rotation[1]
-        found = np.stack([numbers[self.names[i]] for i in self.observed], axis=-1)
+        scale = np.diagonal(triangle, axis1=1, axis2=2)
+        z = np.empty((rows, self.settings, len(self.observed)))
         with np.errstate(
             all="ignore"
         ):  # a number too far away has the log-density −inf, one without a scale NaN
-            rest = (found[:, None] - centre[..., self.observed]).transpose(1, 2, 0)
-            z = np.empty_like(rest)
-            for k in range(len(self.observed)):  # forward substitution
-                known = np.einsum("sj,sjr->sr", triangle[:, :k, k], z[:, :k])
-                z[:, k] = (rest[:, k] - known) / triangle[:, k, k, None]
-            scale = np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
-            log_density = -0.5 * ((z**2).sum(axis=1) + len(self.observed) * LOG_2PI) - scale[:, None]
-        return Given(log_density.T, z.transpose(2, 0, 1), centre)
+            for k, i in enumerate(self.observed):  # forward substitution
+                rest = numbers[self.names[i]][:, None] - centre[..., i]
+                if k:
+                    rest -= np.einsum("sj,rsj->rs", triangle[:, :k, k], z[..., :k])
+                np.divide(rest, scale[:, k], out=z[..., k])
+            squares = np.einsum("rso,rso->rs", z, z)
+            log_scale = np.log(np.abs(scale)).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
+            log_density = -0.5 * squares - log_scale
+        return Given(log_density, z, centre)
 
     def mean(self, name: str, given: Given) -> Array:
         """(rows, settings): the mean of a variable given the numbers."""
         i, n_observed = self.names.index(name), len(self.observed)
-        mean = given.centre[..., i]
+        mean: Array = np.broadcast_to(given.centre[..., i], given.log_density.shape)
         if n_observed:
             lever = (self.root[:, i, None, :] @ self._rotation[0][:, :, :n_observed])[:, 0]
             mean = mean + np.einsum("so,rso->rs", lever, given.noise)

@@ -21,6 +21,9 @@ from bbn.inference.components import Component, Given, components
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
+KEPT, KEPT_CELLS = 256, 1 << 14
+"""So many sets of components are kept with a network, none of them larger than so many cells."""
+
 
 class Stand(NamedTuple):
     """Discrete evidence that stands for all the evidence."""
@@ -71,8 +74,19 @@ class Observed:
                 self.likelihoods[scope] = self.likelihoods.get(scope, 0.0) + logs
 
     def components(self, targets: Iterable[str] = ()) -> list[Component]:
-        """The components of the observed continuous variables and of the targets."""
-        return components(self.net, self.numbers, targets, self.findings.hard, self.memory_limit)
+        """The components of the observed continuous variables and of the targets, kept with the network."""
+        hard = self.findings.hard
+        fixed = {name: hard[name] for name in regime_of(self.net) if name in hard}
+        kept = self.net.memo.setdefault("components", {})
+        key = (frozenset(self.numbers), tuple(targets), frozenset(fixed.items()))
+        found: list[Component] | None = kept.get(key)
+        if found is None:
+            found = components(self.net, self.numbers, targets, fixed, self.memory_limit)
+            if sum(part.root.size for part in found) <= KEPT_CELLS:
+                if len(kept) >= KEPT:
+                    kept.clear()
+                kept[key] = found
+        return found
 
     def given(self, part: Component) -> Given:
         """A component given the numbers."""
@@ -127,6 +141,15 @@ def discrete_network(net: BayesianNetwork) -> BayesianNetwork:
         net.memo.setdefault("discrete", made)
     kept: BayesianNetwork = net.memo["discrete"]
     return kept
+
+
+def regime_of(net: BayesianNetwork) -> tuple[str, ...]:
+    """The discrete parents of continuous variables."""
+    if "regime" not in net.memo:
+        parents = {p for name in net.continuous for p in net.parents(name)}
+        net.memo["regime"] = tuple(name for name in net.names if name in parents and net.states(name))
+    found: tuple[str, ...] = net.memo["regime"]
+    return found
 
 
 def set_numbers(net: BayesianNetwork) -> dict[str, float]:
