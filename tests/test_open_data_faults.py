@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bbn
-from bbn.data import open_data
+from bbn.data import code, open_data
 from bbn.errors import CheckpointWarning, DataError, ParseError
 
 NET = bbn.example("asia")
@@ -194,3 +194,79 @@ def test_a_full_disk_under_a_checkpoint_loses_nothing(tmp_path, monkeypatch):
     assert bbn.fit_em(NET.graph, rows, max_iter=30, checkpoint=path, **options) == whole
     with pytest.raises(FileNotFoundError):
         bbn.fit_em(NET.graph, rows, max_iter=30, checkpoint=tmp_path / "no" / "state", **options)
+
+
+def test_a_function_that_gives_other_rows_in_the_next_pass():
+    calls = []
+
+    def tables():
+        calls.append(None)
+        yield {"A": ["x", "y"] * len(calls)}
+
+    source = open_data(tables)
+    with pytest.raises(DataError, match=r"had \d+ rows when they were opened, but this pass found \d+"):
+        source.counts([("A",)])
+
+
+def test_columns_that_cannot_be_states_say_so(tmp_path):
+    table = pa.table({"A": ["x", "y"], "S": [{"a": 1}, {"a": 2}], "L": [[1], [2]], "B": [b"1", b"2"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    for name, message in (("S", "struct"), ("L", "list"), ("B", "bytes")):
+        with pytest.raises(DataError, match=f"column '{name}' holds values of type .*{message}"):
+            open_data(tmp_path, variables=[name])
+    assert [v.name for v in open_data(tmp_path, variables=["A"]).variables] == ["A"]
+    days = pd.DataFrame({"T": pd.date_range("2024-01-01", periods=3)})
+    days.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="column 'T' holds values of type"):
+        open_data(tmp_path / "t.parquet")
+
+
+def test_a_column_that_is_there_twice(tmp_path):
+    twice = pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], names=["A", "A"])
+    pq.write_table(twice, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: the column 'A' is there twice"):
+        open_data(tmp_path)
+
+
+def test_names_with_dots_commas_and_other_signs(tmp_path):
+    names = ["a", "a.b", "a.b.c", "x, y", "été", " ", "*"]
+    table = pd.DataFrame({name: ["x", "y", "y"][i % 3 :] + ["x"] * (i % 3) for i, name in enumerate(names)})
+    table.to_parquet(tmp_path / "a.parquet", index=False)
+    families = [*((name,) for name in names), ("a.b", "a"), ("a", "a.b.c", "x, y")]
+    states = {name: ["x", "y"] for name in names}
+    for source in (
+        open_data(tmp_path),
+        open_data(tmp_path, states=states),
+        open_data(tmp_path / "a.parquet"),
+    ):
+        for ours, theirs in zip(source.counts(families), code(table).counts(families), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_column_with_more_values_than_states_can_be(tmp_path):
+    parts = [{"A": [f"{i}-{j}" for j in range(30_000)]} for i in range(3)]
+    with pytest.raises(DataError, match="'A' holds more than 65535 different values; variables= names"):
+        open_data(parts)
+
+
+@pytest.mark.parametrize(
+    "data", [{"A": ["x", "y"]}, pd.DataFrame({"A": ["x", "y"]}), pa.table({"A": ["x", "y"]})]
+)
+def test_a_table_by_itself_is_one_batch(data):
+    source = open_data(data)
+    np.testing.assert_array_equal(source.counts([("A",), ("A", "A")])[1], [[1, 0], [0, 1]])
+
+
+def test_extreme_numbers(tmp_path):
+    big = pd.DataFrame({"A": [2**62, -(2**62), 2**62], "B": [np.nan, -0.0, 0.0], "C": [np.inf, 1.0, 2.0]})
+    big.to_parquet(tmp_path / "a.parquet", index=False)
+    source = open_data(tmp_path, variables=["A", "B"])
+    memory = code(big[["A", "B"]])
+    assert source.variables == memory.variables
+    assert source.incomplete == memory.incomplete == ("B",)
+    np.testing.assert_array_equal(source.counts([("A", "B")])[0], memory.counts([("A", "B")])[0])
+    for data in (tmp_path, [big]):
+        with pytest.raises(DataError, match="'C'"):
+            open_data(data, variables=["C"])
+        with pytest.raises(DataError, match=r"column 'C'.*inf is no finite number"):
+            open_data(data, variables=["C"], continuous=["C"])

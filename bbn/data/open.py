@@ -304,7 +304,12 @@ class Batched(Streamed):
         )
         read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
         total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
-        return [] if total is None else total.result()
+        *results, rows = [np.zeros(1, np.int64)] if total is None else total.result()
+        if rows[0] != self.n_rows:
+            raise DataError(
+                f"the data had {self.n_rows} rows when they were opened, but this pass found {rows[0]}; open them again"
+            )
+        return results
 
 
 class FileStream(Batched):

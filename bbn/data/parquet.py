@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from bbn.data.batches import Batch, Part, Stamp
 from bbn.data.kinds import Narwhals
-from bbn.data.tables import Levels, RawTable, arrow_levels
+from bbn.data.located import located
+from bbn.data.tables import Levels, RawTable, arrow_levels, checked_names
 from bbn.errors import DataError, ParseError, nearest
 
 LARGE = 64 << 20
@@ -34,7 +35,13 @@ class ArrowBatch(RawTable):
 
     def levels(self, name: str) -> Levels:
         """A column as levels."""
-        levels = arrow_levels(self.column(name))
+        column = self.column(name)
+        try:
+            levels = arrow_levels(column)
+        except pa.ArrowException:
+            raise DataError(
+                f"column {name!r} holds values of type {column.type}; expected text, whole numbers or truth values"
+            ) from None
         return levels._replace(declared=False) if name in self.plain else levels
 
 
@@ -58,7 +65,8 @@ class File(NamedTuple):
     def read(cls, path: Path) -> File:
         """The file with its footer; ParseError if it has none."""
         stamp = Stamp.of(path)
-        with _naming(path, "footer"), pq.ParquetFile(path) as file:
+        with _naming(path, "footer"), pq.ParquetFile(path) as file, located(str(path)):
+            checked_names(file.schema_arrow.names)
             return cls(stamp, file.metadata, file.schema_arrow)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -110,8 +110,9 @@ class Coding(NamedTuple):
         return CodedTable(coded.variables, coded.codes, raw.n_rows, weights, coded.kind, numbers)
 
     def run(self, task: Task, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0) -> Sum:
-        """A task's result for one batch, ready to be added to those of others."""
-        return Sum(task(self.table(data, columns, where, first_row)))
+        """A task's result for one batch and last its number of rows, ready to be added to those of others."""
+        table = self.table(data, columns, where, first_row)
+        return Sum([*task(table), np.array([table.n_rows])])
 
 
 class Streamed(ABC):
