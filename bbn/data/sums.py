@@ -69,6 +69,11 @@ class Sum:
             low += (old - (new - part)) + (array - part)
         self.high[k] = new
 
+    def __sizeof__(self) -> int:
+        """The bytes of the arrays, by which a cluster decides where to add sums up."""
+        arrays = [array for array in (*self.high, *self.low) if array is not None]
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
     def result(self) -> list[NDArray[Any]]:
         """The sums, rounded once."""
         return [
