@@ -27,7 +27,7 @@ from math import prod
 from bbn.cpt import CPT
 from bbn.errors import ModelError, ParseError, nearest
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
-from bbn.io.build import RawNode, build
+from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
 from bbn.io.text import Source
@@ -90,6 +90,8 @@ class _Parser:
 
     def network(self, strict: bool) -> BayesianNetwork:
         name, metadata = "", {}
+        problems = Problems(self.source)
+        declared: list[Block] = []
         waiting: list[Block] = []
         text = self.source.text
         head = _HEAD.match(text)
@@ -100,14 +102,18 @@ class _Parser:
             if block.keyword == "probability":
                 waiting.append(block)
             elif block.keyword == "variable":
-                self._declare(block)
+                declared.append(block)
             else:
                 name, metadata = unquoted(block.header), _properties(block.body)
-        nodes = [self._node(block) for block in waiting]
+        problems.each(declared, self._declare)
+        problems.raise_first()
+        nodes = problems.each(waiting, self._node)
+        problems.raise_first()
         defined = {node.name for node in nodes}
         for variable in self.states:
             if variable not in defined:
-                self.source.fail(f"variable {variable!r} has no probability block", len(text))
+                problems.add(f"variable {variable!r} has no probability block", len(text))
+        problems.raise_first()
         metadata |= _about(head[0] if head else "")
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 

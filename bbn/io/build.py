@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional, discrete_child
@@ -53,6 +53,10 @@ class RawNode(NamedTuple):
     continuous: bool = False
 
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
 class Problems:
     """The problems found in one file so far."""
 
@@ -78,6 +82,16 @@ class Problems:
         """Note a problem after which there is no going on, and raise it."""
         self.add(message, where)
         self._raise(self.found[-1])
+
+    def each(self, items: Iterable[Item], read: Callable[[Item], Result]) -> list[Result]:
+        """What `read` gives for each item; where it fails, the problem is noted and the others are read."""
+        results = []
+        for item in items:
+            try:
+                results.append(read(item))
+            except ParseError as error:
+                self.found.append(error)
+        return results
 
     def raise_first(self) -> None:
         """Raise the problem that comes first in the file, if there is any."""

@@ -16,7 +16,7 @@ from math import prod
 
 from bbn.errors import nearest
 from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
-from bbn.io.build import RawNode, build
+from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
 from bbn.io.text import Source
@@ -38,10 +38,11 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     waiting: list[Block] = []
     about: dict[str, str] = {}
     text = without_comments(source, _COMMENT) if "%" in source.text else source.text
-    for block in blocks(source, text, _KEYWORDS):
+
+    def declare(block: Block) -> None:
         words = [block.keyword, *block.header.split()]
         if block.keyword == "net":
-            about = _attributes(source, block)
+            about.update(_attributes(source, block))
         elif block.keyword == "potential":
             waiting.append(block)
         elif len(words) < 4 and words[-2:-1] == ["node"] and words[0] in ("node", "discrete"):
@@ -57,12 +58,18 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
                 "only discrete chance nodes are supported",
                 block.start,
             )
+
+    problems = Problems(source)
+    problems.each(blocks(source, text, _KEYWORDS), declare)
+    problems.raise_first()
     numbers = Numbers()
-    nodes = [_node(source, block, states, numbers) for block in waiting]
+    nodes = problems.each(waiting, lambda block: _node(source, block, states, numbers))
+    problems.raise_first()
     defined = {node.name for node in nodes}
     for name in states:
         if name not in defined:
-            source.fail(f"node {name!r} has no potential", len(text))
+            problems.add(f"node {name!r} has no potential", len(text))
+    problems.raise_first()
     metadata = {key: unquoted(value) for key, value in about.items() if value[:1] == '"' and key != "name"}
     return build(source, restore(nodes, notes), unquoted(about.get("name", "")), metadata, strict)
 

@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from bbn.errors import nearest
-from bbn.io.build import RawNode, build
+from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
 from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
@@ -62,7 +62,9 @@ class _Reader:
             self.notes[name] = next(
                 (p.text for p in element.all("property") if p.attributes.get("id") == "bbn"), ""
             )
-        self.nodes = [self._node(element) for element in listed.children]
+        problems = Problems(source)
+        self.nodes = problems.each(listed.children, self._node)
+        problems.raise_first()
 
     def _node(self, element: Element) -> RawNode:
         name = element.attributes.get("id", "")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import escape
 
-from bbn.io.build import RawNode, build
+from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, row_texts, tables
 from bbn.io.text import Source
@@ -31,7 +31,8 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
         raise source.error(f"expected <BIF> with a <NETWORK> inside, found <{root.tag.upper()}>", *root.where)
     states: dict[str, tuple[str, ...]] = {}
     notes: dict[str, str] = {}
-    for variable in network.all("variable"):
+
+    def declare(variable: Element) -> None:
         kind = variable.attributes.get("TYPE", "nature")
         if kind != "nature":
             raise source.error(f"expected a variable of type 'nature', found {kind!r}", *variable.where)
@@ -40,12 +41,19 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
             raise source.error(f"variable {name!r} is declared twice", *variable.where)
         states[name] = tuple(outcome.text.strip() for outcome in variable.all("outcome", "value"))
         notes[name] = _properties(variable).get("bbn", "")
+
+    problems = Problems(source)
+    problems.each(network.all("variable"), declare)
+    problems.raise_first()
     numbers = Numbers()
-    nodes = [_node(source, d, states, numbers) for d in network.all("definition", "probability")]
+    definitions = network.all("definition", "probability")
+    nodes = problems.each(definitions, lambda definition: _node(source, definition, states, numbers))
+    problems.raise_first()
     defined = {node.name for node in nodes}
     for name in states:
         if name not in defined:
-            raise source.error(f"variable {name!r} has no <DEFINITION>", *network.where)
+            problems.add(f"variable {name!r} has no <DEFINITION>", network.where)
+    problems.raise_first()
     title = network.first("name")
     return build(
         source,
