@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.files import data_file, open_network
+from bbn.cli.files import data_file, named_output, open_network
 from bbn.cli.output import print_rows, show
 from bbn.errors import DataError, EvidenceError, nearest
 from bbn.evidence import Not, OneOf, Soft, Virtual
@@ -86,19 +87,25 @@ def predict(options: argparse.Namespace) -> int:
     if options.dask is not None and options.output == "-":
         raise DataError("the workers of a cluster write their answers to a folder; -o names it")
     with data_file(options.data, options.from_format) as data:
+        ask = network.predict_proba if options.proba else network.predict
         if options.output != "-":
-            ask = network.predict_proba if options.proba else network.predict
-            ask(data, options.target, impossible=options.impossible, to=options.output, client=options.dask)
+            with named_output(options.output, options.to_format) as to:
+                ask(data, options.target, impossible=options.impossible, to=to, client=options.dask)
             return 0
-        if options.proba:
-            columns = network.predict_proba(data, options.target, impossible=options.impossible)
-            head: list[Any] = list(variable.states)
-            rows = [list(row) for row in zip(*(columns[state] for state in head), strict=True)]
-        else:
-            head = [options.target]
-            rows = [[state] for state in network.predict(data, options.target, impossible=options.impossible)]
-    print_rows(options.format, head, rows)
+        given = ask(data, options.target, impossible=options.impossible)
+        head = list(variable.states) if options.proba else [options.target]
+        print_rows(options.format, head, _rows(given, head, options.proba))
     return 0
+
+
+def _rows(given: Any, head: list[Any], proba: bool) -> Iterator[list[Any]]:
+    """The rows of predictions; those of a folder or a pattern of files come batch by batch."""
+    for table in given if isinstance(given, Iterator) else [given]:
+        columns = [table]
+        if proba:  # pyarrow names the column of a state by its text
+            columns = [table[str(state) if hasattr(table, "to_pylist") else state] for state in head]
+        lists = [column.to_pylist() if hasattr(column, "to_pylist") else column for column in columns]
+        yield from map(list, zip(*lists, strict=True))
 
 
 def read_evidence(network: BayesianNetwork, options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:

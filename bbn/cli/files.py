@@ -66,6 +66,18 @@ def data_file(name: str, kind: str | None = None) -> Iterator[str]:
             raise
 
 
+@contextmanager
+def named_output(name: str, kind: str | None = None) -> Iterator[str]:
+    """A path for data whose suffix tells its kind: `name`, or one beside it that takes its place at the end."""
+    if kind is None:
+        yield name
+        return
+    if kind not in KINDS:
+        raise DataError(f"unknown kind of data {kind!r}{nearest(kind, KINDS)}")
+    yield f"{name}.{kind}"
+    os.replace(f"{name}.{kind}", name)
+
+
 def check(options: argparse.Namespace) -> int:
     """Say of each file that it is right, or list all its problems; 1 if there is any."""
     told: list[list[Any]] = []

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 _BARS = re.compile("[█▏▎▍▌▋▊▉]+")
@@ -51,7 +51,7 @@ def write(data: str | bytes) -> None:
 
 
 def print_rows(
-    format: str, head: Sequence[Any], rows: Sequence[Sequence[Any]], more: dict[str, Any] | None = None
+    format: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], more: dict[str, Any] | None = None
 ) -> None:
     """Print rows as a table, as CSV, or as one JSON object with `rows` and what else there is."""
     if format == "json":

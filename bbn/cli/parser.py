@@ -111,6 +111,7 @@ def make_parser() -> Parser:
         metavar="OUT",
         help="a .parquet, .csv or .tsv file, or a folder of Parquet files; - is standard output",
     )
+    predict.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv, tsv or parquet")
     _add_dask(predict, "answers the rows and writes them to the folder OUT")
     _add_format(predict, "csv")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ CHUNK = 1 << 18
 
 
 def sample(options: argparse.Namespace) -> int:
-    """Write rows drawn from a network, given evidence, to a CSV or Parquet file or to standard output."""
+    """Write rows drawn from a network, given evidence, to a CSV or Parquet file, to a folder or to standard output."""
     network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
     if options.dask is not None:
@@ -29,15 +30,16 @@ def sample(options: argparse.Namespace) -> int:
         missing = _missing(options.missing)
         network.sample(options.n, evidence, options.seed, missing, to=options.output, client=options.dask)
         return 0
+    settings = {
+        "seed": options.seed,
+        "missing": _missing(options.missing),
+        "progress": wants_progress(options),
+    }
+    if _is_folder(options):
+        network.sample(options.n, evidence, to=options.output, **settings)
+        return 0
     kind = _kind(options.output, options.to_format)
-    chunks = network.sample(
-        options.n,
-        evidence,
-        seed=options.seed,
-        missing=_missing(options.missing),
-        chunks=CHUNK,
-        progress=wants_progress(options),
-    )
+    chunks = network.sample(options.n, evidence, chunks=CHUNK, **settings)
     empty = network.sample(0, seed=0)
     path = str(options.output)
     if kind == "parquet":
@@ -46,6 +48,16 @@ def sample(options: argparse.Namespace) -> int:
         with _opened(path) as file:
             _write_csv(file, chunks, empty, "\t" if kind == "tsv" else ",")
     return 0
+
+
+def _is_folder(options: argparse.Namespace) -> bool:
+    """Whether rows go to a folder: one that is there, or a path that ends in / or has no suffix."""
+    path = str(options.output)
+    return (
+        path != "-"
+        and options.to_format is None
+        and (os.path.isdir(path) or path.endswith("/") or not os.path.splitext(path)[1])
+    )
 
 
 def _kind(path: str, named: str | None) -> str:
