@@ -8,6 +8,7 @@ import warnings
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
@@ -793,3 +794,57 @@ def test_learn_takes_a_structure_with_gaussians():
     assert bbn.learn(data, net).network == net
     holes = {**data, "a": np.where(np.arange(200) % 5 == 0, np.nan, data["a"])}
     assert bbn.learn(holes, net).network.continuous == net.continuous
+
+
+def test_a_network_of_numbers_alone():
+    rng = np.random.default_rng(0)
+    a = rng.normal(5, 2, 200)
+    b = 3 * a + rng.normal(size=200)
+    c = b - a + rng.normal(size=200)
+    data = {
+        "a": a,
+        "b": np.where(rng.random(200) < 0.4, np.nan, b),
+        "c": np.where(rng.random(200) < 0.2, np.nan, c),
+    }
+    result = bbn.fit_em(
+        [("a", "b"), ("a", "c"), ("b", "c")], data, continuous=list("abc"), seed=0, tol=1e-9, n_jobs=2
+    )
+    rows = [dict(zip("abc", row, strict=True)) for row in zip(*data.values(), strict=True)]
+    assert result.log_likelihood == pytest.approx(brute_log_likelihood(result.network, rows), rel=1e-10)
+    assert np.diff(result.log_likelihoods).min() >= -1e-9 * abs(result.log_likelihood)
+    np.testing.assert_allclose(result.network["b"].weights, [3.0], atol=0.15)
+    np.testing.assert_allclose(result.network["c"].weights, [-1.0, 1.0], atol=0.3)
+
+
+def test_a_folder_of_files_gives_what_memory_gives(tmp_path):
+    x = blobs(1500, 2, 3, seed=2)
+    frame = pd.DataFrame({**named(x), "W": np.random.default_rng(0).choice(["u", "v"], 1500)})
+    for i in range(3):
+        frame[i * 500 : (i + 1) * 500].to_parquet(tmp_path / f"part{i}.parquet")
+    source = bbn.open_data(tmp_path / "*.parquet", continuous=["x0", "x1"])
+    arcs = [("W", "x0"), ("x0", "x1")]
+    memory, folder = (bbn.fit(arcs, data, continuous=["x0", "x1"]) for data in (frame, source))
+    for name in ("x0", "x1"):
+        np.testing.assert_allclose(folder[name].means, memory[name].means, rtol=1e-12)
+        np.testing.assert_allclose(folder[name].variances, memory[name].variances, rtol=1e-12)
+    arguments = {"hidden": {"Z": ["a", "b", "c"]}, "continuous": ["x0", "x1"], "seed": 0, "max_iter": 10}
+    structure = [("Z", "x0"), ("Z", "x1"), ("Z", "W")]
+    one, two = (bbn.fit_em(structure, data, **arguments) for data in (frame, source))
+    np.testing.assert_allclose(two.log_likelihoods, one.log_likelihoods, rtol=1e-12)
+
+
+@pytest.mark.parametrize("told", [True, None, 3])
+def test_continuous_is_names(told):
+    with pytest.raises(bbn.DataError, match="expected the names"):
+        bbn.fit([("Y", "a")], {"Y": ["p", "q"], "a": [1.0, 2.0]}, continuous=told)
+
+
+def test_a_tied_variance_that_is_fixed_is_one_number():
+    with pytest.raises(bbn.ModelError, match="the same in every setting"):
+        bbn.fit(
+            [("Y", "a")],
+            {"Y": ["p", "q"], "a": [1.0, 2.0]},
+            continuous="a",
+            tied_variance=True,
+            fixed_variance={"a": [1.0, 2.0]},
+        )

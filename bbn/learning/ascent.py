@@ -129,10 +129,10 @@ class Problem:
 
     def _rows(self) -> None:
         """Where each row of each table begins, and the row of each entry."""
-        cards = np.array([self.start[n].variable.card for n in self.names])
-        rows = np.array([self.start[n].table.size for n in self.names]) // cards
+        cards = np.array([self.start[n].variable.card for n in self.names], dtype=np.intp)
+        rows = np.array([self.start[n].table.size for n in self.names], dtype=np.intp) // cards
         lengths = np.repeat(cards, rows)
-        self.row_starts: NDArray[np.intp] = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.intp)
+        self.row_starts: NDArray[np.intp] = np.cumsum(lengths) - lengths
         self.row_of: NDArray[np.intp] = np.repeat(np.arange(len(lengths)), lengths)
         self.lengths = lengths
 
@@ -179,6 +179,8 @@ class Problem:
 
     def row_sums(self, entries: Array) -> Array:
         """The sum of each row, one per entry of it."""
+        if not len(entries):
+            return entries
         return np.asarray(np.add.reduceat(entries, self.row_starts)[self.row_of])
 
     def normalise(self, entries: Array, old: Array) -> Array:

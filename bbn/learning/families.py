@@ -158,6 +158,8 @@ def observe(
 
 def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -> tuple[str, ...]:
     """The nodes that are continuous, in the structure's order; their children must be too."""
+    if not isinstance(continuous, Iterable):
+        raise DataError(f"continuous is {continuous!r}; expected the names of the continuous variables")
     named = [continuous] if isinstance(continuous, str) else list(continuous)
     for name in named:
         if name not in structure.parents:

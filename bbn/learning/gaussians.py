@@ -149,7 +149,7 @@ def read_gaussians(
             variable, parents[name], name in tied or (own is not None and own.tied_variance)
         )
         if fixed.get(name) is not None:
-            likeness = Gaussian(variable, parents[name], 0.0, fixed[name], _no_weights(family))
+            likeness = Gaussian(variable, parents[name], 0.0, fixed[name], _no_weights(family), family.tied)
             family = family._replace(fixed=likeness.variances)
         elif own is not None and own.fixed_variance:
             family = family._replace(fixed=own.variances)
