@@ -29,13 +29,15 @@ def test_sample_writes_a_folder(rows, tmp_path):
     assert main(["sample", "asia", "-n", "10", "-o", str(rows)]) == 1  # it is not empty
 
 
-def test_learn_takes_a_folder_or_a_pattern(rows, tmp_path):
+def test_learn_takes_a_folder_or_a_pattern(rows, tmp_path, capsys):
     net, memory = bbn.example("asia"), bbn.example("asia").sample(3000, seed=1)
     run("learn", rows, "--structure", "asia", "--prior", "bdeu:1", "-o", tmp_path / "a.yaml")
+    assert "1 pass over the data" in capsys.readouterr().out
     fitted = bbn.load(tmp_path / "a.yaml")
     expected = bbn.fit(net, memory, bbn.BDeu(1))
     assert all((fitted[name].table == expected[name].table).all() for name in net.names)
     run("learn", f"{rows}/*.parquet", "--method", "chow-liu", "-o", tmp_path / "b.yaml")
+    assert "3 passes over the data" in capsys.readouterr().out  # states, pairs, tables
     assert sorted(bbn.load(tmp_path / "b.yaml").arcs) == sorted(bbn.chow_liu(memory).edges)
 
 

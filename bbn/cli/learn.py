@@ -10,6 +10,7 @@ from bbn.cli.files import data_file, open_network
 from bbn.cli.output import note, write
 from bbn.cli.structure import METHODS as STRUCTURES
 from bbn.cli.structure import learn_structure
+from bbn.data.batches import is_many
 from bbn.errors import DataError, nearest
 from bbn.io import dumps, save
 
@@ -26,9 +27,12 @@ def learn(options: argparse.Namespace) -> int:
         options.method = "hill-climb" if options.structure is None else "mle"
     options.progress = wants_progress(options)
     with data_file(options.data, options.from_format) as options.data:
-        if options.dask is not None:
-            _open_on_cluster(options)
+        if options.dask is not None or is_many(options.data):
+            _open(options)
         network, summary = (learn_structure if options.method in STRUCTURES else learn_tables)(options)
+    passes = getattr(options.data, "passes", None)
+    if passes is not None:
+        summary += f", {passes} pass{'es' * (passes != 1)} over the data"
     if options.output == "-":
         note(summary, options.quiet)
         write(dumps(network, options.to_format or "yaml"))
@@ -39,8 +43,8 @@ def learn(options: argparse.Namespace) -> int:
     return 0
 
 
-def _open_on_cluster(options: argparse.Namespace) -> None:
-    """Let a cluster read the data; what says how they are read is used up by that."""
+def _open(options: argparse.Namespace) -> None:
+    """Open many files, or let a cluster read the data; what says how they are read is used up by that."""
     from bbn.data.open import open_data
 
     variables = None
