@@ -35,7 +35,7 @@ def brute_log_likelihood(net, rows):
     terms = []
     for states in itertools.product(*(v.states for v in discrete)):
         setting = dict(zip([v.name for v in discrete], states, strict=True))
-        logs = np.full(len(rows), sum(np.log(probability(net[v.name], setting)) for v in discrete))
+        logs = np.full(len(rows), sum((np.log(probability(net[v.name], setting)) for v in discrete), 0.0))
         mean, cov = joint_gaussian(net, names, setting)
         for k, gone in enumerate(patterns):
             here, seen = which.ravel() == k, np.flatnonzero(~gone)
