@@ -290,7 +290,8 @@ class AllPosteriors(Posteriors):
         continuous: Mapping[str, MixturePosterior],
         log_evidence: float,
     ) -> None:
-        slots = {name: slot for name, slot in discrete._slots.items() if name in order}
+        known = frozenset(order)
+        slots = {name: slot for name, slot in discrete._slots.items() if name in known}
         super().__init__(slots, discrete._flat, log_evidence, discrete.sampling)
         self._order = tuple(name for name in order if name in slots or name in continuous)
         self._continuous = dict(continuous)
@@ -307,7 +308,7 @@ class AllPosteriors(Posteriors):
         return map(self.__getitem__, self._order)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._order
+        return name in self._slots or name in self._continuous
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._order)

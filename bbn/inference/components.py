@@ -20,11 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bbn.budget import require_memory
+from bbn.cpt import Conditional
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
 from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.variable import Continuous, Variable
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -181,27 +182,54 @@ def components(
     fixed: Mapping[str, int] | None = None,
     memory_limit: int | str | None = None,
 ) -> list[Component]:
-    """The components of the targets, the observed continuous variables and their ancestors, in topological order.
+    """The components of the observed continuous variables with their ancestors, and of the targets.
 
     Discrete parents in `fixed`, name to code, are taken at that state. An observed variable that `do` has set is in
     no component: there is nothing random about it.
     """
-    wanted = net.ancestral_set([*observed, *targets])
-    gaussians = {c.name: c for c in net.conditionals if isinstance(c, Gaussian) and c.name in wanted}
-    order = {name: i for i, name in enumerate(net.names)}
-    group = {name: name for name in gaussians}
+    above = net.ancestral_set(observed)
+    found: list[Component] = []
+    done: set[str] = set()
+    for name in (*targets, *(n for n in net.names if n in above)):  # a target's component may be a larger one
+        if name not in done and isinstance(net.variable(name), Continuous):
+            component = component_of(net, name, observed, above, fixed, memory_limit)
+            done |= set(component.names)
+            if component.names:
+                found.append(component)
+    return found
 
-    def top(name: str) -> str:
-        while group[name] != name:
-            name = group[name]
-        return name
 
-    for name, gaussian in gaussians.items():
-        for parent in gaussian.continuous_parents:
-            if parent.name not in observed:
-                group[top(name)] = top(parent.name)
-    parts: dict[str, list[Gaussian]] = {}
-    for name, gaussian in gaussians.items():
-        if not (name in observed and gaussian.is_point):
-            parts.setdefault(top(name), []).append(gaussian)
-    return [Component(part, observed, order, fixed or {}, memory_limit) for part in parts.values()]
+def component_of(
+    net: BayesianNetwork,
+    name: str,
+    observed: Collection[str],
+    above: Collection[str],
+    fixed: Mapping[str, int] | None = None,
+    memory_limit: int | str | None = None,
+) -> Component:
+    """The component of one continuous variable; `above` are the observed ones and their ancestors.
+
+    Unobserved parents belong to it, and children of its unobserved members as far as they lead to observed variables.
+    """
+    members, stack = set(), [name]
+    while stack:
+        member = stack.pop()
+        if member in members:
+            continue
+        members.add(member)
+        gaussian: Conditional = net[member]
+        stack += [p.name for p in gaussian.parents if isinstance(p, Continuous) and p.name not in observed]
+        if member not in observed:
+            stack += [child for child in net.children(member) if child in above]
+    order = _order(net)
+    gaussians: list[Conditional] = [net[member] for member in sorted(members, key=order.__getitem__)]
+    random = [g for g in gaussians if isinstance(g, Gaussian) and not (g.is_point and g.name in observed)]
+    return Component(random, observed, order, fixed or {}, memory_limit)
+
+
+def _order(net: BayesianNetwork) -> dict[str, int]:
+    """The place of each variable in topological order."""
+    if "order" not in net.memo:
+        net.memo["order"] = {name: i for i, name in enumerate(net.names)}
+    order: dict[str, int] = net.memo["order"]
+    return order

@@ -187,7 +187,7 @@ class Case:
         if name in observed.numbers:
             means, variances = np.array([observed.numbers[name]]), np.zeros(1)
         else:
-            part = next(part for part in observed.components([name]) if name in part.names)
+            part = observed.component_of(name)
             means, variances = part.mean(name, observed.given(part))[0], part.variance(name)
             regime = part.regime
         if regime:

@@ -46,7 +46,7 @@ class NumberDraws:
         self.discrete = discrete_network(net)
         if children:
             self.discrete = self.discrete.with_cpts(children)
-        parts = self.observed.components()
+        parts = self.observed.components
         self.parts = [(part, self.observed.given(part)) for part in parts if part.observed]
         inside = {name for part, _ in self.parts for name in part.names}
         gaussians = (c for c in net.conditionals if isinstance(c, Gaussian))

@@ -7,7 +7,8 @@ continuous variables (see `components`), kept as logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,11 @@ from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, Virtual, check_evidence, observed_numbers
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.inference.components import Component, Given, components
+from bbn.inference.components import Component, Given, component_of, components
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
-KEPT, KEPT_CELLS = 256, 1 << 14
+KEPT, KEPT_CELLS = 1024, 1 << 14
 """So many sets of components are kept with a network, none of them larger than so many cells."""
 
 
@@ -67,21 +68,44 @@ class Observed:
                     {name: number},
                 )
         self.likelihoods: dict[tuple[str, ...], Array] = {}
-        for part in self.components():
+        for part in self.components:
             if part.observed:
                 scope = tuple(v.name for v in part.regime)
                 logs = self._log_density(part).reshape(part.shape)
                 self.likelihoods[scope] = self.likelihoods.get(scope, 0.0) + logs
 
-    def components(self, targets: Iterable[str] = ()) -> list[Component]:
-        """The components of the observed continuous variables and of the targets, kept with the network."""
+    @cached_property
+    def components(self) -> list[Component]:
+        """The components of the observed continuous variables and their ancestors."""
+        return self._kept(
+            None, lambda: components(self.net, self.numbers, (), self._fixed, self.memory_limit)
+        )
+
+    def component_of(self, name: str) -> Component:
+        """The component of an unobserved continuous variable."""
+        (found,) = self._kept(
+            name,
+            lambda: [component_of(self.net, name, self.numbers, self._above, self._fixed, self.memory_limit)],
+        )
+        return found
+
+    @cached_property
+    def _above(self) -> set[str]:
+        return self.net.ancestral_set(self.numbers)
+
+    @cached_property
+    def _fixed(self) -> dict[str, int]:
+        """The states of discrete parents that are known."""
         hard = self.findings.hard
-        fixed = {name: hard[name] for name in regime_of(self.net) if name in hard}
-        kept = self.net.memo.setdefault("components", {})
-        key = (frozenset(self.numbers), tuple(targets), frozenset(fixed.items()))
-        found: list[Component] | None = kept.get(key)
+        return {name: hard[name] for name in regime_of(self.net) if name in hard}
+
+    def _kept(self, what: str | None, make: Callable[[], list[Component]]) -> list[Component]:
+        """Components that depend on what is observed, not on the numbers: they are kept with the network."""
+        kept: dict[Any, list[Component]] = self.net.memo.setdefault("components", {})
+        key = (what, frozenset(self.numbers), frozenset(self._fixed.items()))
+        found = kept.get(key)
         if found is None:
-            found = components(self.net, self.numbers, targets, fixed, self.memory_limit)
+            found = make()
             if sum(part.root.size for part in found) <= KEPT_CELLS:
                 if len(kept) >= KEPT:
                     kept.clear()
