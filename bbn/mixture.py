@@ -148,7 +148,7 @@ class MixturePosterior(Tabular, Frozen):
         with np.errstate(divide="ignore", invalid="ignore"):
             log_scale = 0.5 * np.log(2 * np.pi * self.variances[inside])
             logs = np.log(self.weights[inside]) - log_scale - 0.5 * at**2
-            logs = np.where((at == 0) & (log_scale == -np.inf), np.inf, logs)
+            logs = np.where(log_scale == -np.inf, np.where(at == 0, np.inf, -np.inf), logs)
         return _plain(logsumexp(logs, axis=-1))
 
     def pdf(self, x: ArrayLike) -> Any:

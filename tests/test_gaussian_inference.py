@@ -305,6 +305,7 @@ def test_interventions():
     assert (done.query("X").mean, done.query("X").variance) == (1.5, 0.0)
     assert done.query("X").cdf([1.4, 1.5]).tolist() == [0.0, 1.0]
     assert done.query("X").quantile(0.3) == 1.5
+    assert done.query("X").pdf([1.4, 1.5]).tolist() == [0.0, math.inf]
     p = done.query("Y")
     close(p.weights, [0.3, 0.7])  # not those given X = 1.5
     close(p.means, [3.0, 4.0])
@@ -440,6 +441,15 @@ def test_sensitivity_given_a_number():
 
     close(found.probability, answer(0.3))
     close(found.derivatives["Z"][0], (answer(0.3 + 1e-6) - answer(0.3 - 1e-6)) / 2e-6, 1e-6)
+
+
+def test_credible_intervals_are_of_states():
+    net = naive()
+    learned = bbn.fit(net, net.sample(200, seed=1), keep_counts=True)
+    p = learned.query("Z", {"X": 0.3}, interval=0.9, seed=1, n_draws=20)
+    assert (p.low <= p.values).all()
+    with pytest.raises(bbn.EvidenceError, match="'X' is continuous"):
+        learned.query("X", interval=0.9)
 
 
 def test_options_reach_the_engine_and_unknown_ones_are_refused():

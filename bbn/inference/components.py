@@ -122,6 +122,13 @@ class Component:
         q, r = np.linalg.qr(self.root[:, self.observed].transpose(0, 2, 1), mode="complete")
         return q, r[:, : len(self.observed)]
 
+    @cached_property
+    def _scales(self) -> tuple[Array, Array]:
+        """The diagonal of R, (settings, observed), and ln of |R| and the constants of the density, (settings,)."""
+        scale = np.diagonal(self._rotation[1], axis1=1, axis2=2)
+        with np.errstate(divide="ignore"):
+            return scale, np.log(np.abs(scale)).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
+
     def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
         """What the observed numbers say, one entry per row for each observed variable and shift."""
         centre = self.slopes[None, :, :, 0]
@@ -130,7 +137,7 @@ class Component:
         if not self.observed:
             return Given(np.zeros((rows, self.settings)), np.zeros((rows, self.settings, 0)), centre)
         triangle = self._rotation[1]
-        scale = np.diagonal(triangle, axis1=1, axis2=2)
+        scale, log_scale = self._scales
         z = np.empty((rows, self.settings, len(self.observed)))
         with np.errstate(
             all="ignore"
@@ -140,8 +147,7 @@ class Component:
                 if k:
                     rest -= np.einsum("sj,rsj->rs", triangle[:, :k, k], z[..., :k])
                 np.divide(rest, scale[:, k], out=z[..., k])
-            squares = np.einsum("rso,rso->rs", z, z)
-            log_scale = np.log(np.abs(scale)).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
+            squares = z[..., 0] ** 2 if len(self.observed) == 1 else np.einsum("rso,rso->rs", z, z)
             log_density = -0.5 * squares - log_scale
         return Given(log_density, z, centre)
 

@@ -94,6 +94,12 @@ def credible_query(
     if n_draws < 2:
         raise EvidenceError(f"n_draws is {n_draws!r}; expected at least 2")
     names = check_targets(net, targets)
+    for name in names:
+        if not net.states(name):
+            raise EvidenceError(
+                f"interval= is about the probabilities of states, and {name!r} is continuous; "
+                f"query({name!r}).interval() is where its value lies"
+            )
     answer = net.query(names, evidence, method, **options)
     relevant = net.subnetwork([*names, *(evidence or {})])
     counted = [c for c in relevant.conditionals if hasattr(c, "draw")]

@@ -90,6 +90,10 @@ class Observed:
         return found
 
     @cached_property
+    def _columns(self) -> dict[str, Array]:
+        return {name: np.array([x]) for name, x in self.numbers.items()}
+
+    @cached_property
     def _above(self) -> set[str]:
         return self.net.ancestral_set(self.numbers)
 
@@ -114,7 +118,7 @@ class Observed:
 
     def given(self, part: Component) -> Given:
         """A component given the numbers."""
-        return part.given({name: np.array([x]) for name, x in self.numbers.items()})
+        return part.given(self._columns)
 
     def stand(self, virtual: bool) -> Stand:
         """Each likelihood as an observed child of its variables; with `virtual`, of one variable as its own."""
@@ -143,7 +147,10 @@ class Observed:
         )
 
     def _log_density(self, part: Component) -> Array:
-        logs: Array = np.nan_to_num(self.given(part).log_density[0], nan=-np.inf, neginf=-np.inf)
+        logs: Array = self.given(part).log_density[0]
+        if np.isfinite(logs).all():
+            return logs
+        logs = np.asarray(np.where(np.isfinite(logs), logs, -np.inf))
         if logs.max() == -np.inf:
             raise self.too_far(part.names[i] for i in part.observed)
         return logs
