@@ -297,6 +297,27 @@ def test_counts_that_fit_only_one_after_the_other_take_more_passes():
     assert source.counts([]) == []
 
 
+def test_batches_are_taken_only_a_few_ahead():
+    taken = []
+
+    def tables():
+        for i in range(40):
+            taken.append(i)
+            yield {"A": [i % 2, 0]}
+
+    source = open_data(tables, n_jobs=2)
+    taken.clear()
+    for done, _ in enumerate(source._threads(lambda table: table, tables())):
+        assert len(taken) <= done + 4
+
+
+def test_a_value_that_is_missing_in_one_batch_alone():
+    whole, holed = {"A": ["x", "y"]}, {"A": [None, "x"]}
+    for parts in ([whole, holed], [holed, whole], [whole, holed, whole]):
+        assert open_data(parts).incomplete == ("A",)
+    assert open_data([whole, whole]).incomplete == ()
+
+
 def test_two_threads_ask_one_source(tmp_path):
     source = open_data(parquet_folder(frame(), tmp_path / "rows"), batch_rows=100)
     expected = code(frame()).counts(FAMILIES)
@@ -348,6 +369,7 @@ def test_numbers_stream_too():
         columns = ("X",)
 
         def __call__(self, block):
+            assert not block.codes  # only what it looks at is read
             return [np.array([np.nansum(block.numbers["X"]), len(block.weights)])]
 
     np.testing.assert_array_equal(source.reduce(Both())[0], [3.0, 4.0])
