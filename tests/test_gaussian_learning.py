@@ -615,10 +615,15 @@ def test_a_collapsed_start_loses_to_one_that_is_not():
     with pytest.warns(bbn.CollapsedWarning, match="x given Z=b"):
         alone = bbn.fit_em(start, {"x": x}, hidden=["Z"])
     assert np.isfinite(alone.log_likelihoods).all()
-    with pytest.warns(bbn.CollapsedWarning, match="x given"):
-        bbn.fit_em(start, {"x": x}, hidden=["Z"], restarts=2, seed=0)
     quiet = bbn.fit_em(start, {"x": x}, hidden=["Z"], gaussian_prior=bbn.NormalInverseGamma())
     assert quiet.network["x"].variances.min() > 1.0
+    heap = np.random.default_rng(1).normal(size=300)
+    spike = start.with_cpts([bbn.Gaussian("x", [z], means=[0.0, heap[7]], variances=[1.0, 1e-12])])
+    several = bbn.fit_em(spike, {"x": heap}, hidden=["Z"], restarts=3, seed=0)
+    assert (
+        several.restarts[0] == several.restarts.max() > several.log_likelihood
+    )  # the spike is likelier, and no use
+    assert several.network["x"].variances.min() > 1e-3
 
 
 def test_fixed_gaussians_and_tied_gaussians():

@@ -210,28 +210,39 @@ class _Chunk:
         gradient = np.zeros(len(self.tables))
         peaks = [own.max(axis=0) for own in densities]
         found = self._shares(codes, weights, densities, peaks, gradient, logs)
-        lost = np.flatnonzero(np.isneginf(logs)) if densities else np.empty(0, dtype=np.intp)
-        if len(
-            lost
-        ):  # impossible, or possible only where a density is too small beside another to be told from 0
+        lost = np.flatnonzero(np.isneginf(logs))
+        if densities and len(lost):
             some = [np.ascontiguousarray(own[:, lost]) for own in densities]
-            again, told = np.zeros(len(self.tables)), np.empty(len(lost))
-            flat = [np.zeros_like(own) for own in some]
-            zero = [np.zeros(len(lost)) for _ in some]
-            open_settings = self._shares(codes[lost], np.ones(len(lost)), flat, zero, again, told)
-            with np.errstate(divide="ignore"):
-                best = [(own + np.log(p)).max(axis=0) for own, p in zip(some, open_settings, strict=True)]
-            best = [np.where(np.isfinite(peak), peak, 0.0) for peak in best]
-            if len(some) > 1:  # tables that contradict each other, each beyond all doubt: let each leave some
-                floors = [peak - 600.0 / len(some) for peak in best]
-                some = [np.maximum(own, floor) for own, floor in zip(some, floors, strict=True)]
-            again[:] = 0.0
-            shares = self._shares(codes[lost], weights[lost], some, best, again, told)
-            logs[lost] = told
+            again, shares, told = self._lost_rows(codes[lost], weights[lost], some)
             gradient += again
+            logs[lost] = told
             for own, part in zip(found, shares, strict=True):
                 own[:, lost] = part
         return gradient, found
+
+    def _lost_rows(
+        self, codes: NDArray[np.int32], weights: Array, densities: list[Array]
+    ) -> tuple[Array, list[Array], Array]:
+        """Rows that are impossible, or possible only where a density is too small beside another to be told from 0.
+
+        First the settings that the states leave open are found, by the tables alone; then densities are taken relative
+        to the largest of those.
+        """
+        gradient, logs = np.zeros(len(self.tables)), np.empty(len(weights))
+        zeros = [np.zeros(len(weights)) for _ in densities]
+        flat = [np.zeros_like(own) for own in densities]
+        open_settings = self._shares(codes, np.ones(len(weights)), flat, zeros, gradient, logs)
+        with np.errstate(divide="ignore"):
+            peaks = [(own + np.log(p)).max(axis=0) for own, p in zip(densities, open_settings, strict=True)]
+        peaks = [np.where(np.isfinite(peak), peak, 0.0) for peak in peaks]
+        if (
+            len(densities) > 1
+        ):  # tables that contradict each other, each beyond all doubt: let each leave some
+            floors = [peak - 600.0 / len(densities) for peak in peaks]
+            densities = [np.maximum(own, floor) for own, floor in zip(densities, floors, strict=True)]
+        gradient[:] = 0.0
+        shares = self._shares(codes, weights, densities, peaks, gradient, logs)
+        return gradient, shares, logs
 
     def _shares(
         self,
