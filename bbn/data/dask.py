@@ -179,7 +179,7 @@ class Files:
         parts = list(self.source.parts(work.rows))
         few = -(-len(parts) // MOST_STEPS)
         return [
-            delayed(_of_parts)(pickle.dumps(parts[at : at + few]), sent, dask_key_name=f"{sent.key}-{at}")
+            delayed(_of_parts)(pickle.dumps(parts[at : at + few]), sent, dask_key_name=_key("part", sent, at))
             for at in range(0, len(parts), few)
         ]
 
@@ -227,7 +227,7 @@ class Clustered(Batched):
         while len(level) > 1 or depth == 0:
             depth += 1
             level = [
-                delayed(_added)(level[at : at + FAN_IN], dask_key_name=f"{sent.key}-sum-{depth}-{at}")
+                delayed(_added)(level[at : at + FAN_IN], dask_key_name=_key("sum", sent, depth, at))
                 for at in range(0, len(level), FAN_IN)
             ]
         return self.cluster.run(level[0])
@@ -245,7 +245,12 @@ def _sent(work: Work) -> Any:
     import cloudpickle
     from dask import delayed
 
-    return delayed(pickle.loads)(cloudpickle.dumps(work), dask_key_name=f"bbn-{uuid.uuid4().hex}")
+    return delayed(pickle.loads)(cloudpickle.dumps(work), dask_key_name=f"bbn-work-{uuid.uuid4().hex}")
+
+
+def _key(kind: str, sent: Any, *numbers: int) -> str:
+    """A name for a step of a pass. Dask schedules steps of one kind together, so kinds must not share a name."""
+    return "-".join(["bbn", kind, sent.key.rpartition("-")[2], *map(str, numbers)])
 
 
 def _of_frame(frame: Any, work: Work, partition_info: dict[str, Any] | None = None) -> Any:
