@@ -37,6 +37,8 @@ def read_only(values: Array) -> Array:
 
 def numbers(values: ArrayLike) -> Array:
     """`values` as a new array of doubles in C order; TypeError or ValueError if they are not real numbers."""
+    if np.ma.is_masked(values):
+        raise ValueError("expected real numbers, found masked ones")
     array = np.asarray(values)
     if array.dtype.kind not in "biufO":
         raise TypeError(f"expected real numbers, found {array.dtype.name}")

@@ -257,3 +257,39 @@ def test_posteriors_read_in_a_row_are_those_read_by_name():
     assert dict(answers.items()) == by_name
     assert list(answers.values()) == list(by_name.values())
     assert len({posterior.values.tobytes() for posterior in answers.values()}) == len(answers)
+
+
+def test_most_probable_explanations_of_soft_evidence_are_those_of_jeffreys_rule():
+    """P'(x) = P(x) q(v) / P(v) for a marginal q of v; its largest entry, and its largest marginal entry."""
+    net = bbn.example("asia")
+    wanted = {"yes": 0.7, "no": 0.3}
+    joint = net.joint()
+    axis = joint.names.index("xray")
+    prior = net.query("xray")
+    weights = np.array([wanted[state] / prior[state] for state in ("yes", "no")])
+    shape = [-1 if i == axis else 1 for i in range(joint.values.ndim)]
+    adjusted = joint.values * weights.reshape(shape)
+    order = np.argsort(-adjusted, axis=None)
+    best = net.mpe({"xray": bbn.Soft(wanted)}, k=3)
+    for found, flat in zip(best, order, strict=False):
+        index = np.unravel_index(flat, adjusted.shape)
+        assert found.log_probability == pytest.approx(np.log(adjusted[index]), abs=1e-9)
+        assert net.probability(found.states) * weights[("yes", "no").index(found["xray"])] == pytest.approx(
+            adjusted[index], rel=1e-9
+        )
+    pair = ("lung", "bronc")
+    others = tuple(i for i, name in enumerate(joint.names) if name not in pair)
+    marginal = adjusted.sum(axis=others)
+    left = [name for name in joint.names if name in pair]
+    index = np.unravel_index(marginal.argmax(), marginal.shape)
+    found = net.map(pair, {"xray": bbn.Soft(wanted)})
+    assert found.states == {name: net.states(name)[i] for name, i in zip(left, index, strict=True)}
+    assert found.log_probability == pytest.approx(np.log(marginal.max()), abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [lambda t: bbn.CPT(bbn.Variable("A", ["x", "y"]), table=t),
+                                  lambda t: bbn.Factor([bbn.Variable("A", ["x", "y"])], t)])  # fmt: skip
+def test_masked_numbers_are_no_numbers(make):
+    make(np.ma.array([0.5, 0.5], mask=False))
+    with pytest.raises(bbn.ModelError, match="not an array of numbers"):
+        make(np.ma.array([0.5, 0.5], mask=[False, True]))
