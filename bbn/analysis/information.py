@@ -25,6 +25,10 @@ NODES = 64
 """The points of the quadrature over each component of a mixture."""
 
 
+ROUNDING = 1e-14
+"""Fewer bits than this are none: what is independent would else tell what rounding left."""
+
+
 class Information(Tabular, dict[str, float]):
     """Variable to bits, the most telling first; prints as a table with bars.
 
@@ -65,7 +69,8 @@ def information(
             after = net.posteriors({**(evidence or {}), variable.name: state}, method, **options)
             for name in bits:
                 bits[name] += p * _divergence(after[name], before[name])
-    return Information(sorted(bits.items(), key=lambda item: -item[1]))
+    clean = {name: value if value > ROUNDING else 0.0 for name, value in bits.items()}
+    return Information(sorted(clean.items(), key=lambda item: -item[1]))
 
 
 def _divergence(after: Any, before: Any) -> float:

@@ -31,8 +31,11 @@ def explain(options: argparse.Namespace) -> int:
     network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
     if options.ask_next:
-        rows = [[name, bits] for name, bits in network.information(options.target, evidence).items()]
-        print_rows(options.format, ["variable", "bits"], rows)
+        bits = network.information(options.target, evidence)
+        if options.format == "table":
+            show(str(bits))
+        else:
+            print_rows(options.format, ["variable", "bits"], list(bits.items()))
     elif options.sensitivity:
         found = network.sensitivity(options.target, evidence)
         if options.format == "table":

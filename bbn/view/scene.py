@@ -119,7 +119,12 @@ class Drawing:
             text = self.svg.encode()
             target.write_bytes(text) if isinstance(target, Path) else target.write(text)
             return
-        from matplotlib.figure import Figure
+        try:
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"a .{kind} is drawn by matplotlib, which is not installed: pip install 'bbn[plot]', or save a .svg"
+            ) from error
 
         m = self.margin
         figure = Figure(figsize=((self.width + 2 * m) / 72, (self.height + 2 * m) / 72))
