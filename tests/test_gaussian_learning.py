@@ -376,8 +376,8 @@ def test_what_is_refused():
     with pytest.raises(bbn.DataError, match="hidden= names 'a'"):
         bbn.fit_em(arcs, small, continuous=["a"], hidden={"a": ["x", "y"]})
     net = bbn.fit(arcs, small, continuous=["a"])
-    with pytest.raises(bbn.DataError, match="'a' is continuous"):
-        bbn.fit_update(net, small, weight=10)
+    with pytest.raises(bbn.DataError, match="'b' has the continuous parent 'a'"):
+        bbn.fit_update(bbn.fit([("a", "b")], {"a": data["a"], "b": data["b"]}, continuous=["a", "b"]), {}, 1)
     with pytest.raises(bbn.DataError, match="'a' is continuous"):
         bbn.fit_gradient(net, small)
     with pytest.raises(bbn.DataError, match="'a' is continuous"):
@@ -853,3 +853,28 @@ def test_a_tied_variance_that_is_fixed_is_one_number():
             tied_variance=True,
             fixed_variance={"a": [1.0, 2.0]},
         )
+
+
+def test_an_update_is_a_fit_to_both_parts():
+    data = mixed_data(400)
+    first, second = ({n: c[part] for n, c in data.items()} for part in (slice(250), slice(250, None)))
+    net = bbn.fit(LEAVES, first, continuous=list("abc"))
+    both = bbn.fit_update(net, second, weight=250)
+    whole = bbn.fit(LEAVES, data, continuous=list("abc"))
+    for name in "abc":
+        np.testing.assert_allclose(both[name].means, whole[name].means, rtol=1e-9)
+        np.testing.assert_allclose(both[name].variances, whole[name].variances, rtol=1e-9)
+    np.testing.assert_allclose(both["Y"].table, whole["Y"].table, rtol=1e-9)
+    same = bbn.fit_update(net, first, weight=1e6)
+    np.testing.assert_allclose(same["a"].variances, net["a"].variances, rtol=1e-9)
+
+
+def test_learn_takes_the_names_of_continuous_columns():
+    data = mixed_data(100)
+    result = bbn.learn(data, LEAVES, continuous=list("abc"))
+    assert result.network == bbn.fit(LEAVES, data, continuous=list("abc"))
+    hidden = {n: data[n] for n in "abc"}
+    found = bbn.learn(hidden, LEAVES, {"Y": ["p", "q"]}, continuous=list("abc"), seed=0)
+    assert found.method == "em"
+    with pytest.raises(bbn.DataError, match="'a'"):
+        bbn.learn(data, continuous=list("abc"))

@@ -24,6 +24,7 @@ from bbn.learning.gaussians import (
     Units,
     estimate,
     log_prior,
+    pool,
     warn_of,
     widths,
 )
@@ -253,15 +254,3 @@ class GaussianPart:
         found = zip(self.numbers(flat), self.collapsed(flat), strict=True)
         estimates = [Estimate(own, np.zeros(len(low), dtype=bool), low) for own, low in found]
         warn_of(self.families, estimates, stacklevel + 1)
-
-
-def pool(moments: Sequence[Moments]) -> Moments:
-    """The moments of several families as if they were one."""
-    n = np.sum([m.n for m in moments], axis=0)
-    sums = np.sum([m.n[:, None] * m.means for m in moments], axis=0)
-    means = np.divide(sums, n[:, None], out=np.zeros_like(sums), where=n[:, None] > 0)
-    scatter = np.zeros_like(moments[0].scatter)
-    for m in moments:
-        apart = m.means - means
-        scatter += m.scatter + m.n[:, None, None] * apart[:, :, None] * apart[:, None, :]
-    return Moments(n, means, scatter)

@@ -176,6 +176,24 @@ def _check_names(listed: Iterable[str], names: Sequence[str], what: str) -> None
             raise DataError(f"{what}= names {name!r}, which is no continuous variable{nearest(name, names)}")
 
 
+def pool(moments: Sequence[Moments]) -> Moments:
+    """The moments of several families as if they were one."""
+    n = np.sum([m.n for m in moments], axis=0)
+    sums = np.sum([m.n[:, None] * m.means for m in moments], axis=0)
+    means = np.divide(sums, n[:, None], out=np.zeros_like(sums), where=n[:, None] > 0)
+    scatter = np.zeros_like(moments[0].scatter)
+    for m in moments:
+        apart = m.means - means
+        scatter += m.scatter + m.n[:, None, None] * apart[:, :, None] * apart[:, None, :]
+    return Moments(n, means, scatter)
+
+
+def known_moments(gaussian: Gaussian, weights: Array) -> Moments:
+    """The moments of rows, `weights` of them in each setting, that are just as a Gaussian without regressors says."""
+    n = weights.ravel()
+    return Moments(n, gaussian.means.reshape(-1, 1), (n * gaussian.variances.ravel())[:, None, None])
+
+
 def overall(moments: Moments) -> Units:
     """Centre and width of the columns over all settings together; a column without width has that of its mean, or 1."""
     total = moments.n.sum()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bbn.data import DataSource, as_source
@@ -102,6 +102,7 @@ def learn(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
     progress: bool | None = None,
     **options: Any,
 ) -> LearnResult:
@@ -122,6 +123,8 @@ def learn(
         The prior of the tables; None for maximum likelihood.
     states, weights, missing, unseen
         How to read the data.
+    continuous
+        Names of nodes of a known structure that are Gaussians, besides those that the structure says are.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
@@ -144,6 +147,8 @@ def learn(
         )
     began = time.perf_counter()
     reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
+    if continuous:
+        reading["continuous"] = continuous
     source, holes = _source(data, structure, hidden, reading)
     chosen = method
     if method == "auto":
@@ -158,6 +163,8 @@ def learn(
         raise DataError(
             f"method={chosen!r} learns the structure, but structure= gives it; give start= to begin with it"
         )
+    if continuous and chosen in ("mle", "em"):
+        options["continuous"] = continuous
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BBNWarning)
         network, detail = _run(chosen, source, structure, hidden, prior, progress, options)

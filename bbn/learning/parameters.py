@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bbn.errors import DataError, UnseenRowsWarning
 from bbn.frozen import Array, read_only
 from bbn.gaussian import Gaussian
 from bbn.learning.families import observe, read_structure
-from bbn.learning.gaussians import estimate, overall, read_gaussians, warn_of
+from bbn.learning.gaussians import Moments, estimate, known_moments, overall, pool, read_gaussians, warn_of
 from bbn.learning.moments import moments_of
 from bbn.learning.priors import (
     NormalInverseGamma,
@@ -97,17 +97,39 @@ def fit(
     >>> fit([("Sex", "Height")], heights, continuous=["Height"])["Height"].means
     array([162., 182.])
     """
+    gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
+    options = {"continuous": continuous, "weights": weights, "missing": missing, "unseen": unseen}
+    return _fit(structure, data, prior, gaussians, states, keep_counts, options)
+
+
+class _Gaussians(NamedTuple):
+    """How Gaussians are learned."""
+
+    prior: NormalInverseGamma | None = None
+    tied_variance: bool | str | Iterable[str] = False
+    fixed_variance: float | Mapping[str, Any] | None = None
+    known: Mapping[str, Moments] | None = None
+    """Moments by child that are added to those of the data."""
+
+
+def _fit(
+    structure: Any,
+    data: Any,
+    prior: Prior | None,
+    gaussians: _Gaussians,
+    states: Mapping[str, Sequence[State]] | None,
+    keep_counts: bool,
+    options: dict[str, Any],
+) -> BayesianNetwork:
     shape = read_structure(structure)
-    variables, source = observe(
-        shape, data, states, continuous=continuous, weights=weights, missing=missing, unseen=unseen
-    )
+    variables, source = observe(shape, data, states, **options)
     parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
     numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
     tables = {name: v for name, v in variables.items() if name not in numeric}
     prior = checked_prior(prior, tuple(tables))
-    gaussian_prior = checked_gaussian_prior(gaussian_prior, numeric)
+    gaussian_prior = checked_gaussian_prior(gaussians.prior, numeric)
     given = {} if shape.network is None else {name: shape.network[name] for name in shape.continuous}
-    families = read_gaussians(parents, variables, given, tied_variance, fixed_variance)
+    families = read_gaussians(parents, variables, given, gaussians.tied_variance, gaussians.fixed_variance)
     holes = [name for name in source.incomplete if name in variables]
     if holes:
         more = f" (and {len(holes) - 1} more columns)" if len(holes) > 1 else ""
@@ -117,12 +139,14 @@ def fit(
     counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
     estimates = []
     for family, moments in zip(families, moments_of(families, source), strict=True):
+        if gaussians.known is not None:
+            moments = pool([moments, gaussians.known[family.name]])
         units = overall(moments)
         told = None
         if gaussian_prior is not None:
             told = gaussian_prior.told(family.name, units.centre[-1], units.scale[-1] ** 2)
         estimates.append(estimate(family, moments, units, told))
-    warn_of(families, estimates, stacklevel=2)
+    warn_of(families, estimates, stacklevel=3)
     return network_from_counts(
         parents,
         tables,
@@ -148,7 +172,8 @@ def fit_update(
 
     The network's joint, times `weight`, is the prior: α_jk = weight · P(x = k, parents = j) (Heckerman, Geiger and
     Chickering 1995, section 6). So updating with the data it was fitted to, or with none of any weight, changes
-    nothing, and the order of two updates does not matter if the second's weight counts the first's rows.
+    nothing, and the order of two updates does not matter if the second's weight counts the first's rows. A Gaussian
+    joins as the moments of such rows; one with continuous parents is refused.
 
     >>> from bbn.network import BayesianNetwork
     >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
@@ -161,14 +186,23 @@ def fit_update(
         )
     from bbn.learning.expected import family_marginals
 
-    if net.continuous:
-        raise DataError(
-            f"{net.continuous[0]!r} is continuous, and fit_update knows tables only; bbn.fit with "
-            "gaussian_prior=bbn.NormalInverseGamma(…) says what is known of Gaussians before the data"
-        )
     alpha = {name: weight * table for name, table in family_marginals(net).items()}
-    prior = PseudoCounts(alpha)
-    return fit(net, data, prior, weights=weights, missing=missing, unseen=unseen, keep_counts=keep_counts)
+    gaussians = _Gaussians(known={name: _known(net, name, weight) for name in net.continuous})
+    options = {"weights": weights, "missing": missing, "unseen": unseen}
+    return _fit(net, data, PseudoCounts(alpha), gaussians, None, keep_counts, options)
+
+
+def _known(net: BayesianNetwork, name: str, weight: float) -> Moments:
+    """The moments of a Gaussian, as if learned from so many rows."""
+    gaussian: Any = net[name]
+    if gaussian.continuous_parents:
+        raise DataError(
+            f"{name!r} has the continuous parent {gaussian.continuous_parents[0].name!r}, which fit_update does not "
+            "take; bbn.fit with gaussian_prior=bbn.NormalInverseGamma(…) says what is known before the data"
+        )
+    parents = [p.name for p in gaussian.discrete_parents]
+    shares = net.discrete_part().query(parents).values if parents else np.ones(1)
+    return known_moments(gaussian, weight * shares)
 
 
 def network_from_counts(
@@ -206,7 +240,7 @@ def network_from_counts(
             f"{rows} of {of} rows of the tables of {shown}{more} were never seen in the data and are uniform; "
             "a prior such as bbn.BDeu(1) says what they should be",
             UnseenRowsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return BayesianNetwork([*cpts, *gaussians], like.name if like else "", like.metadata if like else None)
 
