@@ -158,7 +158,8 @@ def test_a_million_standard_deviations_away(engine):
 
 
 @pytest.mark.parametrize("engine", EXACT)
-def test_numbers_that_contradict_each_other_are_weighed_in_logarithms(engine):
+@pytest.mark.parametrize(("first", "second"), [(1000.0, 1000.002), (math.sqrt(2 * 746), math.sqrt(2 * 743))])
+def test_numbers_that_contradict_each_other_are_weighed_in_logarithms(engine, first, second):
     """Each number by itself excludes a state as far as doubles can tell; together they do not."""
     a, b = bbn.Variable("A", ["x", "y"]), bbn.Variable("B", ["x", "y"])
     same = bbn.CPT(b, [a], [[1.0, 0.0], [0.0, 1.0]])
@@ -166,13 +167,13 @@ def test_numbers_that_contradict_each_other_are_weighed_in_logarithms(engine):
         [
             bbn.CPT(a, table=[0.5, 0.5]),
             same,
-            bbn.Gaussian("X", [a], [0.0, 1000.0], 1.0),
-            bbn.Gaussian("Y", [b], [0.0, 1000.0], 1.0),
+            bbn.Gaussian("X", [a], [0.0, first], 1.0),
+            bbn.Gaussian("Y", [b], [0.0, first], 1.0),
             bbn.Gaussian("W", [a], [0.0, 1.0], 1.0),
         ]
     )
-    evidence = {"X": 0.0, "Y": 1000.002}
-    logs = norm.logpdf(0.0, [0, 1000]) + norm.logpdf(1000.002, [0, 1000])
+    evidence = {"X": 0.0, "Y": second}
+    logs = norm.logpdf(0.0, [0, first]) + norm.logpdf(second, [0, first])
     expected = 1 / (1 + math.exp(logs[1] - logs[0]))
     p = engine(net).query("A", evidence)
     close(p["x"], expected, 1e-7)
