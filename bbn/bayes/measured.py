@@ -85,7 +85,7 @@ class Measured:
             if not own.n.any():
                 raise DataError(f"column {name!r} holds no number at all")
         estimates = [estimate(f, m, overall(m)) for f, m in zip(families, moments, strict=True)]
-        warn_of(families, estimates, stacklevel=3)
+        warn_of(families, estimates, stacklevel=4)
         self.gaussians = [f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)]
         return self.gaussians
 
