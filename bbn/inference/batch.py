@@ -204,7 +204,7 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
     program = plan.program
     if program.once_log == -np.inf:
         logs[:] = -np.inf
-    elif plan.layout.work_size <= BLOCK_CELLS:
+    elif plan.layout.whole_size <= BLOCK_CELLS:
         kernels.run_rows(
             plan.tables,
             plan.layout,

@@ -104,7 +104,7 @@ class Price(NamedTuple):
     layout: Layout | None
     """The plan's layout, unless its cliques are beyond any memory."""
     bytes: float
-    """The memory of its potentials."""
+    """The memory of its potentials, counting all that a run goes through."""
 
 
 class Plan:
@@ -115,7 +115,7 @@ class Plan:
         self.tables = model.tables
         self.layout = layout
         self.program = kernels.Program(model.cards, model.tables, layout, question.maximise)
-        self.bytes = _bytes(layout)
+        self.bytes = 8 * (layout.base_size + layout.work_size)
 
 
 def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
@@ -131,7 +131,7 @@ def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
         question.targets,
         question.goal != QUERY,
     )
-    elimination, cells = triangulate(model.cards, ptr, scope, order)
+    elimination, cells = triangulate(model.cards, ptr, scope, order, question.goal != QUERY)
     if cells > BEYOND:
         return Price(elimination, cells, None, 8 * cells)
     layout = kernels.lay_out(
@@ -145,15 +145,16 @@ def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
         question.targets,
         question.goal,
     )
-    return Price(elimination, cells, layout, _bytes(layout))
+    return Price(elimination, cells, layout, 8 * layout.whole_size * (2 if layout.run.size else 1))
 
 
-def _bytes(layout: Layout) -> int:
-    return 8 * layout.work_size * (2 if layout.run.size else 1)
+def triangulate(
+    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False
+) -> tuple[Elimination, float]:
+    """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio.
 
-
-def triangulate(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto") -> tuple[Elimination, float]:
-    """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio."""
+    Where cliques are huge a thorough one breaks ties several ways.
+    """
     rules = PORTFOLIO if order == "auto" else (order,)
     elimination = find_rule(rules[0])(cards, ptr, scope)
     cells = kernels.total_cells(cards, *elimination)
@@ -163,7 +164,7 @@ def triangulate(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto") -> tup
             others = kernels.total_cells(cards, *other)
             if others < cells:
                 elimination, cells = other, others
-    if cells > HUGE and order == "auto":
+    if thorough and cells > HUGE and order == "auto":
         return other_ties(cards, ptr, scope, elimination, cells)
     return elimination, cells
 

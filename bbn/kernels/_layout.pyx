@@ -95,7 +95,7 @@ cdef class Writer(Forest):
     cdef object model
     cdef Tape once, run
     cdef Words scope_ptr, scope, table_ptr, factors, role
-    cdef int64_t n_factors, work_size, clear, out_size, scratch_size
+    cdef int64_t n_factors, work_size, base_size, whole_size, clear, out_size, scratch_size
     cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
     cdef Tape sweeping
     cdef bint masked
@@ -137,7 +137,7 @@ cdef class Writer(Forest):
         return 0
 
     cdef int place(self) except -1:
-        """Offsets: the messages, the fresh marginals, the cliques."""
+        """Offsets: the messages, the fresh marginals, the cliques that a run stores, those that BASE alone holds."""
         cdef Arena arena = self.arena
         cdef int64_t c, i, offset = 0
         self.rows, self.clique = arena.ints(self.m), arena.ints(self.m)
@@ -154,11 +154,38 @@ cdef class Writer(Forest):
                 offset += self.rows[c]
         self.clear = offset
         for c in range(self.n_cliques):
-            if not self.streamed[c]:
+            if self.in_work(c):
                 self.clique[c] = offset
                 offset += self.size[c]
         self.work_size = offset
+        for c in range(self.n_cliques):
+            if self.in_base(c) and not self.in_work(c):
+                self.clique[c] = offset
+                offset += self.size[c]
+        self.base_size = offset
+        self.whole_size = self.clear
+        for c in range(self.n_cliques):
+            if self.in_run[c] or not self.streamed[c]:
+                self.whole_size += self.size[c]
         return 0
+
+    cdef bint in_work(self, int64_t c) noexcept:
+        """Whether a run stores the cells of clique c."""
+        if self.streamed[c] or not self.dynamic[c]:
+            return False
+        return self.kept(c) or self.count_sources(c, True) > RESCALE_EVERY
+
+    cdef bint in_base(self, int64_t c) noexcept:
+        """Whether they are stored once, or what evidence cannot change of them."""
+        if self.streamed[c]:
+            return False
+        if self.dynamic[c]:
+            return self.count_sources(c, False) > 0
+        return self.kept(c) or self.count_sources(c, False) > RESCALE_EVERY
+
+    cdef bint kept(self, int64_t c) noexcept:
+        """Whether the cells of clique c are looked at again; a root hears from nobody, so one sweep is all."""
+        return self.goal == COLLECTED or (self.goal == MARGINALS and self.parent[c] >= 0)
 
     cdef int seat(self) except -1:
         """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
@@ -211,9 +238,8 @@ cdef class Writer(Forest):
             self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
             self.streamed[c] = (
                 self.size[c] > STREAM
-                and self.goal != COLLECTED
-                and not self.in_run[c]
-                and self.all_sources(c) <= MOST_SOURCES
+                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c]))
+                and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
             )
         return 0
 
@@ -302,6 +328,8 @@ cdef class Writer(Forest):
             ints_array(self.out, self.n),
             self.out_size,
             self.work_size,
+            self.base_size,
+            self.whole_size,
             self.scratch_size,
         )
 
@@ -309,10 +337,16 @@ cdef class Writer(Forest):
         """Collect: clique c is the product of its factors and its children's messages; then its own message."""
         cdef int64_t still = self.count_sources(c, False)
         cdef bint alone = self.parent[c] < 0 and self.goal == MARGINALS
-        cdef bint keep = self.goal != QUERY and not self.streamed[c] and not alone
+        cdef bint keep = self.kept(c) and not self.streamed[c]
         cdef Tape tape = self.run if self.dynamic[c] else self.once
         if not self.dynamic[c]:
             self.product(c, tape, NOTHING, False, still, True, keep)
+        elif self.streamed[c]:
+            self.begin_clique(tape, c, NOTHING, False)
+            self.put_constants(c, BASE)
+            self.put_changes(c)
+            self.put_sends(c)
+            self.end_sweep()
         elif still:
             self.product(c, self.once, NOTHING, False, still, False, True)
             self.product(c, tape, BASE, True, self.count_sources(c, True), True, keep)
@@ -321,20 +355,46 @@ cdef class Writer(Forest):
         self.close(c, tape)
         return self.put_derived(c, tape) if alone else 0
 
-    cdef int put_constants(self, int64_t c) except -1:
-        """All sources of a clique that no evidence can reach, in one sweep."""
+    cdef int put_constants(self, int64_t c, int64_t buffer) except -1:
+        """The sources of a clique that no evidence can reach; the messages are in this buffer."""
         cdef int64_t k = self.factor_head[c]
         while k >= 0:
-            self.table_step(k)
+            if not self.moving[k]:
+                self.table_step(k)
             k = self.factor_next[k]
         k = self.child_head[c]
         while k >= 0:
-            self.separator_step(MUL, k, self.message[k])
+            if not self.dynamic[k]:
+                self.separator_step(MUL, buffer, k, self.message[k])
             k = self.child_next[k]
         return 0
 
+    cdef int put_changes(self, int64_t c) except -1:
+        """The other sources."""
+        cdef int64_t k = self.factor_head[c]
+        while k >= 0:
+            if self.moving[k]:
+                self.table_step(k)
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            if self.dynamic[k]:
+                self.separator_step(MUL, WORK, k, self.message[k])
+            k = self.child_next[k]
+        k = self.likely_head[c]
+        while k >= 0:
+            self.likely_step(k)
+            k = self.likely_next[k]
+        return 0
+
+    cdef int likely_step(self, int64_t v) except -1:
+        self.stride[v] = 1
+        self.step(LIKELY, TABLES, v, -1)
+        self.stride[v] = 0
+        return 0
+
     cdef int put_sends(self, int64_t c) except -1:
-        self.separator_step(ADD, c, self.message[c])
+        self.separator_step(ADD, WORK, c, self.message[c])
         if c == 0 and self.n_targets:
             self.set_strides(self.targets, 0, self.n_targets)
             self.step(ADD, OUT, 0, -1)
@@ -374,15 +434,13 @@ cdef class Writer(Forest):
         while k >= 0:
             if self.dynamic[k] == changing:
                 done = self.pause(c, tape, done, count, keep)
-                self.separator_step(MUL, k, self.message[k])
+                self.separator_step(MUL, WORK, k, self.message[k])
             k = self.child_next[k]
         if changing:
             v = self.likely_head[c]
             while v >= 0:
                 done = self.pause(c, tape, done, count, keep)
-                self.stride[v] = 1
-                self.step(LIKELY, TABLES, v, -1)
-                self.stride[v] = 0
+                self.likely_step(v)
                 v = self.likely_next[v]
         if sends:
             self.put_sends(c)
@@ -459,8 +517,8 @@ cdef class Writer(Forest):
             return 0
         self.begin_clique(tape, c, NOTHING if self.streamed[c] else left, False)
         if self.streamed[c]:
-            self.put_constants(c)
-        self.separator_step(MUL, c, self.fresh[c])
+            self.put_constants(c, WORK)
+        self.separator_step(MUL, WORK, c, self.fresh[c])
         self.put_shares(c)
         self.end_sweep()
         return self.put_derived(c, tape)
@@ -493,7 +551,7 @@ cdef class Writer(Forest):
             if chosen >= 0 and 2 * self.rows[chosen] <= self.size[c]:
                 self.mark[i] = chosen
             else:
-                self.separator_step(ADD, k, self.fresh[k])
+                self.separator_step(ADD, WORK, k, self.fresh[k])
             if known < FEW:
                 regions[known] = k
                 known += 1
@@ -511,7 +569,7 @@ cdef class Writer(Forest):
                 start = self.axes_ptr[chosen]
                 self.begin_sweep(tape, self.message[c] if chosen == c else self.fresh[chosen], start,
                                  start + self.separator[chosen], WORK, False)
-                self.separator_step(ADD, k, self.fresh[k])
+                self.separator_step(ADD, WORK, k, self.fresh[k])
                 self.end_sweep()
         return 0
 
@@ -618,11 +676,11 @@ cdef class Writer(Forest):
         self.unset_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
         return 0
 
-    cdef int separator_step(self, int64_t kind, int64_t c, int64_t offset) except -1:
+    cdef int separator_step(self, int64_t kind, int64_t buffer, int64_t c, int64_t offset) except -1:
         """A step whose operand is a table over the separator of clique c."""
         cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
         self.set_strides(self.axes, start, stop)
-        self.step(kind, WORK, offset, -1)
+        self.step(kind, buffer, offset, -1)
         self.unset_strides(self.axes, start, stop)
         return 0
 

@@ -226,7 +226,7 @@ cdef class Program:
         self.pool = []
         self.out_size, self.work_size, self.scratch_size = layout.out_size, layout.work_size, layout.scratch_size
         self.run_words, self.run_length = words_of(run), cnp.PyArray_SIZE(run)
-        self.base, self.once_out = doubles(self.work_size + 1), doubles(self.out_size + 1)
+        self.base, self.once_out = doubles(layout.base_size + 1), doubles(self.out_size + 1)
         self.once_values = <double*> cnp.PyArray_DATA(self.once_out)
         memset(self.once_values, 0, (self.out_size + 1) * sizeof(double))
         for v in range(self.n):

@@ -80,14 +80,14 @@ class _Writer(Forest):
         self.place()
 
     def place(self) -> None:
-        """Offsets: the messages, the fresh marginals, the cliques."""
+        """Offsets: the messages, the fresh marginals, the cliques that a run stores, those that BASE alone holds."""
         self.rows = [
             math.prod(self.cards[v] for v in axes[:k])
             for axes, k in zip(self.axes, self.separator, strict=True)
         ]
         self.message: list[int] = []
         self.fresh: list[int] = []
-        self.clique: list[int] = []
+        self.clique = [0] * len(self.members)
         offset = 0
         for rows in self.rows:
             self.message.append(offset)
@@ -97,9 +97,34 @@ class _Writer(Forest):
             offset += rows if self.goal == t.MARGINALS and parent >= 0 else 0
         self.clear = offset
         for c, size in enumerate(self.size):
-            self.clique.append(0 if self.streamed[c] else offset)
-            offset += 0 if self.streamed[c] else size
+            if self.in_work(c):
+                self.clique[c] = offset
+                offset += size
         self.work_size = offset
+        for c, size in enumerate(self.size):
+            if self.in_base(c) and not self.in_work(c):
+                self.clique[c] = offset
+                offset += size
+        self.base_size = offset
+        self.whole_size = self.clear + sum(
+            size for c, size in enumerate(self.size) if self.in_run[c] or not self.streamed[c]
+        )
+
+    def in_work(self, c: int) -> bool:
+        """Whether a run stores the cells of clique c."""
+        many = len(self.sources(c, True)) > t.RESCALE_EVERY
+        return self.dynamic[c] and not self.streamed[c] and (self.kept(c) or many)
+
+    def in_base(self, c: int) -> bool:
+        """Whether they are stored once, or what evidence cannot change of them."""
+        still = len(self.sources(c, False))
+        if self.dynamic[c]:
+            return still > 0 and not self.streamed[c]
+        return not self.streamed[c] and (self.kept(c) or still > t.RESCALE_EVERY)
+
+    def kept(self, c: int) -> bool:
+        """Whether the cells of clique c are looked at again; a root hears from nobody, so one sweep is all."""
+        return self.goal == t.COLLECTED or (self.goal == t.MARGINALS and self.parent[c] >= 0)
 
     def seat(self) -> None:
         """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
@@ -134,8 +159,9 @@ class _Writer(Forest):
         for c, p in enumerate(self.parent):
             self.in_run.append(self.dynamic[c] if p < 0 else self.in_run[p])
             sources = len(self.factors[c]) + len(self.children[c]) + len(self.likelihoods[c])
-            large = self.size[c] > t.STREAM and sources <= t.MOST_SOURCES and self.goal != t.COLLECTED
-            self.streamed.append(large and not self.in_run[c])
+            few = sources <= (t.RESCALE_EVERY if self.in_run[c] else t.MOST_SOURCES)
+            once = self.goal == t.QUERY or (self.goal == t.MARGINALS and not self.in_run[c])
+            self.streamed.append(self.size[c] > t.STREAM and few and once)
 
     def lowest(self, c: int, scope: set[int]) -> int:
         """From a large clique on, always to the smallest neighbour that holds the scope."""
@@ -174,6 +200,8 @@ class _Writer(Forest):
             _array(self.out),
             self.out_size,
             self.work_size,
+            self.base_size,
+            self.whole_size,
             self.scratch_size,
         )
 
@@ -183,16 +211,15 @@ class _Writer(Forest):
         sends: list[Step] = [(t.ADD, t.WORK, self.message[c], [], self.separator_strides(c))]
         if c == 0 and self.targets:
             sends.append((t.ADD, t.OUT, 0, [], self.strides(self.targets)))
-        keep = self.goal != t.QUERY and not self.streamed[c]
+        keep = self.kept(c) and not self.streamed[c]
         later: list[tuple[int, list[int], Step]] = []
-        if (
-            self.parent[c] < 0 and self.goal == t.MARGINALS
-        ):  # a root hears from nobody: it is done in one sweep
+        if self.parent[c] < 0 and self.goal == t.MARGINALS:
             shares, later = self.shares(c)
             sends += shares
-            keep = False
         tape = run if self.dynamic[c] else once
-        if self.dynamic[c] and still:
+        if self.dynamic[c] and self.streamed[c]:
+            self.product(c, run, t.NOTHING, [*self.sources(c, False, t.BASE), *moving], sends, False)
+        elif self.dynamic[c] and still:
             self.product(c, once, t.NOTHING, still, [], True)
             self.product(c, run, t.BASE, moving, sends, keep)
         else:
@@ -201,11 +228,14 @@ class _Writer(Forest):
         for region, axes, step in later:
             self.sweep(tape, region, axes, t.WORK, False, [step])
 
-    def sources(self, c: int, changing: bool) -> list[Step]:
-        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
+    def sources(self, c: int, changing: bool, buffer: int = t.WORK) -> list[Step]:
+        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods.
+
+        The messages are in `buffer`.
+        """
         steps = [self.table_step(f) for f in self.factors[c] if bool(self.moves(f)) == changing]
         steps += [
-            (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
+            (t.MUL, buffer, self.message[child], [], self.separator_strides(child))
             for child in self.children[c]
             if self.dynamic[child] == changing
         ]

@@ -40,7 +40,7 @@ class Program:
         self.tables = tables
         self.layout = layout
         self.maximise = maximise
-        self.base: Floats = np.empty(layout.work_size)
+        self.base: Floats = np.empty(layout.base_size)
         self.once_out: Floats = np.zeros(layout.out_size)
         self.pool: list[_Workspace] = []
         self.once_log = _Workspace(self, self.base, layout.once).execute({}, {}, self.once_out)

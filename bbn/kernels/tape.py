@@ -65,6 +65,7 @@ COLLECTED: Final = 2
 """Collect, and keep the cliques to be read."""
 
 RESCALE_EVERY: Final = 8
+"""Sources of a clique after which its largest cell is made 1 again."""
 SLAB: Final = 2048
 """Cells of a slab: it and its operands fit the nearest cache."""
 ORDERED: Final = 2048
@@ -72,9 +73,10 @@ ORDERED: Final = 2048
 RUN: Final = 64
 """Cells of a run that is long enough."""
 STREAM: Final = 8192
-"""A clique of more cells than this that no evidence can reach is not written to memory: what it gives is used once."""
+"""A clique of more cells than this is not written to memory, but made slab by slab, where a run needs it only once."""
 MOST_SOURCES: Final = 32
-"""Cliques of more sources than this are stored all the same, since their products must be rescaled on the way."""
+"""Cliques of more sources than this (RESCALE_EVERY where evidence reaches them) are stored all the same, since their
+products must be rescaled on the way."""
 LARGE: Final = 1_000_000
 """Of programs with more cells than this, at most one idle workspace is kept."""
 
@@ -94,8 +96,9 @@ class Layout(NamedTuple):
         its cells (if they are stored), and whether a run computes it (else it is in BASE).
     out : int64 array (n,)
         Where a variable's marginal lies in the answer, or -1.
-    out_size, work_size : int
-        Numbers of float64: the answer, the buffer of potentials.
+    out_size, work_size, base_size, whole_size : int
+        Numbers of float64: the answer; a run's potentials; those that are filled once (the same and more); and what
+        either would be if each clique that a run goes through were stored, which is the measure of its work.
     scratch_size : int
         The largest slab.
     """
@@ -111,4 +114,6 @@ class Layout(NamedTuple):
     out: Ints
     out_size: int
     work_size: int
+    base_size: int
+    whole_size: int
     scratch_size: int
