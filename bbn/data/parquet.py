@@ -9,18 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
+try:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
 
 from bbn.data.batches import Batch, Part, Stamp
 from bbn.data.kinds import Narwhals
 from bbn.data.located import located
 from bbn.data.tables import Levels, RawTable, arrow_levels, checked_names
 from bbn.errors import DataError, ParseError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGE = 64 << 20
 """Bytes of a row group from which on its columns are read piece by piece, not each in one go."""
@@ -224,6 +231,20 @@ def hive_dataset(folder: Path, paths: Sequence[Path]) -> Any:
     if not any("=" in part for path in paths for part in path.relative_to(folder).parts[:-1]):
         return None
     return ds.dataset(list(map(str, paths)), partitioning="hive", partition_base_dir=str(folder))
+
+
+def write_parquet(path: Path, tables: Iterator[pd.DataFrame], complete: bool, row_group: int) -> None:
+    """Write tables one after the other, with checksums; `complete` says that no value is missing."""
+    first = _as_arrow(next(tables))
+    schema = pa.schema([field.with_nullable(not complete) for field in first.schema])
+    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
+        for table in chain([first], map(_as_arrow, tables)):
+            writer.write_table(table.cast(schema), row_group_size=row_group)
+
+
+def _as_arrow(frame: pd.DataFrame) -> Any:
+    table = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+    return table.replace_schema_metadata(None)
 
 
 @contextmanager

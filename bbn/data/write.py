@@ -14,10 +14,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from bbn.data.tables import table_suffix
 from bbn.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROW_GROUP = 1 << 17
 """Rows of a row group: enough to read fast, few enough for many threads to share a file."""
@@ -25,13 +28,13 @@ PER_FILE = 16
 """Tables to a file of a folder."""
 
 
-def write_tables(tables: Iterable[Any], to: Any, complete: bool = False) -> Path:
+def write_tables(tables: Iterable[pd.DataFrame], to: Any, complete: bool = False) -> Path:
     """Write tables with the same columns, one after the other, in one file or in a folder of files.
 
     Parameters
     ----------
     tables
-        pandas DataFrames, pyarrow Tables, or what narwhals takes.
+        pandas DataFrames.
     to
         A path that ends in .parquet, .csv or .tsv (also .gz), or a folder, which must be empty or not there yet.
     complete
@@ -64,39 +67,18 @@ def write_tables(tables: Iterable[Any], to: Any, complete: bool = False) -> Path
     return target
 
 
-def _write_parquet(path: Path, tables: Iterator[Any], complete: bool) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _write_parquet(path: Path, tables: Iterator[pd.DataFrame], complete: bool) -> None:
+    from bbn.data.parquet import write_parquet
 
-    first = _as_arrow(next(tables))
-    schema = pa.schema([field.with_nullable(not complete) for field in first.schema])
-    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
-        for table in chain([first], map(_as_arrow, tables)):
-            writer.write_table(table.cast(schema), row_group_size=ROW_GROUP)
+    write_parquet(path, tables, complete, ROW_GROUP)
     _sync(path)
 
 
-def _as_arrow(table: Any) -> Any:
-    """A table as pyarrow's."""
-    import pyarrow as pa
-
-    if type(table).__module__.partition(".")[0] == "pandas":
-        table = pa.Table.from_pandas(table.rename(columns=str), preserve_index=False)
-    elif not isinstance(table, pa.Table):
-        import narwhals as nw
-
-        table = nw.from_native(table).to_arrow()
-    return table.replace_schema_metadata(None)
-
-
-def _write_csv(path: Path, target: Path, tables: Iterator[Any]) -> None:
-    import pandas as pd
-
+def _write_csv(path: Path, target: Path, tables: Iterator[pd.DataFrame]) -> None:
     separator = "\t" if ".tsv" in [suffix.lower() for suffix in target.suffixes] else ","
     with _opened(path, target.suffix == ".gz") as file:
         for i, table in enumerate(tables):
-            frame = table if isinstance(table, pd.DataFrame) else _as_arrow(table).to_pandas()
-            frame.to_csv(file, index=False, header=i == 0, sep=separator, lineterminator="\n")
+            table.to_csv(file, index=False, header=i == 0, sep=separator, lineterminator="\n")
     _sync(path)
 
 
