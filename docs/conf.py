@@ -25,6 +25,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "bbn"
+html_static_path = ["_static"]
+html_css_files = ["bbn.css"]
 
 ROUTING = [
     f"set_{name}_request" for name in ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")

@@ -53,7 +53,7 @@ def test_the_code_in_the_pages_runs_and_prints_what_it_says(page, tmp_path, monk
 
 @pytest.mark.parametrize("page", ["README.md", "docs/file-format.md"])
 def test_the_yaml_in_the_pages_is_the_campfire_network(page):
-    (text,) = (text for kind, text in blocks(page) if kind == "yaml")
+    text = next(text for kind, text in blocks(page) if kind == "yaml")
     assert bbn.io.loads(text, "yaml", strict=True)["Campfire"] == bbn.example("campfire")["Campfire"]
 
 
