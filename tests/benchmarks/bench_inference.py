@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -19,7 +21,8 @@ NOTES = """
 pyAgrum is the better of its LazyPropagation and ShaferShenoyInference on each row, on one thread, its tables handed
 over exactly. "All posteriors" observes a tenth of the nodes, with new values each time (drawn from the network), and
 reads every posterior. "First query" includes everything a program does on a network it has just loaded:
-triangulation, compilation, one answer. Batches are given per row.
+triangulation, compilation, one answer. Batches are given per row. "Without compiled kernels" is the same work as "all
+posteriors" in a process of its own with BBN_PURE=1, where the numpy twins serve.
 """
 
 WARM = {
@@ -39,6 +42,7 @@ SMALL = {
     "hepar2",
     "win95pts",
 }
+PURE = ("alarm", "hailfinder", "andes")
 NOT_FIRST = {"munin1", "link"}  # pyAgrum does not finish these without evidence
 N_VALUES = 16
 
@@ -50,6 +54,8 @@ def rows() -> Iterator[Row | Figure]:
     gum.setNumberOfThreads(1)
     for name, target in WARM.items():
         yield warm_row(name, target)
+    for name in PURE:
+        yield pure_row(name)
     for name in bbn.examples():
         if name not in NOT_FIRST and "/" not in name:
             yield first_row(name)
@@ -85,6 +91,64 @@ def warm_row(name: str, target: float) -> Row:
         {"bbn": ours, "pyAgrum": lambda: theirs(next_case("pyAgrum"))},
         check,
         target,
+        seconds=4,
+    )
+
+
+PURE_WORKER = """
+import json, sys
+import bbn
+from bbn.kernels import COMPILED
+assert not COMPILED
+net = bbn.example(sys.argv[1])
+cases = json.loads(sys.stdin.readline())
+for line in sys.stdin:
+    for case in cases:
+        answers = {name: p.values for name, p in net.posteriors(case).items()}
+    if line.strip() == "tell":
+        print(json.dumps({name: values.tolist() for name, values in answers.items()}), flush=True)
+    else:
+        print("done", flush=True)
+"""
+
+
+def pure_row(name: str) -> Row:
+    """All posteriors of a batch of cases by the numpy twins, in a process where they serve."""
+    net = bbn.example(name)
+    cases = evidence_sets(net, 0.1, N_VALUES)
+    theirs = better_pyagrum(net, cases)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", PURE_WORKER, name],
+        env={**os.environ, "BBN_PURE": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def ask(line: str) -> str:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(line + "\n")
+        worker.stdin.flush()
+        return worker.stdout.readline()
+
+    def check() -> None:
+        assert worker.stdin is not None
+        worker.stdin.write(json.dumps(cases) + "\n")
+        answers = json.loads(ask("tell"))
+        for node, values in theirs(cases[-1]).items():
+            np.testing.assert_allclose(answers[node], values, rtol=0, atol=1e-9)
+
+    def everything() -> None:
+        for case in cases:
+            theirs(case)
+
+    return Row(
+        f"all posteriors without compiled kernels, {name}",
+        {"bbn": lambda: ask("run"), "pyAgrum": everything},
+        check,
+        2,
+        units=N_VALUES,
         seconds=4,
     )
 
