@@ -10,6 +10,10 @@ import bbn
 
 def demo(options: argparse.Namespace) -> int:
     """Load a network, ask it with and without evidence, learn it back; print what a user would type and see."""
+    if options.dask:
+        from bbn.cli.cluster_demo import cluster_demo
+
+        return cluster_demo()
     start = perf_counter()
     net = bbn.example("campfire")
     _say(">>> net = bbn.load('models/campfire.yaml')", repr(net))

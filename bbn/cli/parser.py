@@ -175,7 +175,14 @@ def make_parser() -> Parser:
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")
     _add_format(examples)
 
-    command("demo", "bbn.cli.demo:demo", "Show the main job: load a network, ask it, learn it from rows.")
+    demo = command(
+        "demo", "bbn.cli.demo:demo", "Show the main job: load a network, ask it, learn it from rows."
+    )
+    demo.add_argument(
+        "--dask",
+        action="store_true",
+        help="learn on a cluster instead: two worker processes on this machine, one of which is killed on the way",
+    )
 
     completion = command(
         "completion", "bbn.cli.completion:completion", "Print the completion script of a shell."

@@ -33,7 +33,7 @@ from bbn.variable import State, Variable
 
 FAN_IN = 8
 """How many partial sums one step of the reduction adds."""
-MOST_STEPS = 10_000
+MOST_STEPS = 2048
 """The most partitions of files; more parts share them, as Dask's scheduler takes up to a millisecond for each."""
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import bbn
+from bbn.data.dask import FAN_IN
 from bbn.data.stream import Counting, Reducing
 from tests.benchmarks.bench_streams import NET, WORKS
 from tests.benchmarks.harness import Figure, Row
@@ -112,9 +113,14 @@ def traffic(source: Any, client: Client) -> Iterator[Figure]:
         yield Figure(
             f"{name}, {parts} partitions, bytes moved",
             f"{data / 1e3:.0f} kB of results and work, {messages / 1e3:.0f} kB of messages, {took:.2f} s",
-            f"on paper at most {(8 / 7 * parts * result + 2 * sent['work']) / 1e3:.0f} kB "
+            f"on paper {on_paper(parts, result, sent['work']) / 1e3:.0f} kB "
             f"(a result is {result / 1e3:.1f} kB, the work {sent['work'] / 1e3:.1f} kB)",
         )
+
+
+def on_paper(parts: int, result: int, work: int, workers: int = 2) -> float:
+    """Bytes of results and work in one pass, as docs/cluster.md works them out."""
+    return (1 - 1 / workers) * FAN_IN / (FAN_IN - 1) * parts * result + result + (workers - 1) * work
 
 
 def count_bytes(client: Client) -> None:
