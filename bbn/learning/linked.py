@@ -83,9 +83,12 @@ class Component:
 
     def _patterns(self, own: Array) -> Iterator[Pattern]:
         missing = np.isnan(own)
-        kinds, inverse = np.unique(missing.T, axis=0, return_inverse=True)
+        packed = np.packbits(missing, axis=0)
+        kinds, first, inverse = np.unique(
+            packed[0] if len(packed) == 1 else packed.T, axis=0, return_index=True, return_inverse=True
+        )
         for kind in range(len(kinds)):
-            gone = kinds[kind]
+            gone = missing[:, first[kind]]
             needed = ~gone
             for k in reversed(range(len(self.members))):  # children before parents
                 if needed[k]:
