@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
+import pyarrow.dataset
 import pytest
 
 import bbn
@@ -369,6 +370,20 @@ def test_what_is_no_data_for_a_cluster(rows, tmp_path, client):
         bbn.open_data(dd.from_pandas(rows, npartitions=2)["xray"])
     with pytest.raises(FileNotFoundError):
         bbn.open_data(tmp_path / "nowhere.parquet", client=client)
+
+
+def test_pyarrow_datasets_and_folders_named_by_value(rows, tmp_path, client):
+    rows.to_parquet(tmp_path / "by value", partition_cols=["smoke"])
+    dataset = pyarrow.dataset.dataset(tmp_path / "by value", partitioning="hive")
+    memory = code(rows)
+    for data in (dataset, tmp_path / "by value"):
+        source = bbn.open_data(data, client=client, states={"smoke": STATES["smoke"]})
+        assert len(source.partitions.parts(1000)) == 2
+        found, there = source.counts([("smoke", "lung")])[0], memory.counts([("smoke", "lung")])[0]
+        assert np.array_equal(found, there)
+    some = dataset.filter(pyarrow.dataset.field("lung") == "yes")
+    with pytest.raises(bbn.DataError, match="filter a Dask DataFrame"):
+        bbn.open_data(some, client=client)
 
 
 def test_several_threads_ask_one_source(rows, client):

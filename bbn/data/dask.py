@@ -172,11 +172,20 @@ class Files:
         """The columns."""
         return self.source.names()
 
+    def parts(self, rows: int) -> list[Part]:
+        """The parts of the files; those of a pyarrow dataset are its files."""
+        dataset = getattr(self.source, "dataset", None)
+        if dataset is None:
+            return list(self.source.parts(rows))
+        from bbn.data.parquet import by_file
+
+        return list(by_file(dataset))
+
     def results(self, sent: Any, work: Work) -> list[Any]:
         """One Delayed per part of the files, or per few where there are very many."""
         from dask import delayed
 
-        parts = list(self.source.parts(work.rows))
+        parts = self.parts(work.rows)
         few = -(-len(parts) // MOST_STEPS)
         return [
             delayed(_of_parts)(pickle.dumps(parts[at : at + few]), sent, dask_key_name=_key("part", sent, at))

@@ -226,6 +226,20 @@ class Dataset:
         return ()
 
 
+def by_file(dataset: Any) -> list[Dataset]:
+    """A dataset of files as one of each file, which can be sent elsewhere."""
+    if not isinstance(dataset, ds.FileSystemDataset):
+        raise DataError(f"a {type(dataset).__name__} is no data for a cluster; expected a dataset of files")
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError:
+        raise DataError("a dataset with a filter is no data for a cluster; filter a Dask DataFrame") from None
+    return [
+        Dataset(ds.FileSystemDataset([one], dataset.schema, dataset.format, dataset.filesystem))
+        for one in fragments
+    ]
+
+
 def hive_dataset(folder: Path, paths: Sequence[Path]) -> Any:
     """The dataset of a folder whose folders are named ``column=value``; None if they are not."""
     if not any("=" in part for path in paths for part in path.relative_to(folder).parts[:-1]):
