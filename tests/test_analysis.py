@@ -95,3 +95,23 @@ def test_sensitivity_refuses_what_makes_no_sense() -> None:
         net.sensitivity("lung", {"xray": bbn.Soft({"yes": 0.5, "no": 0.5})})
     with pytest.raises(bbn.EvidenceError, match="evidence on the target"):
         net.information("lung", {"lung": "yes"})
+
+
+def test_explanations_and_sensitivities_are_values():
+    import pickle
+
+    net = bbn.example("asia")
+    for make in (
+        lambda evidence: net.explain("lung", evidence),
+        lambda evidence: net.sensitivity("lung", evidence, state="yes"),
+    ):
+        one, same, other = make({"xray": "yes"}), make({"xray": "yes"}), make({"xray": "no"})
+        assert one == same == pickle.loads(pickle.dumps(one))
+        assert hash(one) == hash(same)
+        assert one != other
+        assert str(pickle.loads(pickle.dumps(one))) == str(one)
+
+
+def test_no_evidence_moves_nothing():
+    net = bbn.example("asia")
+    assert net.explain("lung", None).steps == net.explain("lung", {}).steps == ()

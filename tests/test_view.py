@@ -145,3 +145,16 @@ def test_a_drawing_shows_itself() -> None:
     assert drawing._repr_svg_() == drawing.svg
     assert "a &lt; b" in drawing.svg
     assert bbn.example("asia")._repr_svg_().startswith("<svg")
+
+
+def test_long_names_are_cut_and_read_in_full_by_a_pointer() -> None:
+    name, state = "n" * 300, "s" * 200
+    net = bbn.BayesianNetwork([bbn.CPT(bbn.Variable(name, [state, "no"]), table=[0.25, 0.75])])
+    picture = net.plot()
+    assert picture.width < 600
+    assert f"P({name}={state}) = 0.25" in {shape.title for shape in picture.shapes if isinstance(shape, Box)}
+
+
+def test_nothing_to_compare_is_said() -> None:
+    with pytest.raises(bbn.ModelError, match="nothing to compare"):
+        bbn.plot_compare([], [])

@@ -60,6 +60,18 @@ class Explanation(Tabular, Frozen):
     def __init__(self, prior: Posterior, posterior: Posterior, steps: tuple[Step, ...]) -> None:
         self._set(prior=prior, posterior=posterior, steps=steps)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Explanation):
+            return NotImplemented
+        ours, theirs = (self.prior, self.posterior), (other.prior, other.posterior)
+        return ours == theirs and self.steps == other.steps
+
+    def __hash__(self) -> int:
+        return hash((self.prior, self.posterior, len(self.steps)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Explanation, (self.prior, self.posterior, self.steps)
+
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
@@ -108,7 +120,7 @@ class Explanation(Tabular, Frozen):
 
 
 def explain(
-    net: BayesianNetwork, target: str, evidence: Evidence, method: str = "auto", **options: Any
+    net: BayesianNetwork, target: str, evidence: Evidence | None, method: str = "auto", **options: Any
 ) -> Explanation:
     """Which findings moved the posterior of `target`, and by how much.
 
@@ -120,7 +132,7 @@ def explain(
     check_targets(net, target)
     if isinstance(net.variable(target), Continuous):
         raise EvidenceError(f"the target {target!r} is continuous; explanations are of discrete targets")
-    given = {name: value for name, value in evidence.items() if not is_missing(value)}
+    given = {name: value for name, value in (evidence or {}).items() if not is_missing(value)}
     prior = net.query(target, None, method, **options)
     posterior = net.query(target, given, method, **options)
     steps = []

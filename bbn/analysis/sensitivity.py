@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,22 @@ class Sensitivity(Tabular, Frozen):
         self._set(
             target=target, state=state, probability=probability, derivatives=derivatives, _entries=entries
         )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sensitivity):
+            return NotImplemented
+        return (
+            (self.target, self.state, self.probability) == (other.target, other.state, other.probability)
+            and self.derivatives.keys() == other.derivatives.keys()
+            and all(np.array_equal(d, other.derivatives[name]) for name, d in self.derivatives.items())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.target, self.state, self.probability))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.target, self.state, self.probability, self.derivatives, self._entries)
+        return Sensitivity, parts
 
     def largest(self, n: int = 10) -> list[Entry]:
         """The entries with the largest derivatives, largest first."""

@@ -11,7 +11,7 @@ from bbn.variable import Continuous
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, LIKELY, OBSERVED, PAPER, TRACK
 from bbn.view.density import DensityCard
 from bbn.view.layout import layered
-from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, text_width
+from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import Box, Curve, Drawing, Words
 
 SPOKEN = 40
@@ -96,11 +96,11 @@ class _Card:
             self.left_out = len(rows) - len(keep)
             rows = [rows[i] for i in keep]
         self.rows, self.beliefs = rows, beliefs
-        self.label = max(text_width(state) for state, _ in rows)
+        self.label = max(text_width(clipped(state)) for state, _ in rows)
         if self.left_out:
             self.label = max(self.label, text_width(f"… {self.left_out} more"))
         inner = self.label + (BAR + 8 + PERCENT if beliefs else 0)
-        self.width = 2 * PAD + max(text_width(name, bold=True), inner)
+        self.width = 2 * PAD + max(text_width(clipped(name), bold=True), inner)
         self.height = TITLE + 6 + ROW * (len(rows) + (self.left_out > 0))
 
     def shapes(self, x: float, y: float, kind: str) -> list[Box | Words | Curve]:
@@ -110,12 +110,12 @@ class _Card:
         out: list[Box | Words | Curve] = [
             Box(x, y, self.width, self.height, PAPER, EDGE if not kind else colour, 4),
             Box(x + 0.8, y + 0.8, self.width - 1.6, TITLE - 1.6, head, radius=3.5),
-            Words(x + self.width / 2, y + 14, self.name, anchor="middle", bold=True),
+            Words(x + self.width / 2, y + 14, clipped(self.name), anchor="middle", bold=True),
         ]
         bar = self.width - 2 * PAD - self.label - 8 - PERCENT
         for i, (state, share) in enumerate(self.rows):
             top = y + TITLE + 3 + ROW * i
-            out.append(Words(x + PAD, top + 11, state, size=10.5))
+            out.append(Words(x + PAD, top + 11, clipped(state), size=10.5))
             if self.beliefs:
                 left = x + PAD + self.label + 8
                 title = f"P({self.name}={state}) = {share:.6g}"

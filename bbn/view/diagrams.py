@@ -21,7 +21,7 @@ from bbn.view.colours import (
     ink_on,
 )
 from bbn.view.layout import layered
-from bbn.view.measures import ROW, TITLE, text_width
+from bbn.view.measures import ROW, TITLE, clipped, text_width
 from bbn.view.scene import Box, Curve, Drawing, Words
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
     ours, names = _arcs_and_names(learned)
     true, others = _arcs_and_names(truth)
     names += [name for name in others if name not in set(names)]
+    if not names:
+        raise ModelError("there is nothing to compare: neither structure has a variable")
     kinds: dict[tuple[str, str], str] = {}
     for arc in ours:
         kinds[arc] = "right" if arc in true else "reversed" if arc[::-1] in true else "extra"
@@ -55,7 +57,7 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
         "reversed": (REVERSED, 2.2, False),
     }
     order = _acyclic(names, true, list(kinds))
-    plan = layered({name: (2 * 8 + text_width(name, bold=True), 22.0) for name in names}, order)
+    plan = layered({name: (2 * 8 + text_width(clipped(name), bold=True), 22.0) for name in names}, order)
     shapes: list[Box | Words | Curve] = []
     for arc, kind in kinds.items():
         path = plan.arcs[arc] if arc in plan.arcs else plan.arcs[arc[::-1]][::-1]
@@ -63,10 +65,10 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
         shapes.append(Curve(tuple(path), colour, width, dashed, title=f"{arc[0]} → {arc[1]}: {kind}"))
     for name in names:
         x, y = plan.centres[name]
-        width = 2 * 8 + text_width(name, bold=True)
+        width = 2 * 8 + text_width(clipped(name), bold=True)
         shapes += [
             Box(x - width / 2, y - 11, width, 22, HEAD, EDGE, 4),
-            Words(x, y + 4, name, anchor="middle", bold=True),
+            Words(x, y + 4, clipped(name), anchor="middle", bold=True),
         ]
     count = {kind: list(kinds.values()).count(kind) for kind in style}
     x = 0.0
@@ -130,7 +132,10 @@ def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing
         for i, line in enumerate(rows):
             shapes.append(Words(x, y - height / 2 + 16 + ROW * i, line, anchor="middle"))
     most = max(map(len, cliques))
-    told = f"Junction tree of {len(cliques)} cliques, the largest of {most} variables."
+    told = (
+        f"Junction tree of {len(cliques)} clique{'s' * (len(cliques) != 1)}, "
+        f"the largest of {most} variable{'s' * (most != 1)}."
+    )
     return Drawing(plan.width, plan.height, tuple(shapes), told)
 
 

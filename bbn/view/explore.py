@@ -22,7 +22,7 @@ from bbn.errors import BBNError, EvidenceError, ModelError
 from bbn.evidence import Virtual
 from bbn.network import BayesianNetwork
 from bbn.view.layout import layered
-from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, text_width
+from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import arrow_head, spline
 
 LARGEST_REQUEST = 1 << 20
@@ -239,10 +239,10 @@ def explore(
 
 def _layout(net: BayesianNetwork) -> dict[str, Any]:
     """Everything the page needs to draw the network."""
-    labels = {v.name: max(text_width(str(s)) for s in v.states) for v in net.variables}
+    labels = {v.name: max(text_width(clipped(str(s))) for s in v.states) for v in net.variables}
     sizes = {
         v.name: (
-            2 * PAD + max(text_width(v.name, bold=True), labels[v.name] + BAR + 8 + PERCENT),
+            2 * PAD + max(text_width(clipped(v.name), bold=True), labels[v.name] + BAR + 8 + PERCENT),
             TITLE + 6 + ROW * v.card,
         )
         for v in net.variables

@@ -5,6 +5,19 @@ from __future__ import annotations
 ROW, TITLE, BAR, PERCENT, PAD = 15.0, 20.0, 56.0, 40.0, 7.0
 
 
+LONGEST = 40
+"""A longer name or state is cut; what a pointer rests on reads it in full."""
+
+
+def clipped(text: str) -> str:
+    """The text, or the start of a long one.
+
+    >>> clipped("short"), len(clipped("x" * 300))
+    ('short', 40)
+    """
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
 def text_width(text: str, bold: bool = False) -> float:
     """A generous estimate of a text's width in points, at the sizes used here."""
     wide = sum(map(_letter_width, text))

@@ -34,6 +34,7 @@ function say(text, wrong = false) {
   $("status").classList.toggle("error", wrong);
 }
 
+const clipped = (text) => ([...text].length > 40 ? [...text].slice(0, 39).join("") + "…" : text);
 const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1%" : p < 1 && p > 0.9995 ? ">99.9%" : (100 * p).toFixed(p > 0 && p < 1 ? 1 : 0) + "%");
 
 // Drawing
@@ -58,7 +59,7 @@ function drawCard(svg, node) {
   const card = element("rect", { class: "card", width: node.width, height: node.height, rx: 4, fill: "#ffffff", stroke: COLOURS.edge }, group);
   const title = element("g", { class: "title", tabindex: -1, role: "button", "aria-label": `Choose ${node.name}` }, group);
   const head = element("rect", { class: "hit head", x: 0.8, y: 0.8, width: node.width - 1.6, height: model.title - 1.6, rx: 3.5, fill: COLOURS.head }, title);
-  element("text", { x: node.width / 2, y: 14, "font-size": 11, "font-weight": 600, "text-anchor": "middle", fill: COLOURS.ink }, title, node.name);
+  element("text", { x: node.width / 2, y: 14, "font-size": 11, "font-weight": 600, "text-anchor": "middle", fill: COLOURS.ink }, title, clipped(node.name));
   title.addEventListener("click", () => choose(node.name));
   title.addEventListener("keydown", (event) => move(event, title, node.name, () => choose(node.name)));
   title.addEventListener("focus", () => rove(title));
@@ -66,7 +67,7 @@ function drawCard(svg, node) {
     const top = model.title + 3 + model.row * i;
     const row = element("g", { class: "state", tabindex: -1, role: "button", "aria-pressed": "false" }, group);
     element("rect", { class: "hit", x: 2, y: top, width: node.width - 4, height: model.row, fill: "transparent" }, row);
-    element("text", { x: 7, y: top + 11, "font-size": 10.5, fill: COLOURS.ink }, row, state);
+    element("text", { x: 7, y: top + 11, "font-size": 10.5, fill: COLOURS.ink }, row, clipped(state));
     const left = 7 + node.label + 8, width = node.width - left - 7 - model.percent;
     element("rect", { class: "track", x: left, y: top + 3, width, height: 9, fill: COLOURS.track }, row);
     const bar = element("rect", { class: "share", x: left, y: top + 3, width: 0, height: 9, fill: COLOURS.belief }, row);
