@@ -29,20 +29,17 @@ def blobs(n=400, d=2, k=3, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "model", [GaussianMixture(2), GaussianMixture(3, fixed_variance=1.0, equal_weights=True)]
-)
-def test_scikit_learns_own_checks(model):
-    results = check_estimator(model, on_fail=None, on_skip=None)
+def test_scikit_learns_own_checks():
+    results = check_estimator(GaussianMixture(2), on_fail=None, on_skip=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
     assert sum(r["status"] == "passed" for r in results) > 40
 
 
 def test_it_finds_what_scikit_learn_finds():
     x, _ = blobs()
-    ours = GaussianMixture(3, n_init=3, random_state=0, tol=1e-12).fit(x)
+    ours = GaussianMixture(3, n_init=2, random_state=0, tol=1e-10).fit(x)
     theirs = Other(
-        3, covariance_type="diag", reg_covar=0, tol=1e-12, max_iter=2000, n_init=3, random_state=0
+        3, covariance_type="diag", reg_covar=0, tol=1e-10, max_iter=2000, n_init=2, random_state=0
     ).fit(x)
     order, other = np.argsort(ours.means_[:, 0]), np.argsort(theirs.means_[:, 0])
     np.testing.assert_allclose(ours.means_[order], theirs.means_[other], atol=1e-4)
@@ -160,8 +157,8 @@ def test_a_tied_variance_is_one_per_column():
 def test_weights_are_repeated_rows():
     x, _ = blobs(80, 2, 2)
     w = np.random.default_rng(0).integers(1, 4, len(x))
-    one = GaussianMixture(2, random_state=3, tol=1e-12).fit(x, sample_weight=w)
-    two = GaussianMixture(2, random_state=3, tol=1e-12).fit(np.repeat(x, w, axis=0))
+    one = GaussianMixture(2, random_state=3, tol=1e-9).fit(x, sample_weight=w)
+    two = GaussianMixture(2, random_state=3, tol=1e-9).fit(np.repeat(x, w, axis=0))
     np.testing.assert_allclose(one.means_, two.means_, rtol=1e-8)
     np.testing.assert_allclose(one.variances_, two.variances_, rtol=1e-8)
 

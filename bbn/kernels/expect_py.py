@@ -69,7 +69,7 @@ def gradient_rows(
     if row_tables is None or row_gradient is None:
         row_tables = row_gradient = np.empty((len(codes), 0))
     cliques = [_Clique(tree, c) for c in range(len(tree.n_factors))]
-    widest = max([tree.message_size, *(clique.size for clique in cliques)], default=1)
+    widest = max([1, tree.message_size, *(clique.size for clique in cliques)])
     step = max(1, ROOM // widest)
     for start in range(0, len(codes), step):
         rows = slice(start, start + step)
