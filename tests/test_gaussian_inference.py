@@ -74,10 +74,11 @@ def test_batches_against_single_queries(seed):
             close(net.predict(table, target), means)
 
 
-def test_rows_one_by_one_are_the_same(monkeypatch):
-    rng = np.random.default_rng(3)
-    net = random_network(rng, max_discrete=3, max_continuous=4)
-    table = rows_with_holes(net, rng, 20, 0.5)
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_one_by_one_are_the_same(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    net = random_network(rng, max_discrete=3, max_continuous=4, arcs_between_numbers=bool(seed % 2))
+    table = rows_with_holes(net, rng, 8, 0.5)
     together = {name: net.predict(table, name) for name in net.names}
     logs = net.log_likelihood(table)
     monkeypatch.setattr("bbn.inference.mixed_rows.JOINT_CELLS", 0)

@@ -5,7 +5,7 @@ speak about; see `components`) and the target given the row's states; the number
 below observed discrete variables pick their entry; a missing number of a variable without continuous neighbours counts
 for nothing. Rows are grouped by what is observed of the regime and of the continuous variables that are linked by
 arcs, so that each group has one set of components, and go through in blocks. Where the joint of the regime is too
-large, rows are asked one by one.
+large, rows go one by one: with the numbers as likelihoods where each speaks of one variable, else as queries.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.errors import ImpossibleEvidenceError
+from bbn.errors import EvidenceError
+from bbn.evidence import Findings
 from bbn.frozen import Array
 from bbn.inference.components import Component, components
+from bbn.inference.hybrid import LOST
 from bbn.inference.junction_tree import JunctionTree
 from bbn.inference.numbers import set_numbers
 from bbn.kernels.count import merge_rows
@@ -62,7 +64,7 @@ class MixedRows:
         self.engine, self.net = engine, engine.hybrid.net
         self.n_rows, self.n_jobs, self.options = n_rows, n_jobs, options
         self.target = None if target is None else self.net.variable(target)
-        self.codes = codes
+        self.codes = {n: column for n, column in codes.items() if n != target}
         self.fixed = {n: x for n, x in set_numbers(self.net).items() if n != target}
         self.given = {n: column for n, column in numbers.items() if n != target}
         self.numbers = {**self.given, **{n: np.full(n_rows, x) for n, x in self.fixed.items()}}
@@ -81,11 +83,17 @@ class MixedRows:
             parts = self._components(rows[0])
             regime = self._free(parts, rows[0])
             cells = math.prod(v.card for v in regime)
-            largest = max([cells, *(p.settings * (len(p.names) + len(p.shifts) + 1) for p in parts)])
             small = cells <= JOINT_CELLS
+            sizes = [p.settings * (len(p.names) + len(p.shifts) + 1) for p in parts]
+            largest = max([cells if small else 1, *sizes])
             n_blocks = -(-len(rows) * largest // BLOCK_CELLS)
             for block in np.array_split(rows, max(1, min(n_blocks, len(rows)))):
-                found = self._block(block, parts, regime) if small else self._one_by_one(block)
+                if small:
+                    found = self._block(block, parts, regime)
+                elif self._is_simple(parts, block[0]):
+                    found = self._by_likelihoods(block, parts)
+                else:
+                    found = self._one_by_one(block)
                 answers.values[block], answers.log_evidence[block] = found
         for name in self.fixed.keys() & self.given.keys():
             other = ~np.isnan(self.given[name]) & (self.given[name] != self.fixed[name])
@@ -177,6 +185,42 @@ class MixedRows:
         shape = (len(rows), *(v.card if v.name in kept else 1 for v in regime))
         return np.asarray(picked.reshape(shape))
 
+    def _is_simple(self, parts: list[Component], row: int) -> bool:
+        """Whether the numbers speak of one unobserved discrete variable at a time, and the target is no number."""
+        crowded = any(sum(not self._is_observed(v, row) for v in part.regime) > 1 for part in parts)
+        return not crowded and not isinstance(self.target, Continuous)
+
+    def _by_likelihoods(self, rows: Ints, parts: list[Component]) -> tuple[Array, Array]:
+        """The answers to some rows of a group: numbers as likelihoods, worked out together, then row by row."""
+        logs: dict[tuple[Variable, ...], Array] = {}
+        numbers = {n: column[rows] for n, column in self.numbers.items()}
+        for part in parts:
+            density = part.given(numbers, len(rows)).log_density
+            if len(part.names) == 1:
+                density = np.where(np.isnan(numbers[part.names[0]])[:, None], 0.0, density)
+            free = tuple(v for v in part.regime if not self._is_observed(v, rows[0]))
+            logs[free] = logs.get(free, 0.0) + self._aligned(density, part, rows, free)
+        constant = logs.pop((), np.zeros(len(rows)))
+        tops = {free: values.max(axis=1) for free, values in logs.items()}
+        scale = constant + sum(tops.values(), np.zeros(len(rows)))
+        with np.errstate(invalid="ignore"):
+            weights = {free[0].name: np.exp(values - tops[free][:, None]) for free, values in logs.items()}
+        targets = () if self.target is None else (self.target.name,)
+        codes = {n: (column[rows], self.net.variable(n).card) for n, column in self.codes.items()}
+        options = self.engine._with(self.options)
+        values = np.empty((len(rows), self.target.card if self.target is not None else 0))
+        log_rest = np.full(len(rows), -np.inf)
+        for i in np.flatnonzero(np.isfinite(scale)).tolist():
+            hard = {n: int(column[i]) for n, (column, card) in codes.items() if column[i] < card}
+            findings = Findings(hard, {n: own[i] for n, own in weights.items()}, {})
+            found, log_rest[i] = self.engine._joint(targets, findings, options)
+            values[i] = found if targets else ()
+        log_evidence = log_rest + scale
+        unsure = np.flatnonzero(~(log_rest > LOST))
+        if unsure.size:
+            values[unsure], log_evidence[unsure] = self._one_by_one(rows[unsure])
+        return values, log_evidence
+
     def _one_by_one(self, rows: Ints) -> tuple[Array, Array]:
         values, logs = [], np.empty(len(rows))
         for i, row in enumerate(rows.tolist()):
@@ -189,7 +233,7 @@ class MixedRows:
                     answer: Any = self.engine.query(self.target.name, evidence, **self.options)
                     logs[i] = answer.log_evidence
                     found = [answer.mean] if isinstance(self.target, Continuous) else answer.values
-            except ImpossibleEvidenceError:
+            except EvidenceError:  # impossible, or too far away
                 logs[i] = -np.inf
                 found = np.full(max(1, self.target.card) if self.target is not None else 0, np.nan)
             values.append(found)
