@@ -232,8 +232,11 @@ def test_options_that_cannot_be_met():
         open_data(parts, weights="w")
     with pytest.raises(DataError, match="comes too late"):
         bbn.k2(open_data(parts), weights=[1, 1])
-    with pytest.raises(ValueError, match="batch_rows"):
-        open_data(parts, batch_rows=0)
+    for rows in (0, 1.5, "7"):
+        with pytest.raises(ValueError, match="batch_rows"):
+            open_data(parts, batch_rows=rows)
+    with pytest.raises(DataError, match="the path is empty"):
+        open_data("")
     with pytest.raises(ValueError, match="unseen"):
         open_data(parts, unseen="ignore")
     with pytest.raises(DataError, match="states= gives 'A'"):
@@ -373,6 +376,10 @@ def test_numbers_stream_too():
             return [np.array([np.nansum(block.numbers["X"]), len(block.weights)])]
 
     np.testing.assert_array_equal(source.reduce(Both())[0], [3.0, 4.0])
+    with pytest.raises(DataError, match="'X' numbers, but it is not continuous"):
+        bbn.fit([("A", "X")], source)
+    with pytest.raises(DataError, match="'A' states, but it is continuous"):
+        bbn.fit([("A", "X")], source, continuous=["A", "X"])
     with pytest.raises(DataError, match=r"table 0: row 0, column 'A'.*no finite number"):
         open_data(parts, continuous=["X", "A"])
 

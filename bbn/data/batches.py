@@ -176,6 +176,8 @@ def reader(data: Any) -> Reader:
         from bbn.data.parquet import Dataset
 
         return Dataset(data)
+    if isinstance(data, str) and not data:
+        raise DataError("the path is empty; expected a file, a folder or a pattern of files")
     if isinstance(data, str | Path) or hasattr(data, "__fspath__"):
         return _files([Path(data)], str(data))
     if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
@@ -237,7 +239,7 @@ def is_many(data: Any) -> bool:
     """Whether data are a folder, a pattern of files or Dask's: no single table, but what `open_data` reads."""
     if is_dask(data):
         return True
-    if not isinstance(data, str | Path):
+    if not isinstance(data, str | Path) or data == "":
         return False
     path = Path(data)
     return path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists())

@@ -88,8 +88,8 @@ def open_data(
         return data
     if unseen not in ("raise", "missing"):
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
-    if batch_rows is not None and batch_rows < 1:
-        raise ValueError(f"batch_rows is {batch_rows}; expected 1 or more")
+    if batch_rows is not None and not (isinstance(batch_rows, int) and batch_rows >= 1):
+        raise ValueError(f"batch_rows is {batch_rows!r}; expected a whole number, 1 or more")
     if client is not None or is_dask(data):
         from bbn.data.dask import open_dask
 
@@ -135,7 +135,8 @@ def open_for(
     opened: Any = open_data(data, variables=wanted, states=own, **options)
     if not opened.n_rows:
         raise DataError("the data have no rows")
-    view: DataSource = opened.viewed(wanted, own, unseen)
+    numeric = {*opened.continuous} if variables is not None else options.get("continuous", ())
+    view: DataSource = opened.viewed(wanted, own, unseen, numeric)
     return view
 
 

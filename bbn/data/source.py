@@ -280,8 +280,9 @@ def as_source(
         view: Any = getattr(data, "viewed", None)
         if view is not None:  # it codes as it reads, so it can take the states in another order
             own = {v.name: v for v in variables or ()}
+            wanted = own if variables is not None else names
             viewed: DataSource = view(
-                own if variables is not None else names, {**(states or {}), **own}, hidden
+                wanted, {**(states or {}), **own}, hidden, options.get("continuous", ())
             )
             return viewed
         return _checked_source(data, variables, names, hidden, options.get("continuous", ()))

@@ -26,7 +26,7 @@ from bbn.data.sums import Sum
 from bbn.data.tables import read_table
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
-from bbn.variable import State, Variable
+from bbn.variable import Continuous, State, Variable
 
 
 class Task(Protocol):
@@ -267,12 +267,16 @@ class Streamed(ABC):
         names: Iterable[str] | None = None,
         declared: Mapping[str, Variable | Sequence[State]] | None = None,
         hidden: Iterable[str] = (),
+        continuous: Iterable[str] = (),
     ) -> Self:
         """The same data as a learner wants them: these columns, with these states, in this order of states.
 
-        DataError if a column is not there, holds no value, is hidden but holds some, or holds a value that is no state.
+        DataError if a column is not there, holds no value, is hidden but holds some, holds a value that is no state, or
+        has numbers where states are wanted or the other way round.
         """
         unseen = set(hidden)
+        numeric = {continuous} if isinstance(continuous, str) else set(continuous)
+        numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
         known = self.coding.variables
         variables: dict[str, Variable] = {}
         for name in known if names is None else names:
@@ -282,7 +286,14 @@ class Streamed(ABC):
                     value = next(iter(column.values.values()))
                     raise DataError(f"hidden variable {name!r} has values in the data, such as {value!r}")
             elif name in self.coding.continuous:
-                pass
+                if names is not None and name not in numeric:
+                    raise DataError(
+                        f"the data give {name!r} numbers, but it is not continuous; continuous= says so"
+                    )
+            elif name in numeric and name in known:
+                raise DataError(
+                    f"the data give {name!r} states, but it is continuous: open them with continuous=[{name!r}]"
+                )
             elif column is None or (name not in known and column.values):
                 raise DataError(f"the data have no column {name!r}{nearest(name, self.found.columns)}")
             else:

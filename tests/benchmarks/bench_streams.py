@@ -138,7 +138,7 @@ def peak_memory() -> float:
 
 
 def draw(points: list[dict[str, Any]]) -> None:
-    """Time and peak memory against the number of rows."""
+    """CPU time and peak memory against the number of rows."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -149,9 +149,9 @@ def draw(points: list[dict[str, Any]]) -> None:
     for work in WORKS:
         own = [p for p in points if p["work"] == work and p["n_jobs"] == 2]
         sizes = [p["rows"] / 1e6 for p in own]
-        left.loglog(sizes, [p["seconds"] for p in own], "o-", label=work)
+        left.loglog(sizes, [p["cpu"] for p in own], "o-", label=work)
         right.semilogx(sizes, [p["peak"] for p in own], "o-", label=work)
-    left.set(xlabel="million rows", ylabel="seconds", title="Time grows with the rows")
+    left.set(xlabel="million rows", ylabel="seconds of CPU", title="Work grows with the rows")
     right.set(xlabel="million rows", ylabel="MB, peak of the process", title="Memory does not")
     right.set_ylim(0, 1.3 * max(p["peak"] for p in points))
     left.legend(frameon=False)
