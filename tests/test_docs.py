@@ -113,7 +113,9 @@ def test_it_needs_no_network(built):
     for path in built.rglob("*.html"):
         text = path.read_text()
         assert not re.findall(r'<(?:script|img|iframe)[^>]*src="(?:https?:)?//', text), path.name
-        assert not re.findall(r'<link[^>]*rel="(?:stylesheet|preload)"[^>]*href="(?:https?:)?//', text), path.name
+        assert not re.findall(r'<link[^>]*rel="(?:stylesheet|preload)"[^>]*href="(?:https?:)?//', text), (
+            path.name
+        )
     for path in built.rglob("*.css"):
         assert not re.findall(r"url\(['\"]?(?:https?:)?//", path.read_text()), path.name
 
