@@ -28,8 +28,8 @@ class Gaussian(Tabular, Frozen):
 
     Parameters
     ----------
-    variable
-        The child: a Continuous, or its name.
+    name
+        The child's name, or the child itself, a Continuous.
     parents
         Its parents, discrete and continuous in any order.
     means
@@ -81,7 +81,7 @@ class Gaussian(Tabular, Frozen):
 
     def __init__(
         self,
-        variable: str | Continuous,
+        name: str | Continuous,
         parents: Sequence[Variable] = (),
         means: Any = None,
         variances: Any = None,
@@ -89,13 +89,12 @@ class Gaussian(Tabular, Frozen):
         tied_variance: bool = False,
         fixed_variance: bool = False,
     ) -> None:
-        if not isinstance(variable, Continuous):
-            if isinstance(variable, Variable):
-                raise ModelError(
-                    f"{KIND} {variable.name!r}: the variable has states {list(variable.states)}; "
-                    f"expected a name or bbn.Continuous({variable.name!r})"
-                )
-            variable = Continuous(variable)
+        if isinstance(name, Variable) and not isinstance(name, Continuous):
+            raise ModelError(
+                f"{KIND} {name.name!r}: the variable has states {list(name.states)}; "
+                f"expected a name or bbn.Continuous({name.name!r})"
+            )
+        variable = name if isinstance(name, Continuous) else Continuous(name)
         parents = checked_parents(variable, parents, KIND)
         reader = _Reader(variable, parents)
         for what, values in (("means", means), ("variances", variances)):

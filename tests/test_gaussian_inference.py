@@ -462,3 +462,20 @@ def test_options_reach_the_engine_and_unknown_ones_are_refused():
     p = naive().query("X", method="likelihood-weighting", seed=1, n_samples=1000)
     assert p.sampling.n_samples == 1000
     assert p.std_error.shape == (2,)
+
+
+def test_pictures():
+    net = naive()
+    assert "Numbers: X = 0.5 ± 1.12, Y = 0.5 ± 1.12." in net.plot().description
+    assert "X = 3" in net.plot({"X": 3.0}).description
+    assert "X = a number" in net.plot(beliefs=False).description
+    assert net.plot(information=True).svg.count("<path") == 2
+    assert net.query("Z").plot().description == "The distribution of Z: a 0.5, b 0.5."
+    with pytest.raises(bbn.EvidenceError, match="joint of 2 variables"):
+        bbn.example("burglary").query(["Alarm", "Burglary"]).plot()
+    narrow = bbn.BayesianNetwork([bbn.Gaussian("X", [], 1e9, 1e-300)])
+    for drawn in (narrow.plot(), narrow.do({"X": 2.0}).plot(), narrow.query("X").plot()):
+        assert "NaN" not in drawn.svg
+        assert "nan" not in drawn.svg
+    with pytest.raises(bbn.ModelError, match="'X' is continuous"):
+        net.explore()
