@@ -878,3 +878,16 @@ def test_learn_takes_the_names_of_continuous_columns():
     assert found.method == "em"
     with pytest.raises(bbn.DataError, match="'a'"):
         bbn.learn(data, continuous=list("abc"))
+
+
+def test_starts_are_found_among_many_rows_that_are_alike():
+    x = np.repeat([0.0, 1.0, 5.0, 6.0], 5000)
+    result = bbn.fit_em([("Z", "x")], {"x": x}, hidden={"Z": ["a", "b"]}, continuous="x", seed=0)
+    np.testing.assert_allclose(np.sort(result.network["x"].means), [0.5, 5.5], atol=1e-3)
+
+
+def test_the_likelihood_of_learning_is_that_of_inference():
+    truth = random_network(11)
+    data = columns(truth, random_rows(truth, 60, 11))
+    result = bbn.fit_em(perturbed(truth, 1), data, gaussian_prior=bbn.NormalInverseGamma(), max_iter=5)
+    assert result.log_likelihood == pytest.approx(np.sum(result.network.log_likelihood(data)), rel=1e-10)

@@ -102,9 +102,20 @@ class Seeds:
 
 
 def sample_rows(part: GaussianPart, source: DataSource) -> Array:
-    """Some rows of the data in standard units, (rows, columns), NaN where missing."""
-    found = source.reduce(_Draw(part, min(1.0, SAMPLE / max(source.n_rows, 1))))
-    count, sums, squares, there = found
+    """Some different rows of the data in standard units, (rows, columns), NaN where missing.
+
+    Where few are found, as many rows are alike, a larger share of them is looked at.
+    """
+    share = min(1.0, SAMPLE / max(source.n_rows, 1))
+    rows = _drawn(part, source, share)
+    while len(rows) < SAMPLE // 8 and share < 1.0:
+        share = min(1.0, 16 * share)
+        rows = _drawn(part, source, share)
+    return rows
+
+
+def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
+    count, sums, squares, there = source.reduce(_Draw(part, share))
     # Rows that fell into one slot are kept where they are alike.
     n = np.maximum(there, 1.0)
     alike = (squares * n - sums**2 <= 1e-9 * (1.0 + squares * n)).all(axis=1)
