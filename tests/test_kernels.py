@@ -262,7 +262,7 @@ def test_children_of_large_cliques_hang_low_and_the_tree_stays_a_junction_tree(s
     exact = np.einsum(*[x for scope, table in zip(scopes, tables, strict=True) for x in (table, scope)], [0])
     for eliminate, layout, propagate in zip(ELIMINATE, LAYOUT, PROPAGATE, strict=True):
         sizes, scope_ptr, scope, table_ptr, flat, heads = layout.pack_factors(
-            cards.tolist(), scopes, tables, False
+            cards.tolist(), [v for scope in scopes for v in scope], tables, False
         )
         role, factors, ptr, reduced = layout.reduce_scopes(
             scope_ptr, scope, heads, len(cards), (), (), True, (), True

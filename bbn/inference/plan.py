@@ -66,15 +66,15 @@ def flatten(model: Model) -> FlatModel:
     directed = isinstance(model, BayesianNetwork)
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
-        directed = all(isinstance(cpt, CPT) for cpt in cpts)
-    if directed:  # the conditionals are in the order of the variables
-        scopes = [[*[number[p.name] for p in cpt.parents], i] for i, cpt in enumerate(cpts)]
+        directed = all(issubclass(kind, CPT) for kind in set(map(type, cpts)))
+    if directed:
+        members = [number[v.name] for cpt in cpts for v in (*cpt.parents, cpt.variable)]
         tables = [cpt.table for cpt in cpts]
     else:
         factors = model.factors()
-        scopes = [[number[v.name] for v in factor.variables] for factor in factors]
+        members = [number[v.name] for factor in factors for v in factor.variables]
         tables = [factor.values for factor in factors]
-    packed = kernels.pack_factors([len(v.states) for v in variables], scopes, tables, directed)
+    packed = kernels.pack_factors([len(v.states) for v in variables], members, tables, directed)
     return FlatModel(tuple(number), number, *packed)
 
 

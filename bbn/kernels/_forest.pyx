@@ -11,41 +11,36 @@ from bbn.kernels._tape cimport FREE, LIKELIHOOD, MARGINALS, MASKED, ORDERED, RUN
 cnp.import_array()
 
 
-def pack_factors(list cards, list scopes, list tables, bint directed):
+def pack_factors(list cards, list members, list tables, bint directed):
     """Factors as flat arrays; see `forest_py.pack_factors`."""
-    cdef int64_t n = len(cards), total = len(scopes), f, k, v, members = 0, cells = 0
-    cdef cnp.npy_intp size
+    cdef int64_t n = len(cards), total = len(tables), size = len(members), f, k
+    cdef cnp.npy_intp cells = 0
     cdef Arena arena = Arena()
     cdef int64_t* card = arena.ints(n)
+    cdef int64_t* scope = arena.ints(size)
     cdef int64_t* heads = arena.ints(total)
     cdef int64_t* scope_ptr = arena.ints(total + 1)
     cdef int64_t* table_ptr = arena.ints(total + 1)
-    cdef int64_t* scope
     cdef cnp.ndarray table, out
     for k in range(n):
         card[k] = cards[k]
+    for k in range(size):
+        scope[k] = members[k]
     for f in range(total):
-        members += len(<list?> scopes[f])
         table = <cnp.ndarray?> tables[f]
         if cnp.PyArray_TYPE(table) != cnp.NPY_DOUBLE or not cnp.PyArray_IS_C_CONTIGUOUS(table):
             raise TypeError(f"expected doubles in C order, found {table.dtype}")
         cells += cnp.PyArray_SIZE(table)
-        scope_ptr[f + 1], table_ptr[f + 1] = members, cells
-    scope = arena.ints(members)
-    size = cells
-    out = cnp.PyArray_EMPTY(1, &size, cnp.NPY_DOUBLE, 0)
-    members = 0
+        scope_ptr[f + 1], table_ptr[f + 1] = scope_ptr[f] + cnp.PyArray_NDIM(table), cells
+    if scope_ptr[total] != size:
+        raise ValueError(f"{size} variables for {scope_ptr[total]} axes")
+    out = cnp.PyArray_EMPTY(1, &cells, cnp.NPY_DOUBLE, 0)
     for f in range(total):
-        heads[f] = -1
-        for v in <list> scopes[f]:
-            scope[members] = v
-            members += 1
-            if directed:
-                heads[f] = v
+        heads[f] = scope[scope_ptr[f + 1] - 1] if directed else -1
         table = <cnp.ndarray> tables[f]
         memcpy(<double*> cnp.PyArray_DATA(out) + table_ptr[f], cnp.PyArray_DATA(table),
                (table_ptr[f + 1] - table_ptr[f]) * sizeof(double))
-    return (ints_array(card, n), ints_array(scope_ptr, total + 1), ints_array(scope, members),
+    return (ints_array(card, n), ints_array(scope_ptr, total + 1), ints_array(scope, size),
             ints_array(table_ptr, total + 1), out, ints_array(heads, total))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bbn.kernels.types import Floats, Ints
 
 
 def pack_factors(
-    cards: list[int], scopes: list[list[int]], tables: list[Floats], directed: bool
+    cards: list[int], members: list[int], tables: list[Floats], directed: bool
 ) -> tuple[Ints, Ints, Ints, Ints, Floats, Ints]:
     """Factors as flat arrays.
 
@@ -26,10 +26,10 @@ def pack_factors(
     ----------
     cards : list of int
         The number of states of each variable.
-    scopes : list of lists of variables
-        The variables of each factor.
+    members : list of variables
+        Those of the first factor, one for each axis of its table, of the second, and so on.
     tables : list of float64 arrays
-        Its values, an axis for each variable, in C order.
+        The factors' values, in C order.
     directed : bool
         Whether each factor is a conditional distribution of its last variable.
 
@@ -39,13 +39,14 @@ def pack_factors(
         Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``, its table starts at ``tables[table_ptr[f]]``, and
         ``heads[f]`` is its last variable, or -1.
     """
+    ends = [*accumulate(table.ndim for table in tables)]
     return (
         np.array(cards, np.int64),
-        np.array([0, *accumulate(map(len, scopes))], np.int64),
-        np.array([*chain.from_iterable(scopes)], np.int64),
+        np.array([0, *ends], np.int64),
+        np.array(members, np.int64),
         np.array([0, *accumulate(table.size for table in tables)], np.int64),
         np.concatenate([table.ravel() for table in tables]),
-        np.array([scope[-1] if directed else -1 for scope in scopes], np.int64),
+        np.array([members[end - 1] if directed else -1 for end in ends], np.int64),
     )
 
 
