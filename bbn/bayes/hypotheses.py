@@ -15,6 +15,7 @@ import numpy as np
 
 from bbn.bayes.description_length import Bits, DescriptionLengths
 from bbn.bayes.likelihoods import Classifiers, Concepts, Functions, Model, Networks, labelled
+from bbn.bayes.weights import checked_priors, named, normalised
 from bbn.errors import ImpossibleEvidenceError, ModelError
 from bbn.frozen import Array, Frozen, read_only
 from bbn.posterior import Posterior
@@ -103,8 +104,8 @@ class HypothesisSpace(Tabular, Frozen):
         >>> after.version_space(), after.probabilities["> 3"]
         (('> 3', 'all'), 0.5)
         """
-        named = _named(concepts, "concepts")
-        return cls._of(named, priors, Concepts(named, noise))
+        given = named(concepts, "concepts")
+        return cls._of(given, priors, Concepts(given, noise))
 
     @classmethod
     def from_networks(
@@ -132,8 +133,8 @@ class HypothesisSpace(Tabular, Frozen):
         >>> round(after.probabilities["bent"], 6), round(after.bayes_optimal({})["heads"], 6)
         (0.764151, 0.80566)
         """
-        named = _named(networks, "networks")
-        return cls._of(named, priors, Networks(named, target))
+        given = named(networks, "networks")
+        return cls._of(given, priors, Networks(given, target))
 
     @classmethod
     def from_classifiers(
@@ -149,8 +150,8 @@ class HypothesisSpace(Tabular, Frozen):
         priors
             Hypothesis to prior; uniform unless given.
         """
-        named = _named(classifiers, "classifiers")
-        return cls._of(named, priors, Classifiers(named))
+        given = named(classifiers, "classifiers")
+        return cls._of(given, priors, Classifiers(given))
 
     # Bayes' rule
 
@@ -264,7 +265,7 @@ class HypothesisSpace(Tabular, Frozen):
 
         axes = ax if ax is not None else plt.subplots()[1]
         steps = self._steps(data)
-        path = np.array([_normalised(self._priors, step) for step in steps])
+        path = np.array([normalised(self._priors, step) for step in steps])
         shown = np.argsort(-path[-1], kind="stable")[:top].tolist()
         if len(steps) == 1:
             axes.bar([str(self.hypotheses[i]) for i in shown], path[0, shown])
@@ -310,17 +311,17 @@ class HypothesisSpace(Tabular, Frozen):
     # Within
 
     def _start(self, priors: Mapping[Any, float], model: Model) -> None:
-        hypotheses, values = _checked_priors(priors)
+        hypotheses, values = checked_priors(priors)
         self._fill(hypotheses, values, np.zeros(len(hypotheses)), model)
 
     @classmethod
     def _of(
-        cls, named: Mapping[Any, Any], priors: Mapping[Any, float] | None, model: Model
+        cls, given: Mapping[Any, Any], priors: Mapping[Any, float] | None, model: Model
     ) -> HypothesisSpace:
         if priors is None:
-            priors = dict.fromkeys(named, 1.0 / len(named))
-        elif set(priors) != set(named):
-            raise ModelError(f"priors are of {list(priors)}, but the hypotheses are {list(named)}")
+            priors = dict.fromkeys(given, 1.0 / len(given))
+        elif set(priors) != set(given):
+            raise ModelError(f"priors are of {list(priors)}, but the hypotheses are {list(given)}")
         space = cls.__new__(cls)
         space._start(priors, model)
         return space
@@ -355,7 +356,7 @@ class HypothesisSpace(Tabular, Frozen):
         return np.cumsum(np.vstack([self._log_likelihoods, logs]), axis=0)
 
     def _posterior(self) -> Array:
-        return _normalised(self._priors, self._log_likelihoods)
+        return normalised(self._priors, self._log_likelihoods)
 
     def _says(self, h: Any, x: Any) -> dict[State, float]:
         """P(label | x, h), checked."""
@@ -366,37 +367,3 @@ class HypothesisSpace(Tabular, Frozen):
                 f"hypothesis {h!r} predicts {said!r} for {x!r}; expected probabilities that sum to 1"
             )
         return shares
-
-
-def _normalised(priors: Array, log_likelihoods: Array) -> Array:
-    """P(h | D) from P(h) and ln P(D | h); the priors themselves, bit for bit, where nothing was seen."""
-    if not log_likelihoods.any():
-        return priors
-    with np.errstate(divide="ignore"):
-        joint = np.log(priors) + log_likelihoods
-    weights = np.exp(joint - joint.max())
-    return np.asarray(weights / weights.sum())
-
-
-def _checked_priors(priors: Mapping[Any, float]) -> tuple[tuple[Any, ...], Array]:
-    if not isinstance(priors, Mapping) or not priors:
-        raise ModelError(f"priors must map each hypothesis to its probability, found {priors!r}")
-    try:
-        values = np.array([float(p) for p in priors.values()])
-    except (TypeError, ValueError):
-        raise ModelError(f"priors must be numbers, found {list(priors.values())!r}") from None
-    for h, p in zip(priors, values.tolist(), strict=True):
-        if not (math.isfinite(p) and p >= 0):
-            raise ModelError(f"the prior of {h!r} is {p}; expected a probability")
-    total = float(values.sum())
-    if abs(total - 1) > 1e-6:
-        raise ModelError(f"the priors sum to {total:.9g}; expected 1")
-    return tuple(priors), values if abs(total - 1) <= 1e-9 else values / total
-
-
-def _named(given: Mapping[Any, Any] | Iterable[Any], what: str) -> dict[Any, Any]:
-    """Hypothesis to what it is: the mapping itself, or each thing standing for itself."""
-    named = dict(given) if isinstance(given, Mapping) else {thing: thing for thing in given}
-    if not named:
-        raise ModelError(f"no {what} were given; at least one is needed")
-    return named
