@@ -300,3 +300,11 @@ def test_naive_bayes_of_measurements_passes_scikit_learns_checks():
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
     assert not hasattr(bbn.NaiveBayes(continuous=True), "partial_fit")
     assert hasattr(bbn.NaiveBayes(), "partial_fit")
+
+
+def test_an_outlier_does_not_hide_the_blobs():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=300), rng.normal(8, 1, 300), [1e5]])
+    with pytest.warns(bbn.CollapsedWarning):
+        model = GaussianMixture(3, random_state=0, n_init=2).fit(x[:, None])
+    np.testing.assert_allclose(np.sort(model.means_.ravel()), [0.0, 8.0, 1e5], atol=0.2)

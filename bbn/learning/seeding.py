@@ -92,7 +92,7 @@ class Seeds:
         if not there.any():
             return 1.0
         squares = (column[there] - centres[nearest[there], m]) ** 2
-        return max(float(squares.mean()), 1e-3)
+        return max(float(squares.mean()), 1e-12)
 
     def _start(self, i: int, means: Array, variance: float) -> Numbers:
         family = self.part.standard[i]
