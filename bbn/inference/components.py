@@ -213,9 +213,16 @@ def component_of(
     fixed: Mapping[str, int] | None = None,
     memory_limit: int | str | None = None,
 ) -> Component:
-    """The component of one continuous variable; `above` are the observed ones and their ancestors.
+    """The component of one continuous variable; `above` are the observed ones and their ancestors."""
+    return Component(members_of(net, name, observed, above), observed, _order(net), fixed or {}, memory_limit)
 
-    Unobserved parents belong to it, and children of its unobserved members as far as they lead to observed variables.
+
+def members_of(
+    net: BayesianNetwork, name: str, observed: Collection[str], above: Collection[str]
+) -> list[Gaussian]:
+    """What belongs to the component of a continuous variable, in topological order.
+
+    Its unobserved parents do, and children of unobserved members as far as they lead to observed variables.
     """
     members, stack = set(), [name]
     while stack:
@@ -227,10 +234,8 @@ def component_of(
         stack += [p.name for p in gaussian.parents if isinstance(p, Continuous) and p.name not in observed]
         if member not in observed:
             stack += [child for child in net.children(member) if child in above]
-    order = _order(net)
-    gaussians: list[Conditional] = [net[member] for member in sorted(members, key=order.__getitem__)]
-    random = [g for g in gaussians if isinstance(g, Gaussian) and not (g.is_point and g.name in observed)]
-    return Component(random, observed, order, fixed or {}, memory_limit)
+    gaussians: list[Conditional] = [net[member] for member in sorted(members, key=_order(net).__getitem__)]
+    return [g for g in gaussians if isinstance(g, Gaussian) and not (g.is_point and g.name in observed)]
 
 
 def _order(net: BayesianNetwork) -> dict[str, int]:

@@ -158,7 +158,7 @@ class Case:
                 known[names] = found[names[0]] if len(names) == 1 else self.joint(names)
             return known[names]
 
-        wanted = [name for name in hybrid.net.continuous if name not in self.observed.seen]
+        wanted = [name for name in reversed(hybrid.net.continuous) if name not in self.observed.seen]
         mixtures = {name: self._mixture(name, joint, found.log_evidence) for name in wanted}
         return AllPosteriors(hybrid.net.names, found, mixtures, found.log_evidence)
 

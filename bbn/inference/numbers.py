@@ -18,7 +18,7 @@ from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, Virtual, check_evidence, observed_numbers
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.inference.components import Component, Given, component_of, components
+from bbn.inference.components import Component, Given, component_of, components, members_of
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
@@ -82,12 +82,27 @@ class Observed:
         )
 
     def component_of(self, name: str) -> Component:
-        """The component of an unobserved continuous variable."""
+        """The component of an unobserved continuous variable, or a larger one with the same regime."""
+        larger = self._inside.get(name)
+        if larger is not None:
+            if name in self._above:
+                return larger
+            members = members_of(self.net, name, self.numbers, self._above)
+            regime = {p.name for g in members for p in g.discrete_parents if p.name not in self._fixed}
+            if len(regime) == len(larger.regime):
+                return larger
         (found,) = self._kept(
             name,
             lambda: [component_of(self.net, name, self.numbers, self._above, self._fixed, self.memory_limit)],
         )
+        for other in found.names:
+            self._inside.setdefault(other, found)
         return found
+
+    @cached_property
+    def _inside(self) -> dict[str, Component]:
+        """Components so far, by what is in them."""
+        return {name: part for part in self.components for name in part.names}
 
     @cached_property
     def _columns(self) -> dict[str, Array]:
