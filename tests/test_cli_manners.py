@@ -314,6 +314,32 @@ def test_a_fault_of_the_program_has_a_code_of_its_own(monkeypatch, capsys):
         main(["show", "asia", "--debug"])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["quer", "asia"], "bbn: argument COMMAND: there is no 'quer'; did you mean 'query'?"),
+        (
+            ["query", "asia", "--format", "xml"],
+            "bbn query: argument --format: there is no 'xml'; expected one of ",
+        ),
+        (["query"], "bbn query: the following arguments are required: FILE"),
+        (["sample", "asia", "-n", "many"], "bbn sample: argument -n: invalid int value: 'many'"),
+        (
+            ["sample", "asia", "--seed", "-3"],
+            "bbn sample: argument --seed: expected a whole number, at least 0",
+        ),
+        (["completion", "tcsh"], "bbn completion: argument SHELL: there is no 'tcsh'"),
+    ],
+)
+def test_wrong_usage_is_one_line_too(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    err = capsys.readouterr().err
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+
+
 def test_interruption_is_exit_code_130(monkeypatch):
     def stopped(name: str) -> None:
         raise KeyboardInterrupt

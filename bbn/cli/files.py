@@ -33,6 +33,8 @@ def open_network(name: str, format: str | None = None, strict: bool = False) -> 
     """The network in a file, on standard input (``-``), or among the examples; a file comes first."""
     from bbn.models import example, examples
 
+    if format is not None:
+        find_format(format)
     if name == "-":
         return loads(sys.stdin.buffer.read(), format, strict, path="standard input")
     if name in examples() and not os.path.exists(name):

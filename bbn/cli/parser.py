@@ -8,11 +8,27 @@ The metavar of an argument also says how a shell completes it; see `bbn.cli.comp
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from typing import NoReturn
+
+from bbn.errors import nearest
 
 _FILE = "a network file, - for standard input, or the name of an example"
 _DATA = "a CSV or Parquet file, - for standard input"
-Parser = argparse.ArgumentParser
+_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, with the nearest choice."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where help is; exit code 2."""
+        choice = _CHOICE.search(message)
+        if choice is not None:
+            choices = [word.strip("' ") for word in choice[2].split(",")]
+            message = f"{message[: choice.start()]}there is no {choice[1]!r}{nearest(choice[1], choices)}"
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help lists what there is)\n")
 
 
 def make_parser() -> Parser:
