@@ -16,6 +16,9 @@ import pytest
 import bbn
 from bbn.cli import main
 from bbn.data import code
+from bbn.data.dask import _added
+from bbn.data.discovery import Discovering
+from bbn.data.sums import Sum
 
 pytest.importorskip("distributed", reason="clusters need Dask; pip install 'bbn[dask]'")
 
@@ -38,8 +41,12 @@ def cluster():
 
 @pytest.fixture
 def client(cluster):
-    with Client(cluster, set_as_default=False) as made:
-        made.wait_for_workers(2, timeout=60)
+    """A client that is patient: on a busy machine a worker that was killed may take long to come back."""
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "300s"}),
+        Client(cluster, set_as_default=False) as made,
+    ):
+        made.wait_for_workers(2, timeout=300)
         yield made
 
 
@@ -392,6 +399,7 @@ def test_several_threads_ask_one_source(rows, client):
     with ThreadPoolExecutor(4) as pool:
         for name, found in zip(ORDER, pool.map(lambda name: source.counts([(name,)])[0], ORDER), strict=True):
             assert np.array_equal(found, memory.counts([(name,)])[0])
+    assert dask.config.get("scheduler", None) is None
 
 
 def test_errors_of_clusters_pickle():
@@ -479,3 +487,23 @@ def test_the_command_line_works_on_a_cluster(cluster, tmp_path, monkeypatch, cap
     assert np.array_equal(pd.read_parquet("answers").to_numpy(), NET.predict_proba(rows, "lung").to_numpy())
     assert main(["predict", "asia", "rows", "--target", "lung", *dask_option]) == 1
     assert "-o names it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 65])
+def test_every_partition_is_in_the_sum_once(n, rows):
+    frame = dd.concat([dd.from_pandas(rows.iloc[i : i + 1], npartitions=1) for i in range(n)])
+    assert frame.npartitions == n
+    assert bbn.open_data(frame).counts([("smoke", "bronc")])[0].sum() == n
+
+
+def test_partial_sums_are_left_as_they_are():
+    """A worker may need them again, when another one that had added them up is lost."""
+    parts = [Sum([np.array([1.0, 2.0]), np.array([3])]) for _ in range(3)]
+    found = [Discovering(("A",))({"A": [value]}) for value in "xyz"]
+    for some in (parts, found):
+        before = pickle.dumps(some)
+        _added(some)
+        assert pickle.dumps(some) == before
+    assert [array.tolist() for array in _added(parts).result()] == [[3.0, 6.0], [9]]
+    assert _added(found).n_rows == 3
+    assert _added([None, parts[0], None]).result()[1].tolist() == [3]

@@ -73,14 +73,11 @@ class Cluster:
 
     def _wait(self, future: Any) -> None:
         """Until the work is done, or has failed; ClusterError if there is no worker to do it for too long."""
-        from distributed import wait
-
         patience = _patience()
         last_seen = time.monotonic()
         while future.status == "pending":
             try:
-                with self.client.as_current():
-                    wait(future, timeout=min(LOOK, patience))
+                future.exception(timeout=min(LOOK, patience))  # which waits until there is one, or none
             except TimeoutError:
                 now = time.monotonic()
                 if self._workers():
