@@ -10,8 +10,8 @@ Cooper & Herskovits (1992), section 4.1:
             else stop
 
 Variables do not depend on each other here, so all of them take a step together: one request for counts per number of
-parents, whatever the number of variables, and what the search begins with is part of the first. n variables with at most
-u parents cost at most u passes over the data and O(u n²) families.
+parents, whatever the number of variables, and what the search begins with is part of the first. n variables with at
+most u parents cost at most u passes over the data and O(u n²) families.
 """
 
 from __future__ import annotations
