@@ -259,7 +259,8 @@ def test_children_of_large_cliques_hang_low_and_the_tree_stays_a_junction_tree(s
     scopes = [[0, 1, 2, 3], [0, 1, 2, 4]]
     scopes += [[*sorted(rng.permutation([0, 1, 2])[: 1 + k % 2].tolist()), 5 + k] for k in range(7)]
     tables = [rng.random([cards[v] for v in scope]) for scope in scopes]
-    exact = np.einsum(*[x for scope, table in zip(scopes, tables, strict=True) for x in (table, scope)], [0])
+    operands = [x for scope, table in zip(scopes, tables, strict=True) for x in (table, scope)]
+    exact = np.einsum(*operands, [0], optimize=True)
     for eliminate, layout, propagate in zip(ELIMINATE, LAYOUT, PROPAGATE, strict=True):
         sizes, scope_ptr, scope, table_ptr, flat, heads = layout.pack_factors(
             cards.tolist(), [v for scope in scopes for v in scope], tables, False
