@@ -352,6 +352,16 @@ def test_parents_that_say_the_same():
     np.testing.assert_allclose(fitted, intercept + slope * a, rtol=1e-6, atol=1e-8)
 
 
+def test_the_variance_left_by_parents_that_nearly_say_the_same():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    b = a + 1e-4 * rng.normal(size=200)
+    x = 300 * a - 200 * b + 1e-2 * rng.normal(size=200)
+    net = bbn.fit([("a", "x"), ("b", "x")], {"a": a, "b": b, "x": x}, continuous=["a", "b", "x"])
+    left = np.linalg.lstsq(np.column_stack([np.ones(200), a, b]), x, rcond=None)[1][0] / 200
+    assert net["x"].variances == pytest.approx(left, rel=1e-6)
+
+
 # What is refused
 
 
@@ -545,6 +555,26 @@ def test_a_tied_variance_in_one_dimension_is_that_of_scikit_learn():
     result = bbn.fit_em(start, named(x), hidden=["Z"], max_iter=30, tol=0, tied_variance=True)
     assert result.log_likelihood / 1000 == pytest.approx(other.score(x), abs=1e-8)
     assert len(set(result.network["x0"].variances.tolist())) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_likelihood_never_falls_where_linked_settings_collapse(seed):
+    rng = np.random.default_rng(seed)
+    kind = np.array(["common"] * 40 + ["rare"] * 5 + ["other"] * 35)
+    a = rng.normal(size=80) + 3 * (kind == "rare")
+    b = 2 * a + rng.normal(size=80)
+    c = a - b + 0.3 * rng.normal(size=80)
+    data = {"a": a, "b": b, "c": c}
+    for column in data.values():
+        column[rng.random(80) < 0.3] = np.nan
+    data["K"] = np.where(rng.random(80) < 0.2, None, kind)
+    arcs = [*(("K", name) for name in "abc"), ("H", "a"), ("a", "b"), ("a", "c"), ("b", "c")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bbn.CollapsedWarning)
+        result = bbn.fit_em(
+            arcs, data, hidden={"H": ["u", "v"]}, continuous=list("abc"), seed=seed, tol=0, max_iter=80
+        )
+    assert np.diff(result.objectives).min() >= -1e-6 * np.abs(result.objectives).max()
 
 
 @pytest.mark.parametrize("seed", range(20))

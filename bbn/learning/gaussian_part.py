@@ -73,16 +73,18 @@ class GaussianPart:
         self.fixed = set(fixed)
         self.tied = [[self.names.index(name) for name in group] for group in tied]
         self._measure(source)
-        self.standard = [
-            f if f.fixed is None else f._replace(fixed=f.fixed / self.scale[i] ** 2)
-            for i, f in enumerate(families)
-        ]
         self.told = [None if prior is None else self._standard_prior(prior, i) for i in range(len(families))]
         self.parents = [[self.names.index(name) for name in f.regressors] for f in families]
+        self.linked = self._linked()
+        self.standard = [
+            f._replace(
+                fixed=None if f.fixed is None else f.fixed / self.scale[i] ** 2, linked=i in self.linked
+            )
+            for i, f in enumerate(families)
+        ]
         sizes = [f.n_settings * (2 + len(f.regressors)) for f in families]
         self.ptr = np.cumsum([0, *sizes]).astype(np.int64)
         self.size = int(self.ptr[-1])
-        self.linked = self._linked()
         stats = [
             f.n_settings * ((len(f.columns) + 1) ** 2 if i in self.linked else 3)
             for i, f in enumerate(families)
@@ -246,7 +248,7 @@ class GaussianPart:
         """Per family, whether each setting's variance is held at its floor."""
         return [
             (own.variances <= f.floor * (1 + 1e-6)) & (f.fixed is None) & (f.name not in self.fixed)
-            for f, own in zip(self.families, self.numbers(flat), strict=True)
+            for f, own in zip(self.standard, self.numbers(flat), strict=True)
         ]
 
     def warn(self, flat: Array, stacklevel: int) -> None:

@@ -25,8 +25,8 @@ from bbn.learning.priors import ToldGaussian
 from bbn.variable import Continuous, Variable
 
 FLOOR, LINKED_FLOOR = 1e-15, 1e-9
-"""The least variance that is learned, as a share of the variance of the whole column: without and with continuous
-parents, as a regression leaves no more digits."""
+"""The least variance that is learned, as a share of the variance of the whole column; the second with continuous
+parents, and in EM with continuous children too, as what they leave has no more digits."""
 
 
 class GaussianFamily(NamedTuple):
@@ -38,6 +38,8 @@ class GaussianFamily(NamedTuple):
     """Whether all settings have one variance."""
     fixed: Array | None = None
     """The variances, where they are not to be learned."""
+    linked: bool = False
+    """Whether its moments are taken together with those of continuous children, as in EM."""
 
     @property
     def name(self) -> str:
@@ -72,7 +74,7 @@ class GaussianFamily(NamedTuple):
     @property
     def floor(self) -> float:
         """The least share of the column's variance."""
-        return LINKED_FLOOR if self.regressors else FLOOR
+        return LINKED_FLOOR if self.regressors or self.linked else FLOOR
 
     def gaussian(self, numbers: Numbers) -> Gaussian:
         """The conditional with these numbers."""
@@ -230,7 +232,7 @@ def estimate(
     if told is None:
         slopes = np.einsum("jab,jb->ja", np.linalg.pinv(syy, rcond=1e-12, hermitian=True), syx)
         intercept = x - (slopes * y).sum(axis=1)
-        squares = np.maximum(sxx - (slopes * syx).sum(axis=1), 0.0)
+        squares = _left(slopes, syy, syx, sxx)
         rows, extra = n, 0.0
     else:
         shift = told.mean - centre[p]
@@ -287,9 +289,14 @@ def _ridge(
     right = np.column_stack([n * x, syx + (n * x)[:, None] * y])
     found = np.asarray(np.linalg.solve(system, right[:, :, None])[:, :, 0], dtype=np.float64)
     b, w = found[:, 0], found[:, 1:]
-    inside = sxx - 2 * (w * syx).sum(axis=1) + np.einsum("ja,jab,jb->j", w, syy, w)
     offset = x - b - (w * y).sum(axis=1)
-    return b, w, np.maximum(inside, 0.0) + n * offset**2 + strength * (found**2).sum(axis=1)
+    return b, w, _left(w, syy, syx, sxx) + n * offset**2 + strength * (found**2).sum(axis=1)
+
+
+def _left(w: Array, syy: Array, syx: Array, sxx: Array) -> Array:
+    """What is left of the scatter of x about w·y; an error in w, as of nearly collinear parents, counts squared."""
+    left = sxx - 2 * (w * syx).sum(axis=1) + np.einsum("ja,jab,jb->j", w, syy, w)
+    return np.asarray(np.maximum(left, 0.0))
 
 
 def warn_of(families: Sequence[GaussianFamily], estimates: Sequence[Estimate], stacklevel: int) -> None:
