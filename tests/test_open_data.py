@@ -256,6 +256,25 @@ def test_files_that_are_not_there(tmp_path):
         open_data(tmp_path)
 
 
+def test_other_files_of_a_folder_are_left_aside(tmp_path):
+    for suffix, write in (("csv", pd.DataFrame.to_csv), ("parquet", pd.DataFrame.to_parquet)):
+        folder = tmp_path / f"{suffix} [1]"
+        folder.mkdir()
+        write(frame(), folder / f"a.{suffix}", index=False)
+        for name in ("README.txt", "README.md", "_SUCCESS", f".hidden.{suffix}", f"_part.{suffix}"):
+            (folder / name).write_text("read, me\n")
+        assert open_data(folder).n_rows == N
+        assert (
+            open_data(str(folder / f"*.{suffix}")).n_rows == N
+        )  # the brackets are part of a name that is there
+        with pytest.raises(DataError, match=r"README\.md: the kind of table is read from the suffix"):
+            open_data(folder / "*.[!t]*")
+    only = tmp_path / "text"
+    only.mkdir()
+    frame().to_csv(only / "a.txt", index=False)
+    assert open_data(only).n_rows == N
+
+
 def test_a_folder_with_folders_that_name_a_column(tmp_path):
     table = frame()
     for value, part in table.groupby("E"):
@@ -358,9 +377,14 @@ def test_csv_is_read_by_the_rules_of_memory(tmp_path):
     path.write_text("A,B\n1,2\n1,2,3\n", encoding="utf-8")
     with pytest.raises(bbn.ParseError, match=r"odd.csv"):
         open_data(path, variables=["A"])
-    path.write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match="empty"):
-        open_data(path)
+    path.write_text("A,B,C\nx\nx\ny,p,q\n", encoding="utf-8")  # fields that are not there are missing
+    for source in (open_data(path, batch_rows=1), open_data(path), code(path)):
+        assert [c.tolist() for c in source.counts([("A",), ("B",), ("A", "B")])] == [[2, 1], [1], [[0], [1]]]
+    for nothing in ("", "\n\nA,B\nx,y\n", "\nA\nx\n"):  # where names are to be, no row may pass for them
+        path.write_text(nothing, encoding="utf-8")
+        for read in (open_data, code):
+            with pytest.raises(DataError, match="empty"):
+                read(path)
 
 
 def test_numbers_stream_too():

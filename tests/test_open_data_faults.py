@@ -226,6 +226,9 @@ def test_a_column_that_is_there_twice(tmp_path):
     pq.write_table(twice, tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"a\.parquet: the column 'A' is there twice"):
         open_data(tmp_path)
+    (tmp_path / "a.csv").write_text("A,A\nx,y\n")
+    with pytest.raises(DataError, match=r"a\.csv: the column 'A' is there twice"):
+        open_data(tmp_path / "a.csv")
 
 
 def test_names_with_dots_commas_and_other_signs(tmp_path):
@@ -245,12 +248,33 @@ def test_names_with_dots_commas_and_other_signs(tmp_path):
 
 def test_a_column_with_more_values_than_states_can_be(tmp_path):
     parts = [{"A": [f"{i}-{j}" for j in range(30_000)]} for i in range(3)]
-    with pytest.raises(DataError, match="'A' holds more than 65535 different values; variables= names"):
-        open_data(parts)
+    whole = [{"A": [f"{i}" for i in range(70_000)]}]
+    for data in (parts, whole):
+        with pytest.raises(DataError, match="'A' holds more than 65535 different values; variables= names"):
+            open_data(data)
+
+
+def test_damaged_compression_of_a_csv_file(tmp_path):
+    path = tmp_path / "rows.csv.gz"
+    NET.sample(500, seed=1).to_csv(path, index=False)
+    whole = path.read_bytes()
+    for content in (whole[:-12], whole[:100] + bytes(50) + whole[150:], b"A,B\nx,y\n"):
+        path.write_bytes(content)
+        for read in (open_data, code):
+            with pytest.raises(ParseError, match=r"rows\.csv\.gz"):
+                read(path)
 
 
 @pytest.mark.parametrize(
-    "data", [{"A": ["x", "y"]}, pd.DataFrame({"A": ["x", "y"]}), pa.table({"A": ["x", "y"]})]
+    "data",
+    [
+        {"A": ["x", "y"]},
+        pd.DataFrame({"A": ["x", "y"]}),
+        pa.table({"A": ["x", "y"]}),
+        pa.RecordBatch.from_pydict({"A": ["x", "y"]}),
+        [{"A": "x"}, {"A": "y"}],
+        [pa.RecordBatch.from_pydict({"A": [value]}) for value in "xy"],
+    ],
 )
 def test_a_table_by_itself_is_one_batch(data):
     source = open_data(data)

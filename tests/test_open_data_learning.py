@@ -119,6 +119,8 @@ def test_a_folder_is_data_like_any_other(rows, holed, tmp_path):
     assert arcs(bbn.k2(folder, list(rows.columns))) == arcs(structure)
     assert bbn.fit(structure, folder, bbn.BDeu(1)) == bbn.fit(structure, rows, bbn.BDeu(1))
     assert bbn.fit(structure, f"{folder}/*.parquet", bbn.BDeu(1)) == bbn.fit(structure, rows, bbn.BDeu(1))
+    for data in (sorted((tmp_path / "rows").iterdir()), pyarrow.dataset.dataset(folder)):
+        assert bbn.fit(structure, data, bbn.BDeu(1)) == bbn.fit(structure, rows, bbn.BDeu(1))
     learned = bbn.learn(folder, method="chow-liu")
     assert arcs(learned.network.graph) == arcs(bbn.chow_liu(rows))
     assert "3 passes over the data" in learned.report  # states, pairs, tables

@@ -7,11 +7,11 @@ the other. Only the columns that are asked for are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from bbn.data.tables import RawTable, csv_tables, read_table, table_suffix
+from bbn.data.tables import RawTable, csv_tables, read_table, table_kind, table_suffix
 from bbn.errors import DataError
 
 
@@ -171,8 +171,7 @@ class Table(NamedTuple):
 
 def reader(data: Any) -> Reader:
     """The reader of what `open_data` was given."""
-    library = type(data).__module__.partition(".")[0]
-    if library == "pyarrow" and hasattr(data, "scanner") and hasattr(data, "get_fragments"):
+    if _is_dataset(data):
         from bbn.data.parquet import Dataset
 
         return Dataset(data)
@@ -180,9 +179,11 @@ def reader(data: Any) -> Reader:
         raise DataError("the path is empty; expected a file, a folder or a pattern of files")
     if isinstance(data, str | Path) or hasattr(data, "__fspath__"):
         return _files([Path(data)], str(data))
-    if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
+    if _are_paths(data):
         return _files([Path(path) for path in data], f"a list of {len(data)} paths")
     if isinstance(data, RawTable | dict) or (hasattr(data, "columns") and not callable(data.columns)):
+        return Tables([data])
+    if isinstance(data, list | tuple) and data and all(_is_row(one) for one in data):
         return Tables([data])
     if callable(data) or isinstance(data, Iterable):
         return Tables(data)
@@ -192,12 +193,19 @@ def reader(data: Any) -> Reader:
     )
 
 
+def _is_row(one: Any) -> bool:
+    """Whether this is one row, a dict of values, and no table, which would be a dict of columns."""
+    return isinstance(one, Mapping) and not any(
+        hasattr(value, "__len__") and not isinstance(value, str) for value in one.values()
+    )
+
+
 def _files(given: Sequence[Path], what: str) -> Reader:
     """The files that paths, folders and patterns stand for, which must be of one kind."""
     paths = [path for one in given for path in expand(one)]
     if not paths:
         raise DataError(f"{what}: there is no CSV or Parquet file")
-    kinds = {table_suffix(path) for path in paths}
+    kinds = {table_kind(path) for path in paths}
     if len(kinds) > 1:
         raise DataError(f"{what}: there are {' and '.join(sorted(kinds))} files; name those of one kind")
     if kinds == {"parquet"}:
@@ -214,17 +222,19 @@ def _files(given: Sequence[Path], what: str) -> Reader:
 def expand(path: Path) -> list[Path]:
     """A file itself, the table files of a folder and its folders, or the files of a pattern, in order of name.
 
-    Names that begin with a dot or an underscore are left out, as other readers of such folders leave them out.
+    Names that begin with a dot or an underscore are left out, as other readers of such folders leave them out; so are
+    a folder's .txt files, which may be a table or a README, where there are other tables.
     """
     if path.is_dir():
         found = [p for p in path.rglob("*") if p.is_file() and table_suffix(p)]
-        return sorted(p for p in found if not any(s[0] in "._" for s in p.relative_to(path).parts))
+        shown = sorted(p for p in found if not any(s[0] in "._" for s in p.relative_to(path).parts))
+        return [p for p in shown if p.suffix.lower() != ".txt"] or shown
     if path.exists() or not any(sign in str(path) for sign in "*?["):
         path.stat()  # the OSError of a file that is not there
         return [path]
-    root = Path(path.anchor) if path.is_absolute() else Path()
-    pattern = str(path.relative_to(root)) if path.is_absolute() else str(path)
-    found = sorted(p for p in root.glob(pattern) if not p.name.startswith(("_", ".")))
+    root = next(parent for parent in path.parents if parent.exists())
+    matches = root.glob(str(path.relative_to(root)))
+    found = sorted(p for p in matches if not p.name.startswith(("_", ".")))
     if not found:
         raise FileNotFoundError(f"no file matches {path}")
     return [p for one in found for p in (expand(one) if one.is_dir() else [one])]
@@ -235,9 +245,19 @@ def is_dask(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "dask"
 
 
+def _is_dataset(data: Any) -> bool:
+    """Whether data are a dataset of pyarrow's, which is not imported to find out."""
+    library = type(data).__module__.partition(".")[0]
+    return library == "pyarrow" and hasattr(data, "scanner") and hasattr(data, "get_fragments")
+
+
+def _are_paths(data: Any) -> bool:
+    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(p, str | Path) for p in data)
+
+
 def is_many(data: Any) -> bool:
-    """Whether data are a folder, a pattern of files or Dask's: no single table, but what `open_data` reads."""
-    if is_dask(data):
+    """Whether data are no single table, but what `open_data` reads: files, a folder, a pattern, a dataset, Dask's."""
+    if is_dask(data) or _is_dataset(data) or _are_paths(data):
         return True
     if not isinstance(data, str | Path) or data == "":
         return False

@@ -76,13 +76,18 @@ class Discovery(NamedTuple):
         """What was found of two runs of batches, the other after this one."""
         self.total.merge(other.total)
         columns = {name: column.merge(other.columns[name]) for name, column in self.columns.items()}
-        for name, column in columns.items():
-            if len(column.values) > MAX_STATES:
-                raise DataError(
-                    f"column {name!r} holds more than {MAX_STATES} different values; "
-                    "variables= names the columns that are variables"
-                )
-        return Discovery(self.n_rows + other.n_rows, self.total, columns)
+        return Discovery(self.n_rows + other.n_rows, self.total, few_states(columns))
+
+
+def few_states(columns: dict[str, Column]) -> dict[str, Column]:
+    """The columns; DataError if one has more values than a variable may have states."""
+    for name, column in columns.items():
+        if len(column.values) > MAX_STATES:
+            raise DataError(
+                f"column {name!r} holds more than {MAX_STATES} different values; "
+                "variables= names the columns that are variables"
+            )
+    return columns
 
 
 class Discovering(NamedTuple):
@@ -118,7 +123,7 @@ class Discovering(NamedTuple):
         with located(where, first_row):
             table = read_table(data)
             weights = batch_weights(table, self.weights)
-            columns = {name: self._column(table, name, where) for name in self.names}
+            columns = few_states({name: self._column(table, name, where) for name in self.names})
         total = Sum([np.array([float(table.n_rows) if weights is None else weights.sum()])])
         return Discovery(table.n_rows, total, columns)
 

@@ -6,7 +6,9 @@ for pandas data and for files.
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data.kinds import Columns, Kind, Matrix, Narwhals, Pandas, Rows
+from bbn.data.located import located
 from bbn.errors import DataError, ParseError
 from bbn.kernels.count import factorize_objects, factorize_text
 
@@ -60,6 +63,8 @@ def read_table(data: Any) -> RawTable:
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
         return _from_pandas(data)
+    if library == "pyarrow" and type(data).__name__ == "RecordBatch":
+        return _from_record_batch(data)
     if isinstance(data, np.ndarray):
         return _from_structured(data)
     if isinstance(data, Mapping):
@@ -79,19 +84,24 @@ def table_suffix(path: Path) -> str:
     return "csv" if suffixes & {".csv", ".tsv", ".txt"} else ""
 
 
+def table_kind(path: Path) -> str:
+    """The kind of table that a file's suffix tells; DataError if it tells none."""
+    kind = table_suffix(path)
+    if not kind:
+        raise DataError(f"{path}: the kind of table is read from the suffix; expected .csv, .tsv or .parquet")
+    return kind
+
+
 def _from_path(path: Path) -> RawTable:
     import pandas as pd
 
-    kind = table_suffix(path)
-    if kind == "parquet":
+    if table_kind(path) == "parquet":
         try:
             return _from_pandas(pd.read_parquet(path))
         except OSError:
             raise
         except Exception as error:  # whatever the Parquet reader at hand calls a damaged file
             raise ParseError(f"not a Parquet file: {error}", path=str(path)) from error
-    if not kind:
-        raise DataError(f"{path}: the kind of table is read from the suffix; expected .csv, .tsv or .parquet")
     return next(csv_tables(path))
 
 
@@ -106,14 +116,22 @@ def csv_tables(
 
     separator = "\t" if ".tsv" in [suffix.lower() for suffix in path.suffixes] else ","
     try:
-        header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-        names = checked_names(header.iloc[0].tolist())
+        header = pd.read_csv(
+            path,
+            sep=separator,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+        )
+        with located(str(path)):
+            names = checked_names(header.iloc[0].tolist())
         wanted = names if columns is None else [name for name in names if name in set(columns)]
         with pd.read_csv(
             path,
             sep=separator,
-            header=None,
-            skiprows=1,
+            header=0,
             names=range(len(names)),
             usecols=None if columns is None else [names.index(name) for name in wanted],
             dtype=str,
@@ -127,15 +145,23 @@ def csv_tables(
             for frame in reader if rows is not None else [reader.read()]:
                 frame.columns = pd.Index(wanted)
                 yield _from_pandas(frame)._replace(text=True)
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+    except (pd.errors.ParserError, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ParseError(str(error).strip(), path=str(path)) from error
     except pd.errors.EmptyDataError:
-        raise DataError(f"{path}: the file is empty; expected a header with the columns' names") from None
+        raise DataError(
+            f"{path}: the file is empty, or its first line is; expected the columns' names"
+        ) from None
 
 
 def _from_pandas(frame: Any) -> RawTable:
     names = checked_names(frame.columns)
     return RawTable(names, len(frame), lambda name: frame[name], Pandas(frame.index))
+
+
+def _from_record_batch(batch: Any) -> RawTable:
+    import pyarrow as pa
+
+    return _from_narwhals(pa.Table.from_batches([batch]))
 
 
 def _from_structured(array: NDArray[Any]) -> RawTable:
