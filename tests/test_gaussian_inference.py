@@ -365,6 +365,18 @@ def test_missing_numbers_are_unobserved(value):
 # The result
 
 
+def test_the_variances_of_a_leaf_are_those_it_was_given():
+    z = bbn.Variable("Z", ["a", "b"])
+    leaf = bbn.Gaussian("X", [z], [0.1, 0.3], [2.0, 0.7])
+    child = bbn.Gaussian("Y", [leaf.variable], 0.0, 1.0, 0.5)
+    net = bbn.BayesianNetwork([bbn.CPT(z, table=[0.3, 0.7]), leaf, child])
+    assert [c[:3] for c in net.query("X").components] == [(0.1, 2.0, 0.3), (0.3, 0.7, 0.7)]
+    assert [c.variance for c in net.posteriors()["X"].components] == [2.0, 0.7]
+    assert [c.variance for c in net.query("X", {"Z": "b"}).components] == [0.7]
+    assert [c.variance for c in net.query("Y", {"X": 3.0}).components] == [1.0]
+    assert net.query("Y").variances == pytest.approx([1.5, 1.175])
+
+
 def test_the_posterior_is_a_value():
     net = naive(means=((0.0, 2.0), (1.0, -1.0)))
     p = net.query("X", {"Y": 0.5})

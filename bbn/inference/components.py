@@ -57,6 +57,8 @@ class Component:
         Names of the observed parents outside the component.
     slopes
         (settings, variables, 1 + shifts): μ(s) as a linear function of (1, the shifts' numbers).
+    own
+        (settings, variables): the variance of each variable given its parents.
     root
         (settings, variables, variables): L(s).
     """
@@ -80,18 +82,20 @@ class Component:
         self.settings = math.prod(v.card for v in self.regime)
         n = len(gaussians)
         require_memory(
-            8 * self.settings * n * (3 * n + len(self.shifts) + 1),
+            8 * self.settings * n * (3 * n + len(self.shifts) + 2),
             f"the normal distributions of {n} continuous variables ({', '.join(self.names[:6])}{', …' * (n > 6)}) "
             f"in {self.settings:,} settings of their {len(self.regime)} discrete parents",
             "observe more of these parents or of the continuous variables between them",
             memory_limit,
         )
         self.slopes = np.zeros((self.settings, n, 1 + len(self.shifts)))
+        self.own = np.empty((self.settings, n))
         self.root = np.zeros((self.settings, n, n))
         place = {name: i for i, name in enumerate(self.names)}
         for i, g in enumerate(gaussians):
             self.slopes[:, i, 0] = self._spread(g, g.means, fixed)
-            self.root[:, i, i] = np.sqrt(self._spread(g, g.variances, fixed))
+            self.own[:, i] = self._spread(g, g.variances, fixed)
+            self.root[:, i, i] = np.sqrt(self.own[:, i])
             for k, parent in enumerate(g.continuous_parents):
                 weight = self._spread(g, g.weights[..., k], fixed)
                 if parent.name in observed:
@@ -162,7 +166,10 @@ class Component:
 
     def variance(self, name: str) -> Array:
         """(settings,): the variance of a variable given the numbers, which does not depend on them."""
-        row = self.root[:, self.names.index(name), None, :]
+        i = self.names.index(name)
+        if not self.observed and not self.root[:, i, :i].any():
+            return self.own[:, i]
+        row = self.root[:, i, None, :]
         left = row @ self._rotation[0][:, :, len(self.observed) :] if self.observed else row
         return np.asarray((left**2).sum(axis=(1, 2)))
 
