@@ -1,13 +1,21 @@
-"""Checking that some conditionals make a network: one per variable, parents known and agreed on, no cycle."""
+"""The conditionals of a network, from a list or a graph.
+
+They make a network if there is one per variable, the parents are known and agreed on, and there is no cycle.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from bbn.cpt import CPT, Conditional, discrete_child
 from bbn.errors import ModelError, nearest
-from bbn.variable import Continuous
+from bbn.gaussian import Gaussian
+from bbn.variable import Continuous, Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
@@ -84,3 +92,34 @@ def _shown(cycle: list[str]) -> str:
     if len(cycle) <= 20:
         return " → ".join(cycle)
     return f"{' → '.join(cycle[:10])} → … → {' → '.join(cycle[-5:])} ({len(cycle) - 1} nodes)"
+
+
+def of_graph(graph: nx.DiGraph[Any]) -> list[Conditional]:
+    """The conditionals of a graph whose nodes carry "states" and "cpt", or "states" and "table"."""
+    if not hasattr(graph, "predecessors"):
+        raise ModelError(f"expected a networkx DiGraph, found {graph!r} ({type(graph).__name__})")
+    variables: dict[Any, Variable] = {}
+    for node, attributes in graph.nodes(data=True):
+        if isinstance(attributes.get("cpt"), Gaussian):
+            variables[node] = Continuous(node)
+            continue
+        if "states" not in attributes and not isinstance(attributes.get("cpt"), CPT):
+            raise ModelError(f"node {node!r} of the graph has no attribute 'states'")
+        states = attributes["states"] if "states" in attributes else attributes["cpt"].variable.states
+        variables[node] = Variable(node, states)
+    conditionals: list[Conditional] = []
+    for node, attributes in graph.nodes(data=True):
+        cpt = attributes.get("cpt", attributes.get("table"))
+        if cpt is None:
+            raise ModelError(f"node {node!r} of the graph has neither 'cpt' nor 'table'")
+        parents = list(attributes.get("parents", graph.predecessors(node)))
+        if sorted(map(str, parents)) != sorted(map(str, graph.predecessors(node))):
+            raise ModelError(f"node {node!r}: attribute 'parents' {parents} does not match its arcs")
+        if isinstance(cpt, Conditional):
+            arcs = sorted(map(str, parents))
+            if cpt.variable != variables[node] or sorted(p.name for p in cpt.parents) != arcs:
+                raise ModelError(f"node {node!r}: its CPT is {cpt!r}, which does not match the graph")
+            conditionals.append(cpt)
+        else:
+            conditionals.append(CPT(variables[node], [variables[p] for p in parents], cpt))
+    return conditionals

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bbn.asking import AskableNetwork
-from bbn.assembly import by_name, check_parents, topological_order
+from bbn.assembly import by_name, check_parents, of_graph, topological_order
 from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional
 from bbn.errors import EvidenceError, ModelError, nearest
@@ -96,33 +96,7 @@ class BayesianNetwork(AskableNetwork):
         The parents' order, and so the table's axes, is that of `graph.predecessors(node)`, the order in which
         the arcs were added; a node attribute "parents" overrides it.
         """
-        if not hasattr(graph, "predecessors"):
-            raise ModelError(f"expected a networkx DiGraph, found {graph!r} ({type(graph).__name__})")
-        variables: dict[Any, Variable] = {}
-        for node, attributes in graph.nodes(data=True):
-            if isinstance(attributes.get("cpt"), Gaussian):
-                variables[node] = Continuous(node)
-                continue
-            if "states" not in attributes and not isinstance(attributes.get("cpt"), CPT):
-                raise ModelError(f"node {node!r} of the graph has no attribute 'states'")
-            states = attributes["states"] if "states" in attributes else attributes["cpt"].variable.states
-            variables[node] = Variable(node, states)
-        conditionals: list[Conditional] = []
-        for node, attributes in graph.nodes(data=True):
-            cpt = attributes.get("cpt", attributes.get("table"))
-            if cpt is None:
-                raise ModelError(f"node {node!r} of the graph has neither 'cpt' nor 'table'")
-            parents = list(attributes.get("parents", graph.predecessors(node)))
-            if sorted(map(str, parents)) != sorted(map(str, graph.predecessors(node))):
-                raise ModelError(f"node {node!r}: attribute 'parents' {parents} does not match its arcs")
-            if isinstance(cpt, Conditional):
-                arcs = sorted(map(str, parents))
-                if cpt.variable != variables[node] or sorted(p.name for p in cpt.parents) != arcs:
-                    raise ModelError(f"node {node!r}: its CPT is {cpt!r}, which does not match the graph")
-                conditionals.append(cpt)
-            else:
-                conditionals.append(CPT(variables[node], [variables[p] for p in parents], cpt))
-        return cls(conditionals, name=name or str(graph.graph.get("name", "")))
+        return cls(of_graph(graph), name=name or str(graph.graph.get("name", "")))
 
     # What it is made of
 
