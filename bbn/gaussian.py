@@ -35,7 +35,7 @@ class Gaussian(Tabular, Frozen):
     means
         The mean in each setting of the discrete parents, where the continuous ones are 0. One of: an array with an
         axis per discrete parent; a mapping from a tuple of their states (a bare state where there is one) to a
-        number; a number, the same in every setting.
+        number; a number, the same in every setting (in a list or not where there are no discrete parents).
     variances
         Likewise, each above 0.
     weights
@@ -256,8 +256,8 @@ class _Reader:
                 array[index] = self._numbers(value, (), what, index)
         else:
             array = self._numbers(values, None, plural)
-            if array.shape == ():
-                array = np.full(self.shape, float(array))
+            if array.shape == () or (array.shape == (1,) and not self.discrete):
+                array = np.full(self.shape, array.item())
         self._check_shape(array, self.shape, plural)
         legal = np.isfinite(array) if what == "mean" else np.isfinite(array) & (array > 0)
         expected = "a finite number" if what == "mean" else "a finite number above 0"

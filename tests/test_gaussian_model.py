@@ -75,7 +75,9 @@ def test_the_ways_to_write_the_numbers_are_one():
     assert bbn.Gaussian("Y", [Z, X, W], means, dict.fromkeys(keys, 2.0), dict.fromkeys(keys, 1)) == expected
     lonely = bbn.Gaussian("Y", means=1, variances=2)
     assert (lonely.means.shape, lonely.variances.shape, lonely.weights.shape) == ((), (), (0,))
-    assert lonely == bbn.Gaussian("Y", [], {(): 1}, {(): 2})
+    assert lonely == bbn.Gaussian("Y", [], {(): 1}, {(): 2}) == bbn.Gaussian("Y", [], [1], [2])
+    with pytest.raises(bbn.ModelError, match=r"expected means of shape \(\) \(axes none\), found \(2,\)"):
+        bbn.Gaussian("Y", [], [1, 2], 1)
 
 
 @pytest.mark.parametrize(
