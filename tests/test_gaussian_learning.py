@@ -383,6 +383,9 @@ def test_what_is_refused():
         bbn.fit(arcs, small, continuous=["a"], gaussian_prior=bbn.NormalInverseGamma(mean={"q": 1.0}))
     with pytest.raises(bbn.DataError, match="tied_variance= names 'Y'"):
         bbn.fit(arcs, small, continuous=["a"], tied_variance=["Y"])
+    for told in (True, {"a": True}):
+        with pytest.raises(bbn.DataError, match="fixed_variance= takes variances"):
+            bbn.fit(arcs, small, continuous=["a"], fixed_variance=told)
     with pytest.raises(bbn.DataError, match="hidden= names 'a'"):
         bbn.fit_em(arcs, small, continuous=["a"], hidden={"a": ["x", "y"]})
     net = bbn.fit(arcs, small, continuous=["a"])

@@ -44,6 +44,8 @@ def test_it_finds_what_scikit_learn_finds():
     order, other = np.argsort(ours.means_[:, 0]), np.argsort(theirs.means_[:, 0])
     np.testing.assert_allclose(ours.means_[order], theirs.means_[other], atol=1e-4)
     np.testing.assert_allclose(ours.variances_[order], theirs.covariances_[other], atol=1e-4)
+    assert ours.covariances_ is ours.variances_
+    assert ours.lower_bound_ == pytest.approx(theirs.lower_bound_, abs=1e-8)
     assert ours.score(x) == pytest.approx(theirs.score(x), abs=1e-8)
     assert ours.bic(x) == pytest.approx(theirs.bic(x), abs=1e-5)
     assert ours.aic(x) == pytest.approx(theirs.aic(x), abs=1e-5)
@@ -161,6 +163,7 @@ def test_weights_are_repeated_rows():
     two = GaussianMixture(2, random_state=3, tol=1e-9).fit(np.repeat(x, w, axis=0))
     np.testing.assert_allclose(one.means_, two.means_, rtol=1e-8)
     np.testing.assert_allclose(one.variances_, two.variances_, rtol=1e-8)
+    assert one.lower_bound_ == pytest.approx(two.lower_bound_, rel=1e-12)
 
 
 def test_numbers_that_are_missing_say_nothing():
@@ -220,6 +223,7 @@ def test_reproducible_cloned_pickled_searched():
         ({"tol": -1}, "tol is -1"),
         ({"tol": np.nan}, "tol is nan"),
         ({"fixed_variance": 0.0}, "fixed_variance is 0.0"),
+        ({"fixed_variance": True}, "fixed_variance is True"),
         ({"fixed_variance": [1.0, 2.0, 3.0]}, "fixed_variance"),
         ({"means_init": [[0.0, 0.0]]}, "means_init has shape"),
         ({"k": 1000}, "minimum of 1000"),

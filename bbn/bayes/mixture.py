@@ -70,8 +70,10 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         The FitResult of EM, with the log-likelihood of each step.
     weights_, means_, variances_
         Shapes (k,), (k, columns) and (k, columns).
-    converged_, n_iter_
-        Whether the best climb ended by `tol`, and its number of steps.
+    covariances_
+        The variances, under the name that scikit-learn's mixture with diagonal covariances has for them.
+    converged_, n_iter_, lower_bound_
+        Whether the best climb ended by `tol`, its number of steps, and the log-likelihood per row that it reached.
 
     Notes
     -----
@@ -150,6 +152,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         )
         self.network_ = self.result_.network
         self.converged_, self.n_iter_ = self.result_.converged, self.result_.n_iter
+        self.lower_bound_ = self.result_.log_likelihood / source.total
         self.weights_ = self.network_[hidden].table
         leaves: list[Any] = [self.network_[name] for name in names]
         self.means_ = np.column_stack([leaf.means for leaf in leaves])
@@ -157,6 +160,11 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         assert problem.part is not None
         problem.part.warn(problem.part.read(dict(zip(names, leaves, strict=True))), stacklevel=2)
         return self
+
+    @property
+    def covariances_(self) -> Array:
+        """The variances, shape (k, columns)."""
+        return self.variances_
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
         """Fit, and give the most probable component of each row."""
@@ -231,7 +239,8 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         fixed = self.fixed_variance is not None
         if fixed:
             given = np.asarray(self.fixed_variance, dtype=np.float64)
-            if given.shape not in ((), (len(names),)) or not (np.isfinite(given) & (given > 0)).all():
+            legal = (np.isfinite(given) & (given > 0)).all() and not isinstance(self.fixed_variance, bool)
+            if given.shape not in ((), (len(names),)) or not legal:
                 raise ValueError(
                     f"fixed_variance is {self.fixed_variance!r}; expected a number above 0, or one per column"
                 )

@@ -142,6 +142,11 @@ def read_gaussians(
     tied = _named(tied_variance, names, "tied_variance")
     fixed = fixed_variance if isinstance(fixed_variance, Mapping) else dict.fromkeys(names, fixed_variance)
     _check_names(fixed, names, "fixed_variance")
+    if any(isinstance(own, bool) for own in fixed.values()):
+        raise DataError(
+            "fixed_variance= takes variances, a number or name to variances, found True or False; "
+            "bbn.Gaussian(…, fixed_variance=True) in a network keeps its own"
+        )
     families = []
     for name in names:
         variable = variables[name]
