@@ -19,6 +19,7 @@ import bbn
 from bbn.data import Block, code
 from bbn.kernels import gaussians as kernels
 from bbn.kernels import gaussians_py
+from bbn.learning import mixed
 
 LEAVES = [("Y", "a"), ("Y", "b"), ("Y", "c")]
 
@@ -755,6 +756,38 @@ def test_rows_far_from_everything():
         for m, r in zip([0.0, 100.0], rows, strict=True)
     ]
     assert result.log_likelihood == pytest.approx(sum(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("joint", [mixed.JOINT, 1])
+def test_rows_whose_numbers_contradict_each_other(joint, monkeypatch):
+    """The last row is impossible but for doubles: x is sure of one state, y of the other, and both are the same."""
+    monkeypatch.setattr(mixed, "JOINT", joint)
+    a, b, c = (bbn.Variable(name, ["a", "b"]) for name in "ABC")
+    same = [[1.0, 0.0], [0.0, 1.0]]
+    net = bbn.BayesianNetwork(
+        [
+            bbn.CPT(a, table=[0.4, 0.6]),
+            bbn.CPT(b, [a], same),
+            bbn.CPT(c, [b], [[0.9, 0.1], [0.2, 0.8]]),
+            bbn.Gaussian("x", [a], means=[0.0, 100.0], variances=1.0),
+            bbn.Gaussian("y", [b], means=[0.0, 90.0], variances=1.0),
+        ]
+    )
+    data = {"C": list("abbaa"), "x": [0.0, 100.0, 1.0, 99.0, 0.0], "y": [0.0, 90.0, 1.0, 91.0, 90.0]}
+    rows = [dict(zip(["C", "x", "y"], row, strict=True)) for row in zip(*data.values(), strict=True)]
+    results = [bbn.fit_em(net, data, hidden=["A", "B"], max_iter=steps, tol=0) for steps in (0, 1)]
+    with np.errstate(divide="ignore"):
+        truth = brute_log_likelihood(net, [row | {"A": None, "B": None} for row in rows])
+    if joint > 1:
+        assert results[0].log_likelihood == pytest.approx(truth, rel=1e-12)
+        # 90²/2 is less than 100²/2, so the row counts as one of the first state, in every table.
+        net = results[1].network
+        np.testing.assert_allclose(net["A"].table, [0.6, 0.4], rtol=1e-12)
+        np.testing.assert_allclose(net["C"].table, [[2 / 3, 1 / 3], [0.5, 0.5]], rtol=1e-12)
+        np.testing.assert_allclose(net["x"].means, [1 / 3, 99.5], rtol=1e-12)
+        np.testing.assert_allclose(net["y"].means, [91 / 3, 90.5], rtol=1e-12)
+    assert np.diff(results[1].log_likelihoods).min() > 0
+    assert np.isfinite(results[1].network["x"].means).all()
 
 
 def test_impossible_rows_are_named():

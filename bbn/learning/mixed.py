@@ -31,6 +31,8 @@ CELLS = 1 << 20
 SMALL = 64
 """Families join others with more discrete parents where these have no more settings than this."""
 
+JOINT = 1 << 10
+"""The most settings of all discrete parents that are summed over one by one."""
 SMALLEST = -690.0
 """Logarithms below this are those of 0: past it doubles lose their digits."""
 
@@ -226,23 +228,68 @@ class _Chunk:
         """Rows that are impossible, or possible only where a density is too small beside another to be told from 0.
 
         First the settings that the states leave open are found, by the tables alone; then densities are taken relative
-        to the largest of those.
+        to the largest of those. Rows that are lost even so are torn: their groups contradict each other.
         """
         gradient, logs = np.zeros(len(self.tables)), np.empty(len(weights))
         zeros = [np.zeros(len(weights)) for _ in densities]
         flat = [np.zeros_like(own) for own in densities]
         open_settings = self._shares(codes, np.ones(len(weights)), flat, zeros, gradient, logs)
+        possible = ~np.isneginf(logs)
         with np.errstate(divide="ignore"):
             peaks = [(own + np.log(p)).max(axis=0) for own, p in zip(densities, open_settings, strict=True)]
         peaks = [np.where(np.isfinite(peak), peak, 0.0) for peak in peaks]
-        if (
-            len(densities) > 1
-        ):  # tables that contradict each other, each beyond all doubt: let each leave some
-            floors = [peak - 600.0 / len(densities) for peak in peaks]
-            densities = [np.maximum(own, floor) for own, floor in zip(densities, floors, strict=True)]
         gradient[:] = 0.0
         shares = self._shares(codes, weights, densities, peaks, gradient, logs)
+        torn = np.flatnonzero(possible & np.isneginf(logs))
+        if len(torn):
+            some = [np.ascontiguousarray(own[:, torn]) for own in densities]
+            again, parts, logs[torn] = self._torn_rows(codes[torn], weights[torn], some, peaks, torn)
+            gradient += again
+            for own, part in zip(shares, parts, strict=True):
+                own[:, torn] = part
         return gradient, shares, logs
+
+    def _torn_rows(
+        self,
+        codes: NDArray[np.int32],
+        weights: Array,
+        densities: list[Array],
+        peaks: list[Array],
+        torn: Index,
+    ) -> tuple[Array, list[Array], Array]:
+        """Rows whose groups contradict each other, each beyond all doubt: a sum in logarithms over all their parents.
+
+        Where these have too many settings, each group is made to leave some doubt.
+        """
+        cards, groups = self.whole.cards, [group for group in self.whole.groups if group.scope]
+        gradient, logs = np.zeros(len(self.tables)), np.empty(len(weights))
+        scopes = [[self.whole.names.index(name) for name in group.scope] for group in groups]
+        parents = sorted({v for scope in scopes for v in scope})
+        if np.prod(cards[parents], dtype=np.float64) > JOINT:
+            peaks = [peak[torn] for peak in peaks]
+            floors = [peak - 600.0 / len(densities) for peak in peaks]
+            densities = [np.maximum(own, floor) for own, floor in zip(densities, floors, strict=True)]
+            return gradient, self._shares(codes, weights, densities, peaks, gradient, logs), logs
+        zeros = [np.zeros(len(weights)) for _ in densities]
+        flat = [np.zeros_like(own) for own in densities]
+        settings, terms = [], []
+        for states in np.ndindex(*cards[parents]):
+            setting = codes.copy()
+            setting[:, parents] = states
+            open_ = (codes == setting) | (codes == cards)
+            self._shares(setting, np.ones(len(weights)), flat, zeros, np.zeros_like(gradient), logs)
+            for own, scope in zip(densities, scopes, strict=True):
+                logs += own[np.ravel_multi_index(tuple(setting[0, scope]), tuple(cards[scope]))]
+            settings.append(setting)
+            terms.append(np.where(open_.all(axis=1), logs, -np.inf))
+        totals = np.asarray(np.logaddexp.reduce(terms, axis=0))
+        highest = np.where(np.isfinite(totals), totals, 0.0)
+        shares = [np.zeros_like(own) for own in densities]
+        for setting, term in zip(settings, terms, strict=True):
+            found = self._shares(setting, weights * np.exp(term - highest), flat, zeros, gradient, logs)
+            for total, own in zip(shares, found, strict=True):
+                total += own
+        return gradient, shares, totals
 
     def _shares(
         self,
