@@ -186,6 +186,16 @@ def test_bad_files_are_explained(node, line, message):
     assert any(at == line and message in text for at, text in told), told
 
 
+@pytest.mark.parametrize("kind", ["Gaussian", "poisson"])
+def test_an_unknown_type_is_what_a_file_is_refused_for(kind, tmp_path):
+    path = tmp_path / "net.yaml"
+    path.write_text(HEAD + f"    type: {kind}\n    parents: [Z]\n    table: [[0, 1], [2, 3]]\n", "utf-8")
+    with pytest.raises(
+        bbn.ParseError, match=f"net.yaml:5:11: node 'Y': unknown type '{kind}'; expected 'gaussian'"
+    ):
+        bbn.load(path)
+
+
 @pytest.mark.parametrize("cut", range(20, 420, 7))
 def test_files_cut_off_anywhere_are_parse_errors(cut):
     text = dumps(odd(), "json")

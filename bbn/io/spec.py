@@ -123,6 +123,7 @@ class _Reader:
                 )
             else:
                 fields[field] = value
+        misspelt = misspelt or ("type" in fields and not continuous)
         for field in ("table",) if continuous else ("states", "table"):
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
