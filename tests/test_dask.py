@@ -298,7 +298,7 @@ def test_categories(known, client):
     first = pd.DataFrame({"A": pd.Categorical(["low", "high", None], ["low", "mid", "high"]), "B": [1, 0, 1]})
     second = pd.DataFrame({"A": pd.Categorical(["top", "low"], ["top", "low"]), "B": [0, 0]})
     if known:
-        second["A"] = second["A"].astype(first["A"].dtype)  # "top" becomes missing
+        second["A"] = pd.Categorical([None, "low"], first["A"].dtype.categories)
     frame = dd.from_map(lambda i: [first, second][i], [0, 1], meta=first.iloc[:0])
     if not known:
         frame["A"] = frame["A"].cat.as_unknown()
@@ -388,6 +388,9 @@ def test_pyarrow_datasets_and_folders_named_by_value(rows, tmp_path, client):
         assert len(source.partitions.parts(1000)) == 2
         found, there = source.counts([("smoke", "lung")])[0], memory.counts([("smoke", "lung")])[0]
         assert np.array_equal(found, there)
+    plain = pyarrow.dataset.dataset(write_parquet(rows, tmp_path / "plain"))
+    source = bbn.open_data((client, plain))
+    assert np.array_equal(source.counts([("smoke", "lung")])[0], there)
     some = dataset.filter(pyarrow.dataset.field("lung") == "yes")
     with pytest.raises(bbn.DataError, match="filter a Dask DataFrame"):
         bbn.open_data(some, client=client)
@@ -461,6 +464,8 @@ def test_samples_are_those_of_one_machine(evidence, tmp_path, client, monkeypatc
 
 
 def test_workers_write_samples(tmp_path, client):
+    with pytest.raises(bbn.DataError, match="chunks= is for one machine"):
+        NET.sample(10, chunks=5, client=client)
     folder = NET.sample(2_000_000, seed=4, to=tmp_path / "rows", client=client)
     assert sorted(path.name for path in folder.iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
     source = bbn.open_data(folder, client=client)
@@ -491,7 +496,7 @@ def test_the_command_line_works_on_a_cluster(cluster, tmp_path, monkeypatch, cap
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 65])
 def test_every_partition_is_in_the_sum_once(n, rows):
-    frame = dd.concat([dd.from_pandas(rows.iloc[i : i + 1], npartitions=1) for i in range(n)])
+    frame = dd.from_map(lambda i: rows.iloc[i : i + 1], range(n), meta=rows.iloc[:0])
     assert frame.npartitions == n
     assert bbn.open_data(frame).counts([("smoke", "bronc")])[0].sum() == n
 

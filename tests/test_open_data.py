@@ -12,6 +12,7 @@ import pytest
 
 import bbn
 from bbn.data import code, open_data
+from bbn.data.parquet import Dataset, ParquetFiles
 from bbn.data.sums import Sum
 from bbn.errors import BudgetError, DataError
 
@@ -254,6 +255,34 @@ def test_files_that_are_not_there(tmp_path):
     frame().to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="csv and parquet"):
         open_data(tmp_path)
+
+
+def test_a_source_is_opened_once():
+    source = open_data({"A": ["x", "y"]})
+    assert open_data(source) is source
+    for option in ({"states": {"A": ["y", "x"]}}, {"missing": "x"}, {"continuous": ["A"]}, {"n_jobs": 1}):
+        with pytest.raises(DataError, match="open already"):
+            open_data(source, **option)
+
+
+def test_a_dataset_of_files_is_read_as_its_files(tmp_path):
+    table = frame(0.1)
+    folder = parquet_folder(table, tmp_path / "rows")
+    whole = pyarrow.dataset.dataset(folder)
+    assert isinstance(open_data(whole).reader, ParquetFiles)
+    some = next(whole.get_fragments()).subset(row_group_ids=[1])
+    other = whole.schema.set(0, pa.field("A", pa.large_string()))
+    for dataset in (
+        whole.filter(pyarrow.dataset.field("E") == "x"),
+        pyarrow.dataset.FileSystemDataset([some], whole.schema, whole.format, whole.filesystem),
+        pyarrow.dataset.dataset(folder, schema=other),
+        pyarrow.dataset.dataset(whole.to_table()),
+    ):
+        source, memory = open_data(dataset), code(dataset.to_table())
+        assert isinstance(source.reader, Dataset)
+        assert (source.n_rows, source.variables) == (memory.n_rows, memory.variables)
+        for ours, theirs in zip(source.counts(FAMILIES), memory.counts(FAMILIES), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_other_files_of_a_folder_are_left_aside(tmp_path):

@@ -172,9 +172,9 @@ class Table(NamedTuple):
 def reader(data: Any) -> Reader:
     """The reader of what `open_data` was given."""
     if _is_dataset(data):
-        from bbn.data.parquet import Dataset
+        from bbn.data.parquet import dataset_reader
 
-        return Dataset(data)
+        return dataset_reader(data)
     if isinstance(data, str) and not data:
         raise DataError("the path is empty; expected a file, a folder or a pattern of files")
     if isinstance(data, str | Path) or hasattr(data, "__fspath__"):
@@ -243,6 +243,11 @@ def expand(path: Path) -> list[Path]:
 def is_dask(data: Any) -> bool:
     """Whether data are a collection of Dask's."""
     return type(data).__module__.partition(".")[0] == "dask"
+
+
+def is_client(data: Any) -> bool:
+    """Whether this is a client of Dask's, or a cluster."""
+    return type(data).__module__.partition(".")[0] == "distributed"
 
 
 def _is_dataset(data: Any) -> bool:

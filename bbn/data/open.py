@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bbn.budget import jobs, require_memory
 from bbn.budget import memory_limit as parsed_limit
-from bbn.data.batches import Batch, Part, Reader, is_dask, reader
+from bbn.data.batches import Batch, Part, Reader, is_client, is_dask, reader
 from bbn.data.discovery import Column, Discovering, Discovery, discovered_variables
 from bbn.data.source import DataSource
 from bbn.data.stream import Coding, Streamed, Task
@@ -73,7 +73,7 @@ def open_data(
         Names of columns that are read as numbers.
     client
         A Dask cluster that does the work: its `distributed.Client`, or its scheduler's address such as
-        "tcp://10.0.0.1:8786". Its workers must reach the files under the same names.
+        "tcp://10.0.0.1:8786". Its workers must reach the files under the same names. A pair (client, path) is the same.
 
     Returns
     -------
@@ -85,7 +85,12 @@ def open_data(
     (3, (Variable('Rain', ['no', 'yes']),), array([2, 1]), 2)
     """
     if isinstance(data, DataSource):
+        given = (states, variables, weights, memory_limit, n_jobs, batch_rows, client)
+        if any(option is not None for option in given) or missing != () or continuous != ():
+            raise DataError("the data are open already; say how they are to be read where they are opened")
         return data
+    if isinstance(data, tuple) and len(data) == 2 and is_client(data[0]):
+        client, data = data
     if unseen not in ("raise", "missing"):
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
     if batch_rows is not None and not (isinstance(batch_rows, int) and batch_rows >= 1):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 try:
     import pyarrow as pa
     import pyarrow.dataset as ds
+    import pyarrow.fs
     import pyarrow.parquet as pq
 except ModuleNotFoundError:
     raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
@@ -224,6 +225,31 @@ class Dataset:
     def smaller(self) -> Sequence[Part]:
         """None: the fragment is named."""
         return ()
+
+
+def dataset_reader(dataset: Any) -> ParquetFiles | Dataset:
+    """The reader of a dataset: of its files themselves, where it is no more than files of Parquet on this machine.
+
+    pyarrow would hold a whole row group of text at a time, however small the batches are that it gives.
+    """
+    if not (
+        isinstance(dataset, ds.FileSystemDataset)
+        and isinstance(dataset.format, ds.ParquetFileFormat)
+        and isinstance(dataset.filesystem, pa.fs.LocalFileSystem)
+    ):
+        return Dataset(dataset)
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError:  # it has a filter
+        return Dataset(dataset)
+    files = ParquetFiles([Path(one.path) for one in fragments])
+    whole = all(
+        one.partition_expression.equals(ds.scalar(True))
+        and one.num_row_groups == file.metadata.num_row_groups
+        and file.schema.equals(dataset.schema)
+        for one, file in zip(fragments, files.files, strict=True)
+    )
+    return files if fragments and whole else Dataset(dataset)
 
 
 def by_file(dataset: Any) -> list[Dataset]:

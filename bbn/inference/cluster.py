@@ -60,6 +60,10 @@ def sample_on(
     """
     import dask.dataframe as dd
 
+    if options.get("chunks") is not None:
+        raise DataError(
+            "chunks= is for one machine; on a cluster the rows come in partitions of their own size"
+        )
     cluster = Cluster(client)
     like = sample(net, 0, evidence, seed, missing, **options)
     size = PART_BLOCKS * BLOCK
