@@ -65,6 +65,8 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
         NET.sample(10, seed=1, to=tmp_path / "rows.xls")
     with pytest.raises(FileNotFoundError):
         NET.sample(10, seed=1, to=tmp_path / "nowhere" / "rows.parquet")
+    with pytest.raises(DataError, match="as_codes= gives arrays"):
+        NET.sample(10, seed=1, to=tmp_path / "rows.parquet", as_codes=True)
     assert [p.name for p in tmp_path.iterdir()] == ["keep"]
 
 

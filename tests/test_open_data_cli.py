@@ -39,6 +39,11 @@ def test_learn_takes_a_folder_or_a_pattern(rows, tmp_path, capsys):
     run("learn", f"{rows}/*.parquet", "--method", "chow-liu", "-o", tmp_path / "b.yaml")
     assert "3 passes over the data" in capsys.readouterr().out  # states, pairs, tables
     assert sorted(bbn.load(tmp_path / "b.yaml").arcs) == sorted(bbn.chow_liu(memory).edges)
+    run("learn", rows, "--method", "k2", "-o", tmp_path / "c.yaml")
+    first, *notes = capsys.readouterr().out.splitlines()
+    assert first.endswith("passes over the data")
+    assert notes  # about rows of the tables that were never seen
+    assert "pass" not in "".join(notes)
 
 
 @pytest.mark.parametrize("proba", [[], ["--proba"]])

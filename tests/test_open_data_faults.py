@@ -58,6 +58,13 @@ def test_a_damaged_file_names_itself_and_the_row_group(folder, rows, n_jobs):
     assert fine.counts([(fine.variables[0].name,)])[0].sum() == 1200  # the other columns are whole
 
 
+def test_answers_about_a_damaged_file_name_the_row_group_too(folder, tmp_path):
+    damage(folder / "1.parquet", 2, 4)
+    with pytest.raises(ParseError, match=re.escape("1.parquet: row group 2: not readable as Parquet")):
+        NET.predict_proba(folder, "lung", to=tmp_path / "answers")
+    assert not (tmp_path / "answers").exists()
+
+
 @pytest.mark.parametrize("keep", [0, 3, 100, -1, -9])
 def test_a_truncated_file_names_itself(folder, keep):
     path = folder / "2.parquet"

@@ -32,7 +32,8 @@ def learn(options: argparse.Namespace) -> int:
         network, summary = (learn_structure if options.method in STRUCTURES else learn_tables)(options)
     passes = getattr(options.data, "passes", None)
     if passes is not None:
-        summary += f", {passes} pass{'es' * (passes != 1)} over the data"
+        head, *notes = summary.split("\n")
+        summary = "\n".join([f"{head}, {passes} pass{'es' * (passes != 1)} over the data", *notes])
     if options.output == "-":
         note(summary, options.quiet)
         write(dumps(network, options.to_format or "yaml"))

@@ -345,7 +345,12 @@ class FileStream(Batched):
         there = set(self.reader.names())
         wanted = [name for name in columns if name in there]
         for part in self.reader.parts(self.rows):
-            yield from part.batches(wanted, self.rows)
+            try:
+                yield from part.batches(wanted, self.rows)
+            except (DataError, ParseError):
+                for one in part.smaller():
+                    deque(one.batches(wanted, self.rows), maxlen=0)
+                raise
 
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""

@@ -20,7 +20,7 @@ from bbn.data.write import ROW_GROUP, replacing_folder
 from bbn.errors import ClusterError, DataError
 from bbn.inference.blocks import BLOCK, Seeds
 from bbn.inference.sampling import sample
-from bbn.inference.streaming import answered
+from bbn.inference.streaming import answered, refuse_codes
 
 if TYPE_CHECKING:
     from bbn.evidence import Evidence
@@ -60,6 +60,7 @@ def sample_on(
     """
     import dask.dataframe as dd
 
+    refuse_codes(options)
     if options.get("chunks") is not None:
         raise DataError(
             "chunks= is for one machine; on a cluster the rows come in partitions of their own size"

@@ -17,6 +17,7 @@ from bbn.data.located import located
 from bbn.data.open import read_batches
 from bbn.data.stream import Coding, Streamed
 from bbn.data.write import ROW_GROUP, write_tables
+from bbn.errors import DataError
 from bbn.inference import predict
 from bbn.inference.sampling import sample
 
@@ -53,12 +54,19 @@ def sample_to(
     Path
         What was written; it appears once everything is.
     """
+    refuse_codes(options)
     size = ROW_GROUP if chunks is None or chunks is True else chunks
     tables = sample(net, n, evidence, seed, missing, chunks=size, **options)
     if not n:
         tables = [sample(net, 0, evidence, seed, missing, **options)]
     hidden = any(missing.values()) if isinstance(missing, Mapping) else bool(missing)
     return write_tables(tables, to, complete=not hidden)
+
+
+def refuse_codes(options: Mapping[str, Any]) -> None:
+    """DataError for samples as codes, which are arrays of this process and no rows."""
+    if options.get("as_codes"):
+        raise DataError("as_codes= gives arrays; to= and client= give rows with their states")
 
 
 def answer(
