@@ -257,6 +257,13 @@ def test_files_that_are_not_there(tmp_path):
         open_data(tmp_path)
 
 
+@pytest.mark.parametrize("one", ["AB", bbn.Variable("AB", ["x", "y"])])
+def test_one_variable_by_itself(one):
+    assert [v.name for v in open_data({"AB": ["x"], "A": ["y"], "B": ["z"]}, variables=one).variables] == [
+        "AB"
+    ]
+
+
 def test_a_source_is_opened_once():
     source = open_data({"A": ["x", "y"]})
     assert open_data(source) is source
@@ -298,6 +305,9 @@ def test_other_files_of_a_folder_are_left_aside(tmp_path):
         )  # the brackets are part of a name that is there
         with pytest.raises(DataError, match=r"README\.md: the kind of table is read from the suffix"):
             open_data(folder / "*.[!t]*")
+        (folder / f"b.{suffix}").symlink_to(tmp_path / "gone")
+        with pytest.raises(FileNotFoundError):  # rows that are not there are not passed over
+            open_data(folder)
     only = tmp_path / "text"
     only.mkdir()
     frame().to_csv(only / "a.txt", index=False)

@@ -226,7 +226,7 @@ def expand(path: Path) -> list[Path]:
     a folder's .txt files, which may be a table or a README, where there are other tables.
     """
     if path.is_dir():
-        found = [p for p in path.rglob("*") if p.is_file() and table_suffix(p)]
+        found = [p for p in path.rglob("*") if not p.is_dir() and table_suffix(p)]
         shown = sorted(p for p in found if not any(s[0] in "._" for s in p.relative_to(path).parts))
         return [p for p in shown if p.suffix.lower() != ".txt"] or shown
     if path.exists() or not any(sign in str(path) for sign in "*?["):

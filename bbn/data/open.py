@@ -170,6 +170,8 @@ def read_declared(
 
     DataError for a name that is no column, or that is declared twice in different ways.
     """
+    if isinstance(variables, str | Variable):
+        variables = [variables]
     listed = None if variables is None else list(variables)
     numeric = {continuous} if isinstance(continuous, str) else set(continuous)
     declared: dict[str, Variable] = {}
