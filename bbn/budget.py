@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
 
 from bbn.errors import BudgetError
@@ -96,15 +97,21 @@ def require_table(
 
 
 def jobs(n_jobs: int | None = None) -> int:
-    """How many threads: as asked, else OMP_NUM_THREADS, else the number of cores.
+    """How many threads: as asked, −1 for one per core; None is OMP_NUM_THREADS, or else one per core.
 
     >>> jobs(3)
     3
     """
-    if n_jobs is not None:
-        return max(1, n_jobs)
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, int(wanted)) if wanted.isdigit() else os.cpu_count() or 1
+    if n_jobs is None:
+        wanted = os.environ.get("OMP_NUM_THREADS", "")
+        return int(wanted) if wanted.isdigit() and int(wanted) > 0 else _cores()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise TypeError(f"n_jobs is {n_jobs!r}; expected a number of threads, −1 for one per core, or None")
+    return int(n_jobs) if n_jobs > 0 else _cores()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @lru_cache(maxsize=1)

@@ -1,10 +1,12 @@
 """The memory budget: what limits may be written, and where the limit comes from."""
 
+import os
 import sys
 
+import numpy as np
 import pytest
 
-from bbn.budget import memory_limit, parse_bytes, require_memory, require_table, show_bytes
+from bbn.budget import jobs, memory_limit, parse_bytes, require_memory, require_table, show_bytes
 from bbn.errors import BudgetError
 
 
@@ -56,3 +58,16 @@ def test_a_refusal_says_how_much_and_what_to_do():
 )
 def test_sizes_in_words(size, shown):
     assert show_bytes(size) == shown
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="the system does not tell which cores are ours"
+)
+def test_threads(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert (jobs(), jobs(2), jobs(np.int64(5))) == (3, 2, 5)
+    monkeypatch.setenv("OMP_NUM_THREADS", "none")
+    assert jobs() == jobs(-1) == len(os.sched_getaffinity(0))
+    for wrong in (0, 1.5, "2", True):
+        with pytest.raises(TypeError, match="n_jobs"):
+            jobs(wrong)

@@ -6,7 +6,6 @@ of the blocks, whichever thread finished first.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +14,8 @@ from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
+
+from bbn.budget import jobs
 
 BLOCK = 1 << 14
 """Rows to a block."""
@@ -61,22 +62,10 @@ class Seeds:
         return np.random.SFC64(np.random.SeedSequence(self.entropy, spawn_key=key))
 
 
-def n_workers(n_jobs: int | None) -> int:
-    """The number of threads: `n_jobs`, else OMP_NUM_THREADS, else the cores there are."""
-    if n_jobs is None:
-        from_environment = os.environ.get("OMP_NUM_THREADS", "")
-        if from_environment.isdigit() and int(from_environment) > 0:
-            return int(from_environment)
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise TypeError(f"n_jobs must be a whole number, or None for all cores, found {n_jobs!r}")
-    return int(n_jobs) if n_jobs > 0 else n_workers(None)
-
-
 @contextmanager
 def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Iterator[Any]]]:
     """A `map` that spreads its calls over threads and gives results in order; for use again and again."""
-    workers = min(n_workers(n_jobs), n_tasks)
+    workers = min(jobs(n_jobs), n_tasks)
     if workers <= 1:
         yield map
         return
@@ -88,7 +77,7 @@ def in_order(
     task: Callable[[int], Result], n_blocks: int | None, n_jobs: int | None
 ) -> Generator[Result, None, None]:
     """task(0), task(1), … in order, worked on by several threads; without end if `n_blocks` is None."""
-    workers = n_workers(n_jobs)
+    workers = jobs(n_jobs)
     blocks = iter(range(n_blocks) if n_blocks is not None else count())
     if workers == 1 or n_blocks == 1:
         yield from map(task, blocks)
