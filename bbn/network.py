@@ -51,10 +51,12 @@ class BayesianNetwork(AskableNetwork):
     0.03
     """
 
-    __slots__ = ("_children", "_conditionals", "_variables", "memo", "metadata", "name")
+    __slots__ = ("_children", "_conditionals", "_variables", "continuous", "memo", "metadata", "name")
 
     name: str
     metadata: Mapping[str, str]
+    continuous: tuple[str, ...]
+    """The names of the continuous variables, in topological order."""
     _conditionals: dict[str, Conditional]
     _children: dict[str, list[str]]
     _variables: dict[str, Variable]
@@ -78,6 +80,7 @@ class BayesianNetwork(AskableNetwork):
             for parent in conditional.parents:
                 children[parent.name].append(child)
         order = topological_order(given, children)
+        variables = {node: given[node].variable for node in order}
         self._set(
             name=name,
             metadata=MappingProxyType(
@@ -85,7 +88,8 @@ class BayesianNetwork(AskableNetwork):
             ),
             _conditionals={node: given[node] for node in order},
             _children={node: children[node] for node in order},
-            _variables={node: given[node].variable for node in order},
+            _variables=variables,
+            continuous=tuple([node for node, v in variables.items() if isinstance(v, Continuous)]),
             memo={},
         )
 
@@ -124,11 +128,6 @@ class BayesianNetwork(AskableNetwork):
     def n_parameters(self) -> int:
         """The number of free parameters: per table, its rows times one less than its states; those of Gaussians."""
         return sum(c.n_parameters for c in self._conditionals.values() if isinstance(c, CPT | Gaussian))
-
-    @property
-    def continuous(self) -> tuple[str, ...]:
-        """The names of the continuous variables, in topological order."""
-        return tuple(name for name, v in self._variables.items() if isinstance(v, Continuous))
 
     @property
     def graph(self) -> nx.DiGraph[str]:

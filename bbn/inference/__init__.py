@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,11 @@ def engine_class(method: str) -> type[Engine]:
     where = ENGINES.get(AUTO if method == "auto" else method)
     if where is None:
         raise EvidenceError(f"no inference method {method!r}{nearest(method, ['auto', *ENGINES])}")
+    return _imported(where)
+
+
+@cache
+def _imported(where: str) -> type[Engine]:
     module, name = where.split(":")
     engine: type[Engine] = getattr(import_module(module), name)
     return engine
