@@ -43,7 +43,6 @@ SMALL = {
     "win95pts",
 }
 PURE = ("alarm", "hailfinder", "andes")
-NOT_FIRST = {"munin1", "link"}  # pyAgrum does not finish these without evidence
 N_VALUES = 16
 
 
@@ -57,7 +56,7 @@ def rows() -> Iterator[Row | Figure]:
     for name in PURE:
         yield pure_row(name)
     for name in bbn.examples():
-        if name not in NOT_FIRST and "/" not in name:
+        if "/" not in name:
             yield first_row(name)
     yield single_row()
     yield from batch_rows()
