@@ -8,7 +8,7 @@ A product costs one multiplication per cell of the result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,7 +66,7 @@ class Factor(Tabular, Frozen):
         self._set(variables=variables, values=read_only(array))
 
     @classmethod
-    def trusted(cls, variables: tuple[Variable, ...], values: Array) -> Factor:
+    def trusted(cls, variables: tuple[Variable, ...], values: Array) -> Self:
         """A factor from parts known to fit; `values` is not copied and becomes read-only."""
         factor = cls.__new__(cls)
         factor._set(variables=variables, values=read_only(values))
@@ -80,36 +80,36 @@ class Factor(Tabular, Frozen):
     def __mul__(self, other: Factor) -> Factor:
         if not isinstance(other, Factor):
             return NotImplemented
-        variables, left, right = _aligned(self, other, "product")
+        variables, left, right = aligned(self, other, "product")
         return Factor.trusted(variables, np.asarray(left * right))
 
     def __truediv__(self, other: Factor) -> Factor:
         """The quotient, with 0/0 = 0; anything else over 0 is a ModelError."""
         if not isinstance(other, Factor):
             return NotImplemented
-        variables, left, right = _aligned(self, other, "quotient")
+        variables, left, right = aligned(self, other, "quotient")
         left, right = np.broadcast_arrays(left, right)
         if np.any((right == 0) & (left != 0)):
             raise ModelError(f"{_describe(variables)}: division of a positive entry by zero")
         return Factor.trusted(variables, np.divide(left, right, out=np.zeros(left.shape), where=right != 0))
 
-    def sum_out(self, names: str | Iterable[str]) -> Factor:
+    def sum_out(self, names: str | Iterable[str]) -> Self:
         """The factor with these variables summed away."""
         axes, kept = self._split(names)
-        return Factor.trusted(kept, np.asarray(self.values.sum(axis=axes)))
+        return type(self).trusted(kept, np.asarray(self.values.sum(axis=axes)))
 
-    def max_out(self, names: str | Iterable[str]) -> Factor:
+    def max_out(self, names: str | Iterable[str]) -> Self:
         """The factor with these variables maximised away."""
         axes, kept = self._split(names)
-        return Factor.trusted(kept, np.asarray(self.values.max(axis=axes)) if axes else self.values)
+        return type(self).trusted(kept, np.asarray(self.values.max(axis=axes)) if axes else self.values)
 
-    def restrict(self, assignment: Mapping[str, State]) -> Factor:
+    def restrict(self, assignment: Mapping[str, State]) -> Self:
         """The slice in which these variables have these states; their axes go. Other names are ignored."""
         index = tuple(
             v.code(assignment[v.name]) if v.name in assignment else slice(None) for v in self.variables
         )
         kept = tuple(v for v in self.variables if v.name not in assignment)
-        return Factor.trusted(kept, np.array(self.values[index]))
+        return type(self).trusted(kept, np.array(self.values[index]))
 
     def normalise(self) -> Factor:
         """The factor divided by its sum; ModelError if that is zero."""
@@ -118,12 +118,12 @@ class Factor(Tabular, Frozen):
             raise ModelError(f"{_describe(self.variables)} is zero everywhere and cannot be normalised")
         return Factor.trusted(self.variables, np.asarray(self.values / total))
 
-    def permute(self, names: Sequence[str]) -> Factor:
+    def permute(self, names: Sequence[str]) -> Self:
         """The same factor with its axes in the order of `names`."""
         if sorted(names) != sorted(self.names):
             raise ModelError(f"{_describe(self.variables)}: cannot permute its axes to {list(names)}")
         axes = [self.names.index(name) for name in names]
-        return Factor.trusted(tuple(self.variables[axis] for axis in axes), self.values.transpose(axes))
+        return type(self).trusted(tuple(self.variables[axis] for axis in axes), self.values.transpose(axes))
 
     def __getitem__(self, states: State | tuple[State, ...]) -> float:
         """The entry for these states, one per axis, by label."""
@@ -221,7 +221,7 @@ def _checked_variables(variables: Sequence[Variable]) -> tuple[Variable, ...]:
     return checked
 
 
-def _aligned(left: Factor, right: Factor, what: str) -> tuple[tuple[Variable, ...], Array, Array]:
+def aligned(left: Factor, right: Factor, what: str) -> tuple[tuple[Variable, ...], Array, Array]:
     """The union of the variables, left's first, and both arrays as views that broadcast over it."""
     own = {v.name: v for v in left.variables}
     for v in right.variables:

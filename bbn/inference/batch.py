@@ -204,7 +204,8 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
     program = plan.program
     if program.once_log == -np.inf:
         logs[:] = -np.inf
-    elif plan.layout.whole_size <= BLOCK_CELLS:
+        return
+    if program.once_log > -np.inf and plan.layout.whole_size <= BLOCK_CELLS:
         kernels.run_rows(
             plan.tables,
             plan.layout,
@@ -217,17 +218,19 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
             out,
             logs,
         )
+        alone = np.flatnonzero(np.isnan(logs))  # blocks in which a number left the range of a double
     else:
-        likelihood = plan.question.likelihood
-        cards = model.cards.tolist()
-        columns = rows.columns.tolist()
-        for i, row in enumerate(rows.codes.tolist()):
-            hard = [
-                (v, code)
-                for v, code in zip(columns, row, strict=True)
-                if code < cards[v] or v not in likelihood
-            ]
-            out[i], logs[i] = program.run(hard)
+        alone = np.arange(len(logs))
+    likelihood = plan.question.likelihood
+    cards = model.cards.tolist()
+    columns = rows.columns.tolist()
+    for i in alone.tolist():
+        hard = [
+            (v, code)
+            for v, code in zip(columns, rows.codes[i].tolist(), strict=True)
+            if code < cards[v] or v not in likelihood
+        ]
+        out[i], logs[i] = plan.run(hard)
 
 
 def spread(model: FlatModel, plan: Plan, rows: Rows, values: Floats) -> Floats:

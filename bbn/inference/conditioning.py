@@ -19,6 +19,7 @@ from bbn.evidence import Findings
 from bbn.factor import Factor
 from bbn.graphs import elimination_order
 from bbn.inference.draws import Draw, table_draws
+from bbn.inference.log_factor import LogFactor
 from bbn.inference.relevance import ancestral_factors
 from bbn.inference.restriction import observed
 from bbn.network import BayesianNetwork
@@ -37,29 +38,26 @@ def conditioned_draws(
 ) -> tuple[list[Draw], float]:
     """Draws whose product is P(everything | findings), and ln P(findings), −inf if they are impossible."""
     evidence = {*findings.hard, *findings.likelihood}
-    factors = observed(net, findings, ancestral_factors(net, evidence)) if evidence else []
-    order = _elimination(factors, memory_limit)
-    log_evidence = 0.0
+    sliced = observed(net, findings, ancestral_factors(net, evidence)) if evidence else []
+    order = _elimination(sliced, memory_limit)
+    factors = list(map(LogFactor.of, sliced))
     draws = []
     for name in order:
-        product = Factor.trusted((net.variable(name),), np.ones(net.variable(name).card))
+        product = LogFactor.trusted((net.variable(name),), np.zeros(net.variable(name).card))
         for factor in factors:
             if name in factor.names:
                 product = factor * product
         factors = [factor for factor in factors if name not in factor.names]
         rest = [n for n in product.names if n != name]
-        product = product.permute([*rest, name])
-        draws.append(Draw(columns[name], tuple(columns[n] for n in rest), product.values))
-        message = product.sum_out(name)
-        highest = float(message.values.max())
-        if highest == 0:
-            return [], -math.inf
-        log_evidence += math.log(highest)
-        factors.append(Factor.trusted(message.variables, np.asarray(message.values / highest)))
-    for factor in factors:  # scalars
-        if factor.values == 0:
-            return [], -math.inf
-        log_evidence += math.log(float(factor.values))
+        logs = product.permute([*rest, name]).values
+        highest = logs.max(axis=-1, keepdims=True)
+        with np.errstate(under="ignore"):
+            weights = np.exp(logs - np.where(highest > -np.inf, highest, 0.0))
+        draws.append(Draw(columns[name], tuple(columns[n] for n in rest), weights))
+        factors.append(product.sum_out(name))
+    log_evidence = float(sum(factor.values for factor in factors))  # scalars
+    if log_evidence == -math.inf:
+        return [], -math.inf
     drawn = {*order, *findings.hard}
     rest = [name for name in net.names if name not in drawn]
     return draws[::-1] + table_draws(net, rest, columns, findings.hard), log_evidence

@@ -31,9 +31,12 @@ class MaximisedForest:
         The number of states of each variable.
     work, base : float64 arrays
         The collected potentials of dynamic and of static cliques.
+    logs : bool
+        Whether the potentials are logarithms.
     """
 
-    def __init__(self, layout: Layout, cards: Ints, work: Floats, base: Floats) -> None:
+    def __init__(self, layout: Layout, cards: Ints, work: Floats, base: Floats, logs: bool = False) -> None:
+        self.logs = logs
         self.cards: list[int] = cards.tolist()
         starts, axes = layout.axes_ptr.tolist(), layout.axes.tolist()
         self.axes = [axes[a:b] for a, b in pairwise(starts)]
@@ -83,10 +86,15 @@ class MaximisedForest:
         if rank >= len(row):
             return
         order = self.order(states, c)
-        cell = float(row[order[rank]])
-        if cell > 0.0:
-            loss = before + math.log(float(row[order[0]])) - math.log(cell)
-            heapq.heappush(heap, (loss, number, states, c, rank, before))
+        best, cell = self.log(row[order[0]]), self.log(row[order[rank]])
+        if cell > -math.inf:
+            heapq.heappush(heap, (before + best - cell, number, states, c, rank, before))
+
+    def log(self, cell: float) -> float:
+        """The logarithm of a cell."""
+        if self.logs:
+            return float(cell)
+        return math.log(cell) if cell > 0.0 else -math.inf
 
     def complete(self, states: dict[int, int], first: int) -> None:
         """Decide the cliques from `first` on by their best cells."""

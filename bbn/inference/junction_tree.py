@@ -142,7 +142,7 @@ class JunctionTree(Engine):
             )
             plan = self._compile(key, question, options)
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
-        values, log_evidence = plan.program.run(numbered_hard, numbered_likelihood)
+        values, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         if len(targets) > 1:
             values = values.reshape([self.model.variable(name).card for name in targets])
         elif not targets:
@@ -167,7 +167,7 @@ class JunctionTree(Engine):
         if plan is None or options is not self.options:
             plan = self._compile(key, question, options)
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
-        flat, log_evidence = plan.program.run(numbered_hard, numbered_likelihood)
+        flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
@@ -199,8 +199,8 @@ class JunctionTree(Engine):
         if plan is None or options is not self.options:
             plan = self._compile(question, question, options)
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
-        work, base, log_probability = plan.program.collect(numbered_hard, numbered_likelihood)
-        return MaximisedForest(plan.layout, self.flat.cards, work, base), log_probability + log_scale
+        work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
+        return MaximisedForest(plan.layout, self.flat.cards, work, base, logs), log_probability + log_scale
 
     def _named(self, states: Mapping[int, int]) -> dict[str, int]:
         return {self.flat.names[v]: code for v, code in sorted(states.items())}

@@ -21,6 +21,7 @@ from bbn.cpt import CPT
 from bbn.errors import BudgetError
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, find_rule
+from bbn.kernels.propagate_np import Pairs, Vectors
 from bbn.kernels.tape import QUERY, Layout
 from bbn.kernels.types import Floats, Ints
 from bbn.network import BayesianNetwork
@@ -114,8 +115,36 @@ class Plan:
         self.question = question
         self.tables = model.tables
         self.layout = layout
+        self.cards = model.cards
         self.program = kernels.Program(model.cards, model.tables, layout, question.maximise)
         self.bytes = 8 * (layout.base_size + layout.work_size)
+        self._wide: kernels.WideProgram | None = None
+
+    def run(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, float]:
+        """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence."""
+        out, log = self.program.run(hard, likelihoods)
+        if log != log:  # NaN: a number left the range of a double
+            out, log = self.wide.run(hard, likelihoods)
+            if log != log:
+                raise ArithmeticError(
+                    "the answer is not a distribution; please report this network and evidence"
+                )
+        return out, log
+
+    def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
+        """The collected potentials of dynamic and of static cliques, ln of the total, and whether they are logs."""
+        work, base, log = self.program.collect(hard, likelihoods)
+        if log != log:
+            return *self.wide.collect(hard, likelihoods), True
+        return work, base, log, False
+
+    @property
+    def wide(self) -> kernels.WideProgram:
+        """The program for numbers of any size, made when it is first needed; it takes twice the memory."""
+        if self._wide is None:
+            require_memory(2 * self.bytes, "potentials beyond the range of a double", INSTEAD)
+            self._wide = kernels.WideProgram(self.cards, self.tables, self.layout, self.question.maximise)
+        return self._wide
 
 
 def price(model: FlatModel, question: Question, order: str = "auto") -> Price:

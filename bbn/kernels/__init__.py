@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 __all__ = [
     "COMPILED",
     "Program",
+    "WideProgram",
     "cells",
     "eliminate",
     "lay_out",
@@ -28,10 +29,11 @@ if COMPILED and not TYPE_CHECKING:
         from bbn.kernels._layout import lay_out, pack_factors, reduce_scopes
         from bbn.kernels._propagate import Program
         from bbn.kernels._triangulate import cells, eliminate, total_cells
+        from bbn.kernels._wide import WideProgram
     except ImportError:
         COMPILED = False
 if TYPE_CHECKING or not COMPILED:
     from bbn.kernels.batch_np import run_rows
     from bbn.kernels.layout_py import lay_out, pack_factors, reduce_scopes
-    from bbn.kernels.propagate_np import Program
+    from bbn.kernels.propagate_np import Program, WideProgram
     from bbn.kernels.triangulate_py import cells, eliminate, total_cells

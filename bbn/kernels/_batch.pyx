@@ -7,7 +7,7 @@ number of neighbouring cells that the compiler turns into vector instructions.
 
 import numpy as np
 
-from libc.math cimport NAN, log
+from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -15,6 +15,7 @@ from bbn.kernels._arrays cimport Words
 from bbn.kernels._tape cimport (
     ADD, BASE, CLEAR, DEEPEST, FINISH, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
 )
+from bbn.kernels._watch cimport POLL_CELLS, bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, bbn_taming, poll
 
 ctypedef const double* Source
 
@@ -279,7 +280,10 @@ cdef void sweep(State* state, Words f) noexcept nogil:
 
 
 cdef void scaled(State* state, double* cells, int64_t n, const double* total) noexcept nogil:
-    """Divide cells by each row's total, and count its log; a row of total zero is impossible."""
+    """Divide cells by each row's total, and count its log; a row of total zero is impossible.
+
+    The reciprocal of a denormal is infinite, which sets the flag that sends the row to wide numbers.
+    """
     cdef double inverse[B]
     cdef int64_t i, b
     for b in range(B):
@@ -314,12 +318,22 @@ cdef void take_ratio(State* state, Words f) noexcept nogil:
     cdef double* message = state.work + f[1] * B
     cdef Source fixed = state.base + f[1]
     cdef double before
+    cdef double factor[B]
+    cdef bint tame = True
     cdef int64_t i, b
+    totals(fresh, f[2], factor)
+    for b in range(B):
+        factor[b] = bbn_taming(factor[b])
+        tame &= factor[b] == 1.0
+    if not tame:
+        for i in range(f[2]):
+            for b in range(B):
+                fresh[i * B + b] *= factor[b]
     for i in range(f[2]):
         for b in range(B):
             before = fixed[i] if f[3] == BASE else message[b]
             message[b] = fresh[b]
-            fresh[b] = fresh[b] / before if before > 0.0 else 0.0
+            fresh[b] = fresh[b] / (before if before > 0.0 else INFINITY)
         fresh += B
         message += B
 
@@ -385,6 +399,9 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
     cdef double[::1] block_out = np.empty((out_size + 1) * B)
     cdef int64_t[::1] block_codes = np.zeros((n + 1) * B, np.int64)
     cdef State state
+    cdef bbn_mode mode
+    cdef bint left_range
+    cdef int64_t cells = 0, most = layout.whole_size * B
     state.tables = &tables[0] if tables.shape[0] else NULL
     state.base = &base[0]
     state.work = &work[0]
@@ -402,9 +419,16 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
             for k in range(out_size):
                 for b in range(B):
                     block_out[k * B + b] = once_out[k]
+            mode = bbn_range_begin()
             execute(&state, &words[0], length)
+            left_range = bbn_range_left()
+            bbn_range_end(mode)
             for b in range(many):
-                logs[start + b] = once_log + state.logs[b]
+                logs[start + b] = NAN if left_range else once_log + state.logs[b]
                 for k in range(out_size):
                     out[start + b, k] = block_out[k * B + b]
             start += B
+            cells += most
+            if cells > POLL_CELLS:
+                cells = 0
+                poll()

@@ -1,10 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Run a tape one evidence at a time, no interpreter lock held: the compiled twin of `propagate_np`."""
+"""Run a tape one evidence at a time, no interpreter lock held: the compiled twin of `propagate_np`.
+
+Whether the numbers stayed in the range of a double is known from the processor's flags (`_range.h`); where they did
+not, the log of the total is NaN and the answer is of no use. Long runs let the main thread handle signals (`watch`).
+"""
 
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -13,11 +17,11 @@ from bbn.kernels._arrays cimport Words, words_of
 from bbn.kernels._tape cimport (
     ADD, BASE, CLEAR, DEEPEST, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
 )
+from bbn.kernels._watch cimport POLL_CELLS, bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, poll
 
 cnp.import_array()
 
 ctypedef const double* Source
-
 
 
 cdef struct State:
@@ -29,6 +33,8 @@ cdef struct State:
     int64_t* codes
     double** likelihoods
     bint maximise
+    bint left_range
+    int64_t cells
 
 
 cdef extern from "_walk.h":
@@ -56,7 +62,16 @@ cdef inline Source settle(double* target, Source current, double scale, int64_t 
     return target
 
 
-cdef void sweep(State* state, Words f) noexcept nogil:
+cdef int pause(State* state) except -1 nogil:
+    """Let signals in; flags that the processor has set by now are kept."""
+    state.cells = 0
+    state.left_range |= bbn_range_left()
+    poll()
+    bbn_range_begin()
+    return 0
+
+
+cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
     cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
     cdef int64_t counter[DEEPEST]
@@ -119,10 +134,25 @@ cdef void sweep(State* state, Words f) noexcept nogil:
                 break
             counter[k] = 0
             k -= 1
+        state.cells += slab * n_ops
+        if state.cells > POLL_CELLS:
+            pause(state)
+    return 0
 
 
-cdef double execute(State* state, Words tape, int64_t length) noexcept nogil:
-    """The log of the total, or -inf as soon as something sums to zero."""
+cdef double execute(State* state, Words tape, int64_t length) except? -2.0 nogil:
+    """The log of the total, -inf as soon as something sums to zero, or NaN if a number left the range of a double."""
+    cdef bbn_mode mode = bbn_range_begin()
+    cdef double total
+    state.cells = state.left_range = 0
+    try:
+        total = follow(state, tape, length)
+        return NAN if state.left_range or bbn_range_left() else total
+    finally:
+        bbn_range_end(mode)
+
+
+cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
     cdef Words end = tape + length
     cdef Words f
     cdef double product = 1.0, logs = 0.0, scale
@@ -138,7 +168,9 @@ cdef double execute(State* state, Words tape, int64_t length) noexcept nogil:
             bbn_ratio(state.work + f[0], state.work + f[1], (state.base if f[3] == BASE else state.work) + f[1], f[2])
             continue
         if op == FINISH:
-            bbn_normalise(state.out + f[0], f[1], False)
+            scale = bbn_normalise(state.out + f[0], f[1], False)
+            if not 0.0 < scale < INFINITY:
+                return NAN
             continue
         if op == CLEAR:
             memset(state.work + f[0], 0, f[1] * sizeof(double))
@@ -254,12 +286,12 @@ cdef class Program:
         free(self.certainty)
 
     def run(self, hard=(), likelihoods=()):
-        """The normalised marginals that the layout reads, and the log of the total; -inf: impossible evidence."""
+        """The normalised marginals that the layout reads, and the log of the total; see `propagate_np.Program.run`."""
         cdef Workspace workspace
         cdef double total
         cdef cnp.ndarray out = doubles(self.out_size)
         memcpy(cnp.PyArray_DATA(out), self.once_values, self.out_size * sizeof(double))
-        if self.run_length == 0 or self.once_log == -INFINITY:
+        if self.run_length == 0 or not self.once_log > -INFINITY:
             return out, self.once_log
         try:
             workspace = self.pool.pop()
@@ -275,13 +307,13 @@ cdef class Program:
         """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
         cdef Workspace workspace = Workspace(self)
         workspace.own(self.work_size)
-        if self.once_log == -INFINITY:
+        if not self.once_log > -INFINITY:
             return workspace.work, self.base, self.once_log
         cdef cnp.ndarray out = doubles(self.out_size + 1)
         cdef double total = self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
         return workspace.work, self.base, total
 
-    cdef double execute(self, Workspace workspace, hard, likelihoods, double* out) except? 1.0:
+    cdef double execute(self, Workspace workspace, hard, likelihoods, double* out) except? -2.0:
         cdef double total
         cdef int64_t v, code
         cdef double[::1] vector

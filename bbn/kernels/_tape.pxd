@@ -1,26 +1,27 @@
 """The words of a tape, as constants for the compiled kernels; see `tape`."""
 
-cdef enum:
-    CLEAR = 0
-    SCALAR = 1
-    SWEEP = 2
-    RESCALE = 3
-    NORM = 4
-    TOTAL = 5
-    RATIO = 6
-    FINISH = 7
-
-cdef enum:
-    MUL = 0
-    LIKELY = 1
-    ADD = 2
-
-cdef enum:
-    NOTHING = 0
-    TABLES = 0
-    BASE = 1
-    WORK = 2
-    OUT = 3
+cdef extern from "_tape.h":
+    enum:
+        CLEAR
+        SCALAR
+        SWEEP
+        RESCALE
+        NORM
+        TOTAL
+        RATIO
+        FINISH
+    enum:
+        MUL
+        LIKELY
+        ADD
+    enum:
+        NOTHING
+        TABLES
+        BASE
+        WORK
+        OUT
+    enum:
+        DEEPEST
 
 cdef enum:
     FREE = 0
@@ -42,4 +43,3 @@ cdef enum:
     MOST_SOURCES = 32
     FEW = 8
     LARGE = 1000000
-    DEEPEST = 64

@@ -10,7 +10,8 @@
 #include <math.h>
 #include <stdint.h>
 
-#define BBN_DEEPEST 64
+#include "_range.h"
+#include "_tape.h"
 
 #if defined(__GNUC__)
 typedef double bbn_four __attribute__((vector_size(32), aligned(8), may_alias));
@@ -168,7 +169,7 @@ BBN_INLINE void bbn_max_plane(double *target, const double *cells, int64_t outer
 /* Go through the axes but the last two as an odometer does. */
 #define BBN_WALK(plane_of_cells, advance)                                      \
     do {                                                                       \
-        int64_t counter[BBN_DEEPEST], at = 0, k;                               \
+        int64_t counter[DEEPEST], at = 0, k;                               \
         for (k = 0; k < outer; k++) counter[k] = 0;                            \
         for (;;) {                                                             \
             plane_of_cells;                                                    \
@@ -239,8 +240,12 @@ BBN_CLONES static double bbn_normalise(double *cells, int64_t n, int maximise) {
     return total;
 }
 
-/* The message becomes the fresh marginal, and that becomes fresh over old, 0 where old is 0. */
+/* The message becomes the fresh marginal, and that becomes fresh over old, 0 where old is 0. Scales grow from clique to
+   clique on the way down, so the marginal is tamed first. */
 BBN_CLONES static void bbn_ratio(double *fresh, double *message, const double *old, int64_t n) {
+    const double factor = bbn_taming(bbn_sum_row(fresh, n));
+    if (factor != 1.0)
+        for (int64_t i = 0; i < n; i++) fresh[i] *= factor;
     BBN_LANES
     for (int64_t i = 0; i < n; i++) {
         const double now = fresh[i], before = old[i] > 0.0 ? old[i] : INFINITY;

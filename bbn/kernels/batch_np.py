@@ -8,6 +8,7 @@ from bbn.kernels import tape as t
 from bbn.kernels.propagate_np import instructions, operand
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Floats, Int32s, Ints
+from bbn.kernels.watch import check
 
 BLOCK = 256
 """Rows that are worked on at a time."""
@@ -41,14 +42,19 @@ def run_rows(
     out : float64 array (rows, out_size)
         Filled with the normalised marginals; NaN where the row is impossible.
     logs : float64 array (rows,)
-        Filled with the logs of the totals; -inf where the row is impossible.
+        Filled with the logs of the totals; -inf where the row is impossible; NaN where the row, or another of its
+        block, left the range of a double, and has no answer yet.
     """
     for start in range(0, len(codes), BLOCK):
         rows = slice(start, start + BLOCK)
         observed = dict(zip(columns.tolist(), codes[rows].T, strict=True))
         block = _Block(tables, layout, base, cards, observed, len(codes[rows]))
         block.out[:] = once_out[: layout.out_size, None]
-        block.execute()
+        check()
+        try:
+            block.execute()
+        except FloatingPointError:
+            block.logs[:] = np.nan
         out[rows] = block.out.T
         logs[rows] = once_log + block.logs
 
@@ -80,7 +86,7 @@ class _Block:
             self.ratio,
             self.finish,
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(under="raise", over="raise", divide="ignore", invalid="ignore"):
             for op, fields in instructions(self.layout.run):
                 steps[op](fields)
 
@@ -124,13 +130,13 @@ class _Block:
     def rescale(self, f: list[int]) -> None:
         cells = self.work[f[0] : f[0] + f[1]]
         largest = cells.max(0)
-        cells *= _inverse(largest)
+        cells /= _divisor(largest)
         self.logs += np.log(largest)
 
     def norm(self, f: list[int]) -> None:
         message = self.work[f[0] : f[0] + f[1]]
         total = message.sum(0)
-        message *= _inverse(total)
+        message /= _divisor(total)
         self.logs += np.log(total)
 
     def total(self, f: list[int]) -> None:
@@ -139,7 +145,11 @@ class _Block:
     def ratio(self, f: list[int]) -> None:
         fresh, message = self.work[f[0] : f[0] + f[2]], self.work[f[1] : f[1] + f[2]]
         old = self.base[f[1] : f[1] + f[2], None] if f[3] == t.BASE else message
-        ratio = np.where(old > 0.0, fresh / old, 0.0)
+        total = fresh.sum(0)
+        wild = (total > 0.0) & ~((total > 2.0**-200) & (total < 2.0**200))
+        if wild.any():  # scales grow from clique to clique on the way down
+            np.ldexp(fresh, np.where(wild, -np.frexp(total)[1], 0), fresh)
+        ratio = fresh / _divisor(old)
         message[:] = fresh
         fresh[:] = ratio
 
@@ -155,8 +165,8 @@ class _Block:
         return at
 
 
-def _inverse(values: Floats) -> Floats:
-    return np.where(values > 0.0, 1.0 / values, 0.0)
+def _divisor(totals: Floats) -> Floats:
+    return np.where(totals > 0.0, totals, np.inf)
 
 
 def _walk(dims: list[int], strides: list[int]) -> Ints:

@@ -3,6 +3,7 @@
 One junction tree serves all rows. Messages are passed as by Shafer and Shenoy (1990): what a table or a message
 receives is the product of everything else, never a quotient, so an entry of 0 has its gradient too. The compiled twin
 visits, row by row, only the cells that agree with what is observed; here rows go side by side and the others are 0.
+Everything is a logarithm here, so no product is too small; the compiled twin takes wide numbers where it must.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbn.kernels.propagate_np import log_sum
 from bbn.kernels.types import Floats, Int32s, Ints
+from bbn.kernels.watch import check
 
 
 class Tree(NamedTuple):
@@ -68,12 +71,15 @@ def gradient_rows(
     """
     if row_tables is None or row_gradient is None:
         row_tables = row_gradient = np.empty((len(codes), 0))
+    with np.errstate(divide="ignore"):
+        logs_shared, logs_rows = np.log(shared), np.log(row_tables)
     cliques = [_Clique(tree, c) for c in range(len(tree.n_factors))]
     widest = max([1, tree.message_size, *(clique.size for clique in cliques)])
     step = max(1, ROOM // widest)
     for start in range(0, len(codes), step):
         rows = slice(start, start + step)
-        entries = _Entries(shared, row_tables[rows], gradient, row_gradient[rows])
+        check()
+        entries = _Entries(logs_shared, logs_rows[rows], gradient, row_gradient[rows])
         logs[rows] = _add_rows(entries, codes[rows], weights[rows], tree, cliques)
 
 
@@ -81,8 +87,11 @@ ROOM = 1_000_000
 """Cells of rows times clique that are worked on at a time."""
 
 
+LARGEST = float(np.finfo(np.float64).max)
+
+
 class _Entries(NamedTuple):
-    """The tables that all rows share and those of each row, end to end, and their gradients."""
+    """The logs of the tables that all rows share and of those of each row, end to end, and their gradients."""
 
     shared: Floats
     row_tables: Floats
@@ -103,38 +112,62 @@ class _Entries(NamedTuple):
             np.add.at(self.row_gradient.T, index - n, slopes.T)
 
 
+class _Stream(NamedTuple):
+    """A table or message as seen from a clique."""
+
+    cells: Ints
+    """Where each of the clique's cells is in it."""
+    summed: tuple[int, ...]
+    """The axes of (rows, *clique) that it does not have."""
+    order: tuple[int, ...]
+    """The axes that are left, rows first, in its own order."""
+
+
 class _Clique:
-    """The cells of a clique: the state of each axis in each, and the index of each in each stream."""
+    """The cells of a clique: the state of each axis in each, and the tables and messages that meet there."""
 
     def __init__(self, tree: Tree, c: int) -> None:
         self.axes = tree.axes[tree.axes_ptr[c] : tree.axes_ptr[c + 1]].tolist()
-        shape = [int(tree.cards[v]) for v in self.axes]
-        self.size = int(np.prod(shape, dtype=np.int64))
-        self.states = np.indices(shape, dtype=np.int32).reshape(len(shape), self.size)
+        self.shape = [int(tree.cards[v]) for v in self.axes]
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.states = np.indices(self.shape, dtype=np.int32).reshape(len(self.shape), self.size)
         self.root = tree.separator[c] < 0
-        self.runs = 1 if self.root else int(np.prod(shape[: tree.separator[c]], dtype=np.int64))
+        self.runs = 1 if self.root else int(np.prod(self.shape[: tree.separator[c]], dtype=np.int64))
         self.factors, self.children = int(tree.n_factors[c]), int(tree.n_children[c])
         self.streams = []
         for s in range(int(tree.stream_ptr[c]), int(tree.stream_ptr[c + 1])):
             strides = tree.strides[tree.stride_ptr[s] : tree.stride_ptr[s + 1]]
-            self.streams.append(tree.base[s] + strides @ self.states)
+            kept = np.flatnonzero(strides)
+            order = np.argsort(-strides[kept], kind="stable") + 1
+            summed = tuple((np.flatnonzero(strides == 0) + 1).tolist())
+            index = tree.base[s] + strides @ self.states
+            self.streams.append(_Stream(index, summed, (0, *order.tolist())))
 
     def terms(self, entries: _Entries, up: Floats) -> list[Floats]:
         """The tables, each (1 or rows, cells), and the children's messages, each (rows, cells)."""
-        tables = [entries.read(index) for index in self.streams[: self.factors]]
-        return tables + [up[:, index] for index in self.streams[self.factors : self.factors + self.children]]
+        tables = [entries.read(stream.cells) for stream in self.streams[: self.factors]]
+        children = self.streams[self.factors : self.factors + self.children]
+        return tables + [up[:, stream.cells] for stream in children]
 
     def agrees(self, codes: Int32s, cards: Ints) -> Floats:
-        """(rows, cells): 1 where the cell agrees with what the row observes."""
-        agrees = np.ones((len(codes), self.size))
+        """(rows, cells): 0 where the cell agrees with what the row observes, else -inf."""
+        agrees = np.ones((len(codes), self.size), bool)
         for k, v in enumerate(self.axes):
-            agrees *= (codes[:, v, None] == self.states[k]) | (codes[:, v, None] == cards[v])
-        return agrees
+            agrees &= (codes[:, v, None] == self.states[k]) | (codes[:, v, None] == cards[v])
+        return np.where(agrees, 0.0, -np.inf)
 
     def own(self, messages: Floats) -> Floats:
         """The columns of the message to the parent, whose axes lead the clique's."""
-        start = int(self.streams[-1][0])
+        start = int(self.streams[-1].cells[0])
         return messages[:, start : start + self.runs]
+
+    def send(self, stream: _Stream, cells: Floats, messages: Floats) -> None:
+        """Set a message to the sum of the cells over the axes that it does not have."""
+        summed = log_sum(cells.reshape(len(cells), *self.shape), stream.summed) if stream.summed else cells
+        kept = [len(cells), *(card for k, card in enumerate(self.shape, 1) if k not in stream.summed)]
+        message = summed.reshape(kept).transpose(stream.order).reshape(len(cells), -1)
+        start = int(stream.cells[0])
+        messages[:, start : start + message.shape[1]] = message
 
 
 def _add_rows(
@@ -143,34 +176,34 @@ def _add_rows(
     n = len(codes)
     up, down = np.zeros((n, tree.message_size)), np.zeros((n, tree.message_size))
     logs = np.zeros(n)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
         for clique in reversed(cliques):
             cells = clique.agrees(codes, tree.cards)
             for term in clique.terms(entries, up):
-                cells *= term
-            sums = cells.reshape(n, clique.runs, -1).sum(axis=2)
-            total = sums.sum(axis=1, keepdims=True)
-            logs += np.log(total[:, 0])
-            if not clique.root:
-                clique.own(up)[:] = np.where(total > 0, sums / total, 0.0)
-        counted = np.where(np.isneginf(logs), 0.0, weights)[:, None]
+                cells += term
+            if clique.root:
+                logs += log_sum(cells, 1)
+            else:
+                clique.own(up)[:] = log_sum(cells.reshape(n, clique.runs, -1), 2)
+        counted = np.where(np.isneginf(logs), 0.0, weights)
+        scale = np.log(counted)[:, None]
         for clique in cliques:
             before = clique.agrees(codes, tree.cards)
             if not clique.root:
-                own = clique.own(down)
-                own /= own.sum(axis=1, keepdims=True)
-                before *= np.repeat(own, clique.size // clique.runs, axis=1)
+                before += np.repeat(clique.own(down), clique.size // clique.runs, axis=1)
             terms = clique.terms(entries, up)
-            after = [np.ones((1, 1))]
+            after = [np.zeros((1, 1))]
             for term in reversed(terms):
-                after.append(after[-1] * term)
-            scale = np.where(counted > 0, counted / (before * after.pop()).sum(axis=1, keepdims=True), 0.0)
+                after.append(after[-1] + term)
+            total = log_sum(before + after.pop(), 1)[:, None]
             for s, term in enumerate(terms):
-                others = before * after.pop()
-                index = clique.streams[s]
+                stream, others = clique.streams[s], before + after.pop()
                 if s < clique.factors:
-                    entries.add(index, np.where(counted > 0, scale * others, 0.0))
+                    slopes = np.exp(scale + others - total)
+                    entries.add(
+                        stream.cells, np.where(counted[:, None] > 0, np.minimum(slopes, LARGEST), 0.0)
+                    )
                 else:
-                    np.add.at(down.T, index, others.T)
-                before = before * term
+                    clique.send(stream, others, down)
+                before = before + term
     return logs

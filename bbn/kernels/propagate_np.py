@@ -1,20 +1,22 @@
 """Run a tape one evidence at a time, in numpy: each instruction is a few array operations on views made once.
 
 Collect and distribute with division (Jensen, Lauritzen and Olesen 1990). Each message is normalised and its log
-counted, so products of any length stay in range; 0/0 is 0.
+counted, so most products stay in range; 0/0 is 0. Where one does not, the run stops and its log is NaN: the same tape
+then goes through a `WideProgram`, which works on logarithms.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bbn.kernels import tape as t
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Floats, Ints
+from bbn.kernels.watch import check
 
 Pairs = Iterable[tuple[int, int]]
 Vectors = Iterable[tuple[int, Floats]]
@@ -35,20 +37,30 @@ class Program:
         Take maxima instead of sums.
     """
 
+    @property
+    def workspaces(self) -> type[_Workspace]:
+        """The kind of its workspaces."""
+        return _Workspace
+
     def __init__(self, cards: Ints, tables: Floats, layout: Layout, maximise: bool = False) -> None:
         self.cards = cards.tolist()
-        self.tables = tables
         self.layout = layout
         self.maximise = maximise
+        kind = self.workspaces
+        self.tables = kind.numbers(tables)
         self.base: Floats = np.empty(layout.base_size)
-        self.once_out: Floats = np.zeros(layout.out_size)
+        self.once_out: Floats = np.full(layout.out_size, kind.zero)
         self.pool: list[_Workspace] = []
-        self.once_log = _Workspace(self, self.base, layout.once).execute({}, {}, self.once_out)
+        self.once_log = kind(self, self.base, layout.once).execute({}, {}, self.once_out)
 
     def run(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, float]:
-        """The normalised marginals that the layout reads, and the log of the total; -inf: impossible evidence."""
+        """The normalised marginals that the layout reads, and the log of the total.
+
+        The log is -inf if the evidence is impossible, and NaN, the marginals being of no use, if a number left the
+        range of a double on the way.
+        """
         out = self.once_out.copy()
-        if self.once_log == -math.inf or not self.layout.run.size:
+        if not self.once_log > -math.inf or not self.layout.run.size:
             return out, self.once_log
         try:
             workspace = self.pool.pop()
@@ -62,46 +74,78 @@ class Program:
     def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float]:
         """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
         workspace = self.workspace()
-        if self.once_log == -math.inf:
+        if not self.once_log > -math.inf:
             return workspace.work, self.base, self.once_log
         log = self.once_log + workspace.execute(dict(hard), dict(likelihoods), self.once_out.copy())
         return workspace.work, self.base, log
 
     def workspace(self) -> _Workspace:
         """Memory for one run."""
-        return _Workspace(self, np.empty(self.layout.work_size), self.layout.run)
+        return self.workspaces(self, np.empty(self.layout.work_size), self.layout.run)
+
+
+class WideProgram(Program):
+    """The same for numbers of any size: potentials are logarithms, and so are those that `collect` gives."""
+
+    @property
+    def workspaces(self) -> type[_Workspace]:
+        """The kind of its workspaces."""
+        return _LogWorkspace
 
 
 class _Workspace:
     """A run's own memory, and the steps of the tape bound to it."""
 
+    one, zero = 1.0, 0.0
+    times: Any = np.multiply
+    faults: Literal["raise", "ignore"] = "raise"
+    """What numbers that leave the range of a double do."""
+
     def __init__(self, program: Program, work: Floats, tape: Ints) -> None:
         self.work = work
         self.buffers = (program.tables, program.base, work)
-        self.reduce: Any = np.maximum.reduce if program.maximise else np.add.reduce
-        self.gather: Any = np.maximum if program.maximise else np.add
+        self.reduce, self.gather = self.sums(program.maximise)
         self.hard: dict[int, int] = {}
         self.likelihoods: dict[int, Floats] = {}
         self.out: Floats = program.once_out
         self.cards = program.cards
         self.steps: list[Callable[[], float | None]] = []
         for op, fields in instructions(tape):
-            _BINDERS[op](self, fields)
+            getattr(self, _BINDERS[op])(fields)
+
+    @staticmethod
+    def numbers(values: Floats) -> Floats:
+        """Probabilities as this workspace has them."""
+        return values
+
+    @staticmethod
+    def sums(maximise: bool) -> tuple[Any, Any]:
+        """What sums over axes, and what adds two arrays."""
+        return (np.maximum.reduce, np.maximum) if maximise else (np.add.reduce, np.add)
 
     def execute(self, hard: dict[int, int], likelihoods: dict[int, Floats], out: Floats) -> float:
         self.hard, self.likelihoods, self.out = hard, likelihoods, out
         log = 0.0
-        for step in self.steps:
-            scale = step()
-            if scale is not None:
-                if scale <= 0.0:
-                    return -math.inf
-                log += math.log(scale)
+        try:
+            with np.errstate(all=self.faults, divide="ignore"):
+                for step in self.steps:
+                    check()
+                    scale = step()
+                    if scale is not None:
+                        log += self.log(scale)
+                        if log == -math.inf:
+                            return log
+        except FloatingPointError:
+            return math.nan
         return log
+
+    def log(self, scale: float) -> float:
+        """The logarithm of a number of this workspace."""
+        return math.log(scale) if scale > 0.0 else -math.inf
 
     def clear(self, f: list[int]) -> None:
         region = self.work[f[0] : f[0] + f[1]]
-        self.steps.append(lambda: region.fill(0.0))
+        self.steps.append(lambda: region.fill(self.zero))
 
     def scalar(self, f: list[int]) -> None:
         tables, moves = self.buffers[t.TABLES], f[2:]
@@ -117,7 +161,7 @@ class _Workspace:
             kind, step = f[at], f[at + 2 : at + f[at + 1]]
             at += f[at + 1]
             if current is None and kind != t.MUL:
-                self.steps.append(lambda: target.fill(1.0))
+                self.steps.append(lambda: target.fill(self.one))
                 current = target
             if kind == t.ADD:
                 assert current is not None
@@ -130,7 +174,7 @@ class _Workspace:
                 current = target
         if keep and current is not target:
             if current is None:
-                self.steps.append(lambda: target.fill(1.0))
+                self.steps.append(lambda: target.fill(self.one))
             else:
                 self.copy(current, target)
 
@@ -160,25 +204,26 @@ class _Workspace:
         elif moves:
 
             def changing() -> None:
-                np.multiply(factor, sliced(), result)
+                self.times(factor, sliced(), result)
 
             self.steps.append(changing)
         else:
 
             def plain() -> None:
-                np.multiply(factor, source, result)
+                self.times(factor, source, result)
 
             self.steps.append(plain)
 
     def likely(self, cells: Floats, v: int, strides: list[int]) -> None:
         if v in self.likelihoods:
-            vector = np.ascontiguousarray(self.likelihoods[v], np.float64)
+            vector = np.array(self.likelihoods[v], np.float64)
         elif v in self.hard:
             vector = np.zeros(self.cards[v])
             vector[self.hard[v]] = 1.0
         else:
             return
-        np.multiply(cells, np.ndarray(cells.shape, np.float64, vector, 0, strides), cells)
+        vector = self.numbers(vector)
+        self.times(cells, np.ndarray(cells.shape, np.float64, vector, 0, strides), cells)
 
     def add(self, current: Floats, f: list[int], outer: list[int]) -> None:
         buffer, offset, _, dims, strides = operand(f, outer)
@@ -236,6 +281,11 @@ class _Workspace:
         zeros = np.zeros(f[2])
 
         def step() -> None:
+            total = float(fresh.sum())
+            if (
+                total > 0.0 and not 2.0**-200 < total < 2.0**200
+            ):  # scales grow from clique to clique on the way down
+                np.ldexp(fresh, -math.frexp(total)[1], fresh)
             ratio = np.divide(fresh, old, zeros.copy(), where=old > 0.0)
             message[:] = fresh
             fresh[:] = ratio
@@ -247,7 +297,10 @@ class _Workspace:
 
         def step() -> None:
             marginal = self.out[part]
-            np.divide(marginal, np.add.reduce(marginal), marginal)
+            total = np.add.reduce(marginal)
+            if not 0.0 < total < np.inf:
+                raise FloatingPointError
+            np.divide(marginal, total, marginal)
 
         self.steps.append(step)
 
@@ -256,16 +309,64 @@ class _Workspace:
         return sum(hard[v] * stride for v, stride in zip(moves[::2], moves[1::2], strict=True))
 
 
-_BINDERS: tuple[Callable[[_Workspace, list[int]], None], ...] = (
-    _Workspace.clear,
-    _Workspace.scalar,
-    _Workspace.sweep,
-    _Workspace.rescale,
-    _Workspace.norm,
-    _Workspace.total,
-    _Workspace.ratio,
-    _Workspace.finish,
-)
+class _LogWorkspace(_Workspace):
+    """The same on logarithms; nothing needs to be scaled there."""
+
+    one, zero = 0.0, -math.inf
+    times: Any = np.add
+    faults: Literal["raise", "ignore"] = "ignore"
+
+    @staticmethod
+    def numbers(values: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+    @staticmethod
+    def sums(maximise: bool) -> tuple[Any, Any]:
+        return (np.maximum.reduce, np.maximum) if maximise else (log_sum, np.logaddexp)
+
+    def log(self, scale: float) -> float:
+        return scale
+
+    def rescale(self, f: list[int]) -> None:
+        pass
+
+    def norm(self, f: list[int]) -> None:
+        pass
+
+    def ratio(self, f: list[int]) -> None:
+        fresh = self.work[f[0] : f[0] + f[2]]
+        message = self.work[f[1] : f[1] + f[2]]
+        old = self.buffers[f[3]][f[1] : f[1] + f[2]]
+
+        def step() -> None:
+            ratio = np.where(old > -np.inf, fresh - old, -np.inf)
+            message[:] = fresh
+            fresh[:] = ratio
+
+        self.steps.append(step)
+
+    def finish(self, f: list[int]) -> None:
+        part = slice(f[0], f[0] + f[1])
+
+        def step() -> None:
+            logs = self.out[part]
+            shares = np.exp(logs - logs.max())
+            self.out[part] = shares / shares.sum()
+
+        self.steps.append(step)
+
+
+def log_sum(logs: Floats, axes: tuple[int, ...] | int = 0) -> Floats:
+    """ln Σ exp over these axes; -inf where all are."""
+    highest = logs.max(axis=axes, keepdims=True)
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.asarray(np.log(np.exp(logs - highest).sum(axis=axes)) + highest.squeeze(axes))
+
+
+_BINDERS = ("clear", "scalar", "sweep", "rescale", "norm", "total", "ratio", "finish")
+"""By op, the method that binds it."""
 
 
 def operand(f: list[int], outer: list[int]) -> tuple[int, int, list[int], list[int], list[int]]:
