@@ -245,8 +245,10 @@ class JunctionTree(Engine):
         for name, values in findings.likelihood.items():
             highest = float(values.max())
             if highest > 0 and not 1e-30 < highest < 1e30:
-                values = values / highest
-                log_scale += math.log(highest)
+                scaled = values / highest
+                if (scaled[values > 0] > 1e-300).all():  # else no scale serves, and wide numbers do
+                    values = scaled
+                    log_scale += math.log(highest)
             likelihood.append((number[name], values))
         return hard, likelihood, log_scale
 
