@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bbn.errors import NoSampleError as NoSampleError
     from bbn.errors import ParseError as ParseError
     from bbn.errors import RenormalisedWarning as RenormalisedWarning
+    from bbn.errors import TimeLimitError as TimeLimitError
     from bbn.errors import UnseenRowsWarning as UnseenRowsWarning
     from bbn.errors import WorkerLostWarning as WorkerLostWarning
     from bbn.evidence import Not as Not
@@ -171,6 +172,7 @@ _HOMES = {
         "LossyFormatWarning",
         "CheckpointWarning",
         "NoMemberWarning",
+        "TimeLimitError",
         "UnseenRowsWarning",
         "CollapsedWarning",
         "AccuracyWarning",

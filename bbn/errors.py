@@ -91,6 +91,10 @@ class BudgetError(BBNError):
         return str(self.args[0])
 
 
+class TimeLimitError(BudgetError):
+    """Work that was stopped because it took longer than `time_limit` allows."""
+
+
 class ClusterError(BBNError):
     """A cluster that cannot do the work: no scheduler answers, no worker is left, or workers die over and over."""
 

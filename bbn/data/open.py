@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
 
@@ -24,6 +23,7 @@ from bbn.data.source import DataSource
 from bbn.data.stream import Coding, Streamed, Task
 from bbn.data.sums import Sum
 from bbn.errors import DataError, ParseError, nearest
+from bbn.threads import in_order
 from bbn.variable import Continuous, State, Variable
 
 MOST_ROWS = 1 << 17
@@ -357,32 +357,16 @@ class FileStream(Batched):
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""
         if self.reader.parallel:
-            parts = self._threads(
-                lambda part: fold_part(part, work, columns, self.rows), self.reader.parts(self.rows)
+            parts = in_order(
+                lambda part: fold_part(part, work, columns, self.rows),
+                self.reader.parts(self.rows),
+                self.n_jobs,
             )
             return _merged(found for found in parts if found is not None)
         batches = chain.from_iterable(
             part.batches(columns, self.rows) for part in self.reader.parts(self.rows)
         )
-        return _merged(self._threads(work, batches))
-
-    def _threads(self, work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-        """`work` on each item, in order, by several threads; items are taken only a few ahead."""
-        if self.n_jobs == 1:
-            yield from map(work, items)
-            return
-        with ThreadPoolExecutor(self.n_jobs) as pool:
-            ahead: deque[Future[B]] = deque()
-            try:
-                for item in items:
-                    ahead.append(pool.submit(work, item))
-                    if len(ahead) > self.n_jobs:
-                        yield ahead.popleft().result()
-                while ahead:
-                    yield ahead.popleft().result()
-            finally:
-                for future in ahead:
-                    future.cancel()
+        return _merged(in_order(work, batches, self.n_jobs))
 
 
 def fold_part(part: Part, work: Callable[[Batch], T], columns: Sequence[str], rows: int) -> T | None:

@@ -8,7 +8,6 @@ of files or a cluster, and learners are the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +20,7 @@ from bbn.errors import DataError, nearest
 from bbn.frozen import Array, Frozen
 from bbn.kernels.count import merge_rows
 from bbn.kernels.families import bitmaps, count_families, worth_bitmaps
+from bbn.threads import worker_map
 from bbn.variable import Continuous, State, Variable
 
 PARALLEL = 20_000_000
@@ -204,8 +204,8 @@ class CodedTable(Frozen):
         if n_jobs == 1 or n_families < 16 or n_families * self.n_rows < PARALLEL:
             return part(0, n_families)
         ends = np.linspace(0, n_families, 4 * n_jobs + 1).astype(int).tolist()
-        with ThreadPoolExecutor(n_jobs) as pool:
-            return np.concatenate(list(pool.map(part, ends[:-1], ends[1:])))
+        with worker_map(n_jobs, n_jobs) as spread:
+            return np.concatenate(list(spread(part, ends[:-1], ends[1:])))
 
     def _bitmaps(
         self, radixes: NDArray[np.int64], ptr: NDArray[np.int64], members: NDArray[np.int64]

@@ -10,8 +10,6 @@ rows then run through the plan together, on several threads if wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +21,8 @@ from bbn.inference.plan import FlatModel, Plan, Question
 from bbn.kernels.count import merge_rows
 from bbn.kernels.tape import MARGINALS, QUERY
 from bbn.kernels.types import Floats, Int32s, Ints
+from bbn.kernels.watch import check
+from bbn.threads import worker_map
 
 GROUP = 32
 """Rows per group of gaps, on average, from which a plan for each group pays."""
@@ -190,12 +190,8 @@ def run_plan(model: FlatModel, plan: Plan, rows: Rows, n_jobs: int | None = None
     def work(start: int, stop: int) -> None:
         _run(model, plan, Rows(rows.columns, rows.codes[start:stop]), out[start:stop], logs[start:stop])
 
-    if threads <= 1:
-        work(0, n)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work, a, b) for a, b in pairwise(bounds)]:
-                done.result()
+    with worker_map(threads, threads) as spread:
+        list(spread(work, bounds[:-1], bounds[1:]))
     out[logs == -np.inf] = np.nan
     return RowAnswers(out, logs, plan.layout.out)
 
@@ -225,6 +221,7 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
     cards = model.cards.tolist()
     columns = rows.columns.tolist()
     for i in alone.tolist():
+        check()
         hard = [
             (v, code)
             for v, code in zip(columns, rows.codes[i].tolist(), strict=True)

@@ -6,21 +6,12 @@ of the blocks, whichever thread finished first.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from bbn.budget import jobs
-
 BLOCK = 1 << 14
 """Rows to a block."""
-
-Result = TypeVar("Result")
 
 
 class Seeds:
@@ -60,37 +51,3 @@ class Seeds:
         if self.first_block and key[0] == 0:  # the stream of the rows themselves
             key = (0, key[1] + self.first_block, *key[2:])
         return np.random.SFC64(np.random.SeedSequence(self.entropy, spawn_key=key))
-
-
-@contextmanager
-def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A `map` that spreads its calls over threads and gives results in order; for use again and again."""
-    workers = min(jobs(n_jobs), n_tasks)
-    if workers <= 1:
-        yield map
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield pool.map
-
-
-def in_order(
-    task: Callable[[int], Result], n_blocks: int | None, n_jobs: int | None
-) -> Generator[Result, None, None]:
-    """task(0), task(1), … in order, worked on by several threads; without end if `n_blocks` is None."""
-    workers = jobs(n_jobs)
-    blocks = iter(range(n_blocks) if n_blocks is not None else count())
-    if workers == 1 or n_blocks == 1:
-        yield from map(task, blocks)
-        return
-    pending: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for block in blocks:
-                pending.append(pool.submit(task, block))
-                if len(pending) > 2 * workers:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:  # the caller has seen enough, or was interrupted
-            for future in pending:
-                future.cancel()

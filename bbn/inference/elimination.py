@@ -33,6 +33,10 @@ class VariableElimination(Engine):
 
     Parameters
     ----------
+    memory_limit
+        The most bytes that a product may take; BudgetError beyond.
+    time_limit
+        The most seconds that one question may take; TimeLimitError beyond.
     order
         The rule that chooses the elimination order: "min-fill", "weighted-min-fill", "min-weight" or
         "min-neighbours".
@@ -44,7 +48,7 @@ class VariableElimination(Engine):
     """
 
     name = "elimination"
-    defaults: Mapping[str, Any] = {"memory_limit": None, "order": "min-fill"}  # type: ignore[misc]
+    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "min-fill"}  # type: ignore[misc]
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

@@ -8,8 +8,9 @@ fitting of likelihoods; Deming and Stephan 1940), impossible evidence, options.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from bbn.frozen import Array
 from bbn.inference.soft import TOLERANCE, fit_marginals
 from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
+from bbn.threads import time_limit
 
 if TYPE_CHECKING:
     from bbn.inference.hybrid import Hybrid
@@ -29,6 +31,23 @@ SOFT_CELLS = 1 << 18
 SOFT_SWEEPS = 2000
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
+
+
+Question = TypeVar("Question", bound=Callable[..., Any])
+
+
+def timed(question: Question) -> Question:
+    """The question, stopped with a TimeLimitError where it takes longer than the engine's or its own `time_limit`."""
+
+    @wraps(question)
+    def within(self: Engine, *args: Any, **options: Any) -> Any:
+        seconds = options.get("time_limit", self.options.get("time_limit"))
+        if seconds is None or not self.exact:
+            return question(self, *args, **options)
+        with time_limit(seconds):
+            return question(self, *args, **options)
+
+    return cast(Question, within)
 
 
 class Engine:
@@ -43,7 +62,9 @@ class Engine:
     """
 
     name: ClassVar[str]
-    defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None}
+    exact: ClassVar[bool] = True
+    """Whether time_limit= stops a question; a sampling engine answers with what it has by then."""
+    defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None, "time_limit": None}
 
     def __init__(self, model: Model, **options: Any) -> None:
         self.hybrid: Hybrid | None = None
@@ -56,6 +77,7 @@ class Engine:
         self.options: Mapping[str, Any] = self.defaults
         self.options = self._with(options)
 
+    @timed
     def query(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Posterior:
@@ -84,6 +106,7 @@ class Engine:
             values = whole
         return Posterior(variables, values, log_evidence)
 
+    @timed
     def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
         """The posterior of every unobserved variable, by name, in one pass."""
         if self.hybrid is not None:
@@ -104,6 +127,7 @@ class Engine:
     @overload
     def mpe(self, evidence: Evidence | None = None, *, k: int, **options: Any) -> list[Assignment]: ...
 
+    @timed
     def mpe(
         self, evidence: Evidence | None = None, k: int | None = None, **options: Any
     ) -> Assignment | list[Assignment]:
@@ -129,6 +153,7 @@ class Engine:
             raise self._impossible(findings, evidence, settings)
         return best
 
+    @timed
     def map(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Assignment:
@@ -145,6 +170,7 @@ class Engine:
         codes |= {name: findings.hard[name] for name in names if name in findings.hard}
         return self._assignment({name: codes[name] for name in names}, log_probability)
 
+    @timed
     def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
         """ln P(evidence), of the hard and virtual part; −inf if it is impossible. With numbers it is a density."""
         if self.hybrid is not None and self.hybrid.concerns((), evidence):

@@ -22,7 +22,7 @@ from bbn.factor import Factor
 from bbn.frozen import Array
 from bbn.inference.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
 from bbn.inference.approximate import Estimate, say
-from bbn.inference.blocks import Seeds, worker_map
+from bbn.inference.blocks import Seeds
 from bbn.inference.draws import code_type
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.gibbs_start import starting_states
@@ -37,6 +37,7 @@ from bbn.kernels.sample import gibbs
 from bbn.kernels.types import Ints
 from bbn.progress import progress_bar
 from bbn.report import SamplingReport
+from bbn.threads import worker_map
 
 TOGETHER = 8
 """Chains that run in step, on one thread and from one stream of random numbers."""

@@ -68,6 +68,8 @@ class JunctionTree(Engine):
     ----------
     memory_limit
         The most bytes its potentials may take; BudgetError beyond.
+    time_limit
+        The most seconds that one question may take; TimeLimitError beyond.
     order
         The rule that chooses the elimination order, or "auto": the cheapest of several.
 
@@ -78,7 +80,7 @@ class JunctionTree(Engine):
     """
 
     name = "junction-tree"
-    defaults: Mapping[str, Any] = {"memory_limit": None, "order": "auto"}  # type: ignore[misc]
+    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto"}  # type: ignore[misc]
 
     def __init__(self, model: Model, **options: Any) -> None:
         super().__init__(model, **options)

@@ -44,6 +44,7 @@ class MonteCarlo(Approximate):
         Threads to use; all cores if None.
     """
 
+    exact = False
     defaults: Mapping[str, Any] = {  # type: ignore[misc]
         "n_samples": None,
         "seed": None,

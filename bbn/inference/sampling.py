@@ -18,7 +18,7 @@ from bbn.errors import BudgetError, EvidenceError
 from bbn.evidence import Evidence, Findings
 from bbn.frozen import Array
 from bbn.inference.approximate import say
-from bbn.inference.blocks import BLOCK, Seeds, in_order
+from bbn.inference.blocks import BLOCK, Seeds
 from bbn.inference.conditioning import conditioned_draws
 from bbn.inference.draws import code_type, compile_draws
 from bbn.inference.number_draws import NumberDraws
@@ -26,6 +26,7 @@ from bbn.kernels.moves import Codes, Moves
 from bbn.kernels.sample import forward
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
+from bbn.threads import in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,12 +171,12 @@ class _Sampler:
         with progress_bar(progress, n, "sampling", "rows") as advance:
             if n == size:  # the common case: blocks are drawn in place
                 whole = self._empty(n)
-                for rows in in_order(lambda b: self._block(b, n, whole), -(-n // BLOCK), n_jobs):
+                for rows in in_order(lambda b: self._block(b, n, whole), range(-(-n // BLOCK)), n_jobs):
                     advance(rows.n)
                 yield _Table(self.columns, whole)
                 return
             table, filled, left = self._empty(min(size, n)), 0, n
-            for rows in in_order(lambda b: self._block(b, n), -(-n // BLOCK), n_jobs):
+            for rows in in_order(lambda b: self._block(b, n), range(-(-n // BLOCK)), n_jobs):
                 advance(rows.n)
                 while rows.n:
                     taken = rows.part(0, table.n - filled)

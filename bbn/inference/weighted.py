@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from bbn.evidence import Findings, Model
 from bbn.frozen import Array
 from bbn.inference.accuracy import LOW_ESS, unseen, weighted_error
 from bbn.inference.approximate import Estimate, say
-from bbn.inference.blocks import BLOCK, Seeds, in_order
+from bbn.inference.blocks import BLOCK, Seeds
 from bbn.inference.draws import Draw, code_type, compile_draws
 from bbn.inference.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.inference.tail import is_heavy, largest, pareto_k
@@ -28,6 +29,7 @@ from bbn.kernels.sample import accumulate, forward
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
 from bbn.report import SamplingReport
+from bbn.threads import in_order
 
 UNEVEN = 0.1
 """Where the effective share of the samples is below this, the tail of the weights is looked at."""
@@ -184,8 +186,8 @@ class WeightedSampling(MonteCarlo):
     ) -> Tally:
         """Add up blocks until the run is over."""
         tally = Tally(n_cells)
-        n_blocks = None if run.n_samples is None else -(-run.n_samples // BLOCK)
-        parts = in_order(block, n_blocks, options["n_jobs"])
+        blocks = count() if run.n_samples is None else range(-(-run.n_samples // BLOCK))
+        parts = in_order(block, blocks, options["n_jobs"])
         with progress_bar(options["progress"], run.n_samples, self.name, "samples") as advance:
             try:
                 for blocks_done, part in enumerate(parts, start=1):

@@ -9,7 +9,6 @@ numbers.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libcpp.vector cimport vector
 
 from bbn.kernels._watch cimport bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, poll
 
@@ -100,22 +99,21 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
         for c in range(n_cliques):
             widest = max(widest, stream_ptr[c + 1] - stream_ptr[c])
     job.row_indices = indices
-    cdef vector[uint32_t] index
-    cdef vector[int64_t] places
-    index.resize(indices)
-    places.resize(3 * n_cliques)
+    cdef uint32_t[::1] index = np.empty(indices, np.uint32)
+    cdef int64_t[::1] places = np.empty(3 * n_cliques, np.int64)
+    cdef double[::1] cells = np.empty(2 * message_size + most + 2 * widest + 2)
+    cdef double[::1] wide_cells
     cdef Scratch[double] plain
     cdef Scratch[Wide] wide
-    cdef vector[double] cells
-    cdef vector[Wide] wide_cells
-    plain.index = wide.index = index.data()
-    plain.starts = wide.starts = places.data()
-    plain.offsets = wide.offsets = places.data() + n_cliques
-    plain.sizes = wide.sizes = places.data() + 2 * n_cliques
-    cells.resize(2 * message_size + most + 2 * widest + 2)
-    plain.up, plain.down = cells.data(), cells.data() + message_size
+    plain.index = wide.index = &index[0]
+    plain.starts = wide.starts = &places[0]
+    plain.offsets = wide.offsets = plain.starts + n_cliques
+    plain.sizes = wide.sizes = plain.offsets + n_cliques
+    plain.up = &cells[0]
+    plain.down = plain.up + message_size
     plain.values = plain.down + message_size
-    plain.terms, plain.after = plain.values + most, plain.values + most + widest
+    plain.terms = plain.values + most
+    plain.after = plain.terms + widest
     mode = bbn_range_begin()
     try:
         with nogil:
@@ -123,10 +121,12 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     finally:
         bbn_range_end(mode)
     if left_range:
-        wide_cells.resize(cells.size())
-        wide.up, wide.down = wide_cells.data(), wide_cells.data() + message_size
+        wide_cells = np.empty(2 * cells.shape[0])  # a wide number is a double and its exponent
+        wide.up = <Wide*> &wide_cells[0]
+        wide.down = wide.up + message_size
         wide.values = wide.down + message_size
-        wide.terms, wide.after = wide.values + most, wide.values + most + widest
+        wide.terms = wide.values + most
+        wide.after = wide.terms + widest
         slope[:] = 0.0
         mode = bbn_range_begin()
         try:

@@ -14,6 +14,31 @@ struct Tree {
         *strides;
 };
 
+typedef int (*Poll)();
+struct Stopped {}; /* thrown with a Python error set */
+
+/* Lets signals in now and then; flags that the processor has set by then are kept. */
+struct Pace {
+    Poll poll;
+    int64_t done = 0;
+    bool left_range = false;
+
+    static const int64_t EVERY = 4000000; /* indices */
+
+    void spend(int64_t indices) {
+        done += indices;
+        if (done < EVERY) return;
+        done = 0;
+        left_range |= bbn_range_left();
+        if (poll() < 0) throw Stopped();
+        bbn_range_begin();
+    }
+    /* Within a clique: once in 65,536 cells. */
+    void at(int64_t cell, int64_t terms) {
+        if ((cell & 0xFFFF) == 0xFFFF) spend(terms << 16);
+    }
+};
+
 /* The memory of one row at a time. */
 template <class Cell> struct Scratch {
     Cell *up, *down, *values, *terms, *after;
@@ -43,7 +68,7 @@ static int64_t room(const Tree &tree, const int32_t *row, int64_t *cells) {
 
 /* The cells of clique c that agree with the row, last axis fastest, as one index per stream; how many they are.
    Stream s fills index[s * cells : (s + 1) * cells]. */
-static int64_t unfold(const Tree &tree, int64_t c, const int32_t *row, uint32_t *index) {
+static int64_t unfold(const Tree &tree, int64_t c, const int32_t *row, uint32_t *index, Pace &pace) {
     const int64_t first = tree.axes_ptr[c], depth = tree.axes_ptr[c + 1] - first, s0 = tree.stream_ptr[c];
     const int64_t n_streams = tree.stream_ptr[c + 1] - s0;
     const int64_t cells = agreeing(tree, row, first, first + depth);
@@ -62,8 +87,10 @@ static int64_t unfold(const Tree &tree, int64_t c, const int32_t *row, uint32_t 
             const int64_t v = tree.axes[first + j];
             if (row[v] != tree.cards[v]) continue;
             const uint32_t step = (uint32_t) strides[j];
-            for (int64_t a = 1; a < tree.cards[v]; a++)
+            for (int64_t a = 1; a < tree.cards[v]; a++) {
                 for (int64_t k = 0; k < m; k++) out[a * m + k] = out[k] + (uint32_t) a * step;
+                if (m > 0xFFFF) pace.spend(m);
+            }
             m *= tree.cards[v];
         }
     }
@@ -71,13 +98,14 @@ static int64_t unfold(const Tree &tree, int64_t c, const int32_t *row, uint32_t 
 }
 
 /* Collect: each clique sums its product over all but the separator, and hands that to its parent. ln P(row). */
-template <class Cell> double collect(const Tree &tree, const int32_t *row, const double *tables, Scratch<Cell> &own) {
+template <class Cell>
+double collect(const Tree &tree, const int32_t *row, const double *tables, Scratch<Cell> &own, Pace &pace) {
     double log_sum = 0.0;
     Cell product = 1.0;
     int64_t at = 0, place = 0;
     for (int64_t c = tree.n_cliques - 1; c >= 0; c--) {
         uint32_t *streams = own.index + place;
-        const int64_t cells = unfold(tree, c, row, streams), nf = tree.n_factors[c], nc = tree.n_children[c];
+        const int64_t cells = unfold(tree, c, row, streams, pace), nf = tree.n_factors[c], nc = tree.n_children[c];
         Cell *cell = own.values + at;
         own.starts[c] = at, own.offsets[c] = place, own.sizes[c] = cells;
         at += cells;
@@ -87,6 +115,7 @@ template <class Cell> double collect(const Tree &tree, const int32_t *row, const
             for (int64_t s = 0; s < nf; s++) value *= Cell(tables[streams[s * cells + k]]);
             for (int64_t s = nf; s < nf + nc; s++) value *= own.up[streams[s * cells + k]];
             cell[k] = value;
+            pace.at(k, nf + nc);
         }
         Cell total = 0.0;
         if (tree.separators[c] < 0) {
@@ -119,7 +148,7 @@ template <class Cell> double collect(const Tree &tree, const int32_t *row, const
 /* Distribute: each term's share is the product of all the others; add the row's, times its weight, to the slope. */
 template <class Cell>
 void distribute(const Tree &tree, const int32_t *row, double weight, const double *tables, Scratch<Cell> &own,
-                double *slope) {
+                double *slope, Pace &pace) {
     for (int64_t c = 0; c < tree.n_cliques; c++) {
         const int64_t cells = own.sizes[c], nf = tree.n_factors[c], n_terms = nf + tree.n_children[c];
         const Cell *cell = own.values + own.starts[c];
@@ -155,12 +184,10 @@ void distribute(const Tree &tree, const int32_t *row, double weight, const doubl
                 else own.down[streams[s * cells + k]] += value;
                 before *= own.terms[s];
             }
+            pace.at(k, 2 * n_terms);
         }
     }
 }
-
-typedef int (*Poll)();
-const int64_t POLL_INDICES = 4000000;
 
 /* Rows, and what they give. The tables that all rows share come first, then those of the row at hand; so do slopes. */
 struct Job {
@@ -173,26 +200,25 @@ struct Job {
 
 /* Each row's log, and its part of the slope. 1: numbers left the range of a double; -1: with a Python error set. */
 template <class Cell> int follow(const Tree &tree, const Job &job, Scratch<Cell> &own, Poll poll) {
-    int64_t done = 0;
-    for (int64_t r = 0; r < job.n_rows; r++) {
-        const int32_t *row = job.codes + r * job.n_columns;
-        for (int64_t i = 0; i < job.n_own; i++) job.tables[job.n_shared + i] = job.row_tables[r * job.n_own + i];
-        job.logs[r] = collect(tree, row, job.tables, own);
-        if (std::isinf(job.logs[r]) || job.weights[r] == 0.0) continue;
-        distribute(tree, row, job.weights[r], job.tables, own, job.slope);
-        for (int64_t i = 0; i < job.n_own; i++) {
-            job.row_gradient[r * job.n_own + i] = job.slope[job.n_shared + i];
-            job.slope[job.n_shared + i] = 0.0;
+    Pace pace;
+    pace.poll = poll;
+    try {
+        for (int64_t r = 0; r < job.n_rows; r++) {
+            const int32_t *row = job.codes + r * job.n_columns;
+            for (int64_t i = 0; i < job.n_own; i++) job.tables[job.n_shared + i] = job.row_tables[r * job.n_own + i];
+            job.logs[r] = collect(tree, row, job.tables, own, pace);
+            if (std::isinf(job.logs[r]) || job.weights[r] == 0.0) continue;
+            distribute(tree, row, job.weights[r], job.tables, own, job.slope, pace);
+            for (int64_t i = 0; i < job.n_own; i++) {
+                job.row_gradient[r * job.n_own + i] = job.slope[job.n_shared + i];
+                job.slope[job.n_shared + i] = 0.0;
+            }
+            pace.spend(job.row_indices);
         }
-        done += job.row_indices;
-        if (done > POLL_INDICES) {
-            done = 0;
-            if (bbn_range_left()) return 1;
-            if (poll() < 0) return -1;
-            bbn_range_begin();
-        }
+    } catch (const Stopped &) {
+        return -1;
     }
-    return bbn_range_left();
+    return pace.left_range || bbn_range_left();
 }
 
 #endif

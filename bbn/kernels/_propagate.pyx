@@ -71,6 +71,20 @@ cdef int pause(State* state) except -1 nogil:
     return 0
 
 
+cdef int clear(State* state, int64_t offset, int64_t n) except -1 nogil:
+    """Zeros, part by part: the first touch of much memory takes long."""
+    cdef int64_t part
+    while n > 0:
+        part = n if n < POLL_CELLS else POLL_CELLS
+        memset(state.work + offset, 0, part * sizeof(double))
+        offset += part
+        n -= part
+        state.cells += part
+        if state.cells > POLL_CELLS:
+            pause(state)
+    return 0
+
+
 cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
     cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
@@ -173,7 +187,7 @@ cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
                 return NAN
             continue
         if op == CLEAR:
-            memset(state.work + f[0], 0, f[1] * sizeof(double))
+            clear(state, f[0], f[1])
             continue
         if op == NORM:
             scale = bbn_normalise(state.work + f[0], f[1], state.maximise)

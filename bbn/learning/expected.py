@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from bbn.kernels.expect import gradient_rows
 from bbn.kernels.expect_py import Tree
 from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
+from bbn.threads import in_order
 from bbn.variable import Continuous
 
 CHUNK = 1024
@@ -96,12 +96,7 @@ class Expectation:
             gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
             return gradient
 
-        n_jobs = self.n_jobs
-        if n_jobs == 1 or len(starts) <= 1:
-            parts = map(work, starts)
-            return sum(parts, np.zeros(len(tables))), logs
-        with ThreadPoolExecutor(n_jobs) as pool:
-            return sum(pool.map(work, starts), np.zeros(len(tables))), logs
+        return sum(in_order(work, starts, min(self.n_jobs, len(starts) or 1)), np.zeros(len(tables))), logs
 
 
 class _Pass:

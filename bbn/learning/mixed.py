@@ -8,7 +8,6 @@ responsibility P(S = s | row), and the moments of the numbers, weighted by it, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from bbn.learning.gaussian_part import GaussianPart
 from bbn.learning.gaussians import Numbers
 from bbn.learning.linked import Component
 from bbn.network import BayesianNetwork
+from bbn.threads import in_order
 
 ROWS = 4096
 """Rows of one chunk, fewer where there are many settings; chunks add up in order."""
@@ -120,11 +120,7 @@ class MixedExpectation(Expectation):
 
         starts = range(0, block.n_rows, self.rows)
         zero = np.zeros(self.n_tables + self.part.stats_size)
-        n_jobs = self.n_jobs
-        if n_jobs == 1 or len(starts) <= 1:
-            return sum(map(work, starts), zero), logs
-        with ThreadPoolExecutor(n_jobs) as pool:
-            return sum(pool.map(work, starts), zero), logs
+        return sum(in_order(work, starts, min(self.n_jobs, len(starts) or 1)), zero), logs
 
 
 class _Chunk:
