@@ -34,7 +34,7 @@ def in_order(
     with _pool(workers) as submit:
         for item in items:
             pending.append(submit(work, item))
-            if len(pending) > 2 * workers:
+            if len(pending) > workers:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

@@ -15,6 +15,7 @@ from bbn.data import code, open_data
 from bbn.data.parquet import Dataset, ParquetFiles
 from bbn.data.sums import Sum
 from bbn.errors import BudgetError, DataError
+from bbn.threads import in_order
 
 N = 3000
 FAMILIES = [(), ("A",), ("B", "A"), ("C", "A", "B"), ("D", "C"), ("E", "A", "B", "C")]
@@ -366,9 +367,7 @@ def test_batches_are_taken_only_a_few_ahead():
             taken.append(i)
             yield {"A": [i % 2, 0]}
 
-    source = open_data(tables, n_jobs=2)
-    taken.clear()
-    for done, _ in enumerate(source._threads(lambda table: table, tables())):
+    for done, _ in enumerate(in_order(lambda table: table, tables(), n_jobs=2)):
         assert len(taken) <= done + 4
 
 
