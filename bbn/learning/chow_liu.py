@@ -21,7 +21,7 @@ from bbn.errors import DataError, ModelError, nearest
 from bbn.frozen import Array
 from bbn.kernels.count import merge_rows
 from bbn.learning.scores import flatten, log_likelihood
-from bbn.learning.structure import Arcs, Constraints, complete_source, to_graph
+from bbn.learning.structure import TIE, Arcs, Constraints, complete_source, ranked, to_graph
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -174,7 +174,10 @@ def _spanning_forest(
     required: Arcs,
     forbidden: Arcs,
 ) -> list[tuple[int, int, float]]:
-    """Kruskal's algorithm on the edges by falling information, ties by name; required edges come first."""
+    """Kruskal's algorithm on the edges by falling information, ties by name; required edges come first.
+
+    Information is in nats per row, as `TIE` is.
+    """
     position = {name: i for i, name in enumerate(names)}
     must = _pairs(source, position, required, "required")
     never = set(_pairs(source, position, forbidden, "forbidden"))
@@ -200,8 +203,8 @@ def _spanning_forest(
             raise ModelError(f"the required edges form a cycle through {names[i]!r} and {names[j]!r}")
         component[find(i)] = find(j)
         edges.append((i, j, float(information[value[pair]])))
-    for k in np.argsort(-information, kind="stable").tolist():
-        if len(edges) == len(names) - 1 or information[k] < min_information:
+    for k in ranked(information, TIE).tolist():
+        if len(edges) == len(names) - 1 or information[k] < min_information - TIE:
             break
         i, j = int(first[k]), int(second[k])
         a, b = find(i), find(j)

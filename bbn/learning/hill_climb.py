@@ -26,7 +26,6 @@ from bbn.errors import ModelError
 from bbn.frozen import Array
 from bbn.learning.scores import ScoreCache
 from bbn.learning.structure import (
-    TIE,
     Arcs,
     Constraints,
     arcs_of,
@@ -34,6 +33,8 @@ from bbn.learning.structure import (
     find_cycle,
     masks_of,
     members,
+    ranked,
+    tie_of,
     to_graph,
 )
 from bbn.progress import progress_bar
@@ -163,6 +164,7 @@ class _Search:
         n = len(constraints.names)
         self.cache, self.constraints = cache, constraints
         self.max_iter = max_iter
+        self.tie = tie_of(cache.source.total)
         self.bits = [1 << i for i in range(n)]
         self.n_iter = 0
         self.interrupted = False
@@ -173,7 +175,6 @@ class _Search:
         self.parents = list(parents)
         self.known: dict[tuple[int, int], Array] = {}
         self.refresh(range(n))
-        self.total = self.cache.total(self.parents)
         self.best = _Best(self.total, list(self.parents))
 
     def move_to(self, parents: list[int]) -> None:
@@ -181,25 +182,29 @@ class _Search:
         changed = [c for c, mask in enumerate(parents) if mask != self.parents[c]]
         self.parents = list(parents)
         self.refresh(changed)
-        self.total = self.cache.total(self.parents)
         self.note_best()
 
     def climb(self, advance: Callable[..., object]) -> None:
-        """Round by round make the best change into every child, the largest gain first, while there are gains."""
+        """Round by round make the best change into every child, the largest gain first, while there are gains.
+
+        Of changes into a child that gain the same the first by kind, then by its parent, is made; of children that gain
+        the same the last comes first, which makes arcs point from earlier names to later ones.
+        """
         while True:
             before, n = self.n_iter, len(self.parents)
             above = _ancestors(self.parents)
             gains = self.gains(above)
             by_child = gains.transpose(2, 0, 1).reshape(n, -1)
             top = by_child.max(axis=1)
-            least = TIE * abs(self.total)
-            # of changes that gain the same but for rounding the first by kind and name is taken
-            first = (by_child >= (top - least)[:, None]).argmax(axis=1)
+            rising = np.flatnonzero(top > self.tie)
+            top = top[rising]
+            first = (by_child[rising] >= np.maximum(top - self.tie, self.tie)[:, None]).argmax(axis=1)
             changed: set[int] = set()
-            for c in np.lexsort((-np.arange(n), -top)).tolist():
-                if top[c] <= least or (self.max_iter is not None and self.n_iter >= self.max_iter):
+            for i in ranked(top, self.tie, -rising).tolist():
+                if self.max_iter is not None and self.n_iter >= self.max_iter:
                     break
-                kind, p = divmod(int(first[c]), n)
+                c = int(rising[i])
+                kind, p = divmod(int(first[i]), n)
                 if (
                     c in changed
                     or (kind == REVERSE and p in changed)
@@ -221,12 +226,12 @@ class _Search:
         idle = 0
         while idle < plateau and (self.max_iter is None or self.n_iter < self.max_iter):
             gains = self.gains(_ancestors(self.parents))
-            good_enough = gains > self.best.score - self.total + TIE * abs(self.best.score)
+            good_enough = gains > self.best.score - self.total + self.tie
             gains[~good_enough & (free_at > self.n_iter)] = -np.inf
             top = gains.max(initial=-np.inf)
             if top == -np.inf:
                 return
-            kind, p, c = (int(i) for i in np.argwhere(gains >= top - TIE * abs(self.total))[0])
+            kind, p, c = (int(i) for i in np.argwhere(gains >= top - self.tie)[0])
             self.refresh(self.make((kind, p, c)))
             free_at[p, c] = free_at[c, p] = self.n_iter + tabu
             idle = 0 if self.note_best() else idle + 1
@@ -234,7 +239,7 @@ class _Search:
 
     def note_best(self) -> bool:
         """Keep the current structure if it beats the best so far."""
-        if self.total > self.best.score + TIE * abs(self.total):
+        if self.total > self.best.score + self.tie:
             self.best = _Best(self.total, list(self.parents))
             return True
         return False
@@ -270,14 +275,11 @@ class _Search:
         kind, p, c = change
         self.n_iter += 1
         if kind == ADD:
-            self.total += float(self.add_gain[p, c])
             self.parents[c] |= 1 << p
             return [c]
-        self.total += float(self.delete_gain[p, c])
         self.parents[c] &= ~(1 << p)
         if kind == DELETE:
             return [c]
-        self.total += float(self.add_gain[c, p])
         self.parents[p] |= 1 << c
         return sorted([p, c])
 
@@ -301,14 +303,18 @@ class _Search:
         values = np.array(self.cache.many(families, self.parents))
         start = 0
         for c, add, delete in plan:
-            middle, end = start + len(add), start + len(add) + len(delete)
+            end = start + len(add) + len(delete)
             gains = np.full((2, len(self.parents)), -np.inf)
-            gains[ADD, add] = values[start:middle] - values[end]
-            gains[DELETE, delete] = values[middle:end] - values[end]
+            # a family too large to count scores −∞, which is not a gain on another such
+            gain, there = np.full(end - start, -np.inf), values[start:end] > -np.inf
+            np.subtract(values[start:end], values[end], out=gain, where=there)
+            gains[ADD, add], gains[DELETE, delete] = np.split(gain, [len(add)])
             self.known[c, self.parents[c]] = gains
             start = end + 1
         for c in listed:
             self.add_gain[:, c], self.delete_gain[:, c] = self.known[c, self.parents[c]]
+        # added up anew, as a running sum would carry the rounding of all changes so far
+        self.total = self.cache.total(self.parents)
 
     def without(self, x: int, rng: np.random.Generator) -> list[int]:
         """The best structure with x cut off, but for required arcs, and about half of the covered arcs turned around.

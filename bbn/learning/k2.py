@@ -11,19 +11,32 @@ Cooper & Herskovits (1992), section 4.1:
 
 Variables do not depend on each other here, so all of them take a step together: one request for counts per number of
 parents, whatever the number of variables, and what the search begins with is part of the first. n variables with at
-most u parents cost at most u passes over the data and O(u n²) families.
+most u parents cost at most u passes over the data and O(u n²) families. Of parents that score the same the first in the
+order is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bbn.errors import DataError, ModelError, nearest
 from bbn.learning.scores import ScoreCache
-from bbn.learning.structure import TIE, Arcs, Constraints, arcs_of, complete_source, members, to_graph
+from bbn.learning.structure import (
+    Arcs,
+    Constraints,
+    arcs_of,
+    complete_source,
+    first_best,
+    members,
+    ranked,
+    tie_of,
+    to_graph,
+)
 from bbn.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -91,7 +104,8 @@ def k2(
         _checked_order(listed, constraints) for listed in _orders(constraints, order, orders, restarts, rng)
     ]
     cache = ScoreCache(source, score)
-    best: tuple[float, list[int], list[int]] | None = None
+    found: list[list[int]] = []
+    totals: list[float] = []
     interrupted = False
     with progress_bar(progress, len(tried), "k2", "order") as advance:
         for positions in tried:
@@ -102,19 +116,17 @@ def k2(
                     _refine(cache, constraints, positions, parents)
             except KeyboardInterrupt:
                 interrupted = True
-            total = cache.total(parents)
-            if best is None or total > best[0] + TIE * abs(best[0]):
-                best = total, parents, positions
+            found.append(parents)
+            totals.append(cache.total(parents))
             if interrupted:
                 break
-            advance(1, score=best[0])
-    assert best is not None  # there is at least one order
-    total, parents, positions = best
+            advance(1, score=max(totals))
+    best = ranked(np.array(totals), tie_of(source.total))[0]
     return to_graph(
         source.variables,
-        arcs_of(cache.names, parents),
-        score=total,
-        order=tuple(cache.names[i] for i in positions),
+        arcs_of(cache.names, found[best]),
+        score=totals[best],
+        order=tuple(cache.names[i] for i in tried[best]),
         interrupted=interrupted,
     )
 
@@ -126,16 +138,10 @@ def _grow(cache: ScoreCache, constraints: Constraints, order: Sequence[int], par
     bits = [1 << z for z in order]
     while growing:
         steps = [(i, parents[i] | bit) for i in growing for bit in bits if before[i] & ~parents[i] & bit]
-        values = cache.many([*steps, *enumerate(parents)], parents)
-        current = dict(enumerate(values[len(steps) :]))
-        gains: dict[int, tuple[float, int]] = {}
-        for (i, mask), value in zip(steps, values, strict=False):
-            best = gains.get(i, (current[i], 0))[0]
-            if value > best + TIE * abs(best):
-                gains[i] = value, mask
-        for i, (_, mask) in gains.items():
-            parents[i] = mask
-        growing = [i for i in gains if parents[i].bit_count() < constraints.max_parents]
+        # what the families score now is part of the first request
+        values = cache.many([*steps, *enumerate(parents)], parents)[: len(steps)]
+        changed = _take_best(cache, steps, values, parents)
+        growing = [i for i in changed if parents[i].bit_count() < constraints.max_parents]
 
 
 def _refine(cache: ScoreCache, constraints: Constraints, order: Sequence[int], parents: list[int]) -> None:
@@ -150,13 +156,30 @@ def _refine(cache: ScoreCache, constraints: Constraints, order: Sequence[int], p
             new = [0, *(1 << z for z in order if (before[i] & ~parents[i]) >> z & 1)]
             changed = ((parents[i] & ~a) | b for a in gone for b in new if a or b)
             steps += [(i, mask) for mask in changed if mask.bit_count() <= constraints.max_parents]
-        best = {i: (cache[i, parents[i]], parents[i]) for i in active}
-        for (i, mask), value in zip(steps, cache.many(steps, parents), strict=True):
-            if value > best[i][0] + TIE * abs(best[i][0]):
-                best[i] = value, mask
-        active = [i for i in active if best[i][1] != parents[i]]
-        for i in active:
-            parents[i] = best[i][1]
+        active = _take_best(cache, steps, cache.many(steps, parents), parents)
+
+
+def _take_best(
+    cache: ScoreCache, steps: Sequence[tuple[int, int]], values: Sequence[float], parents: list[int]
+) -> list[int]:
+    """Give each child the parents that raise its score most, the first of several that tie; the children changed.
+
+    `steps` are families, those of a child side by side, and `values` their scores.
+    """
+    tie = tie_of(cache.source.total)
+    changed = []
+    start = 0
+    for i, own in groupby(steps, key=itemgetter(0)):
+        masks = [mask for _, mask in own]
+        end = start + len(masks)
+        with np.errstate(invalid="ignore"):  # families too large to count: −∞ − −∞ is not a gain
+            gains = np.array(values[start:end]) - cache[i, parents[i]]
+        best = first_best(gains, tie)
+        if best is not None:
+            parents[i] = masks[best]
+            changed.append(i)
+        start = end
+    return changed
 
 
 def _before(constraints: Constraints, order: Sequence[int]) -> list[int]:

@@ -26,7 +26,7 @@ from bbn.errors import ModelError, nearest
 from bbn.frozen import Array
 from bbn.kernels.structure import independence
 from bbn.learning.scores import flatten
-from bbn.learning.structure import Arcs, Constraints, complete_source, to_graph
+from bbn.learning.structure import Arcs, Constraints, complete_source, ranked, tie_of, to_graph
 from bbn.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ Test = tuple[int, int, tuple[int, ...]]
 TESTS = ("g2", "chi2", "mi")
 WAVE = 64
 """Sets to try for each pair before looking at the results."""
+P_TIE = 1e-6
+"""P-values that differ by no more than this tie: rounding must not choose among sets that separate equally well."""
 
 
 def pc(
@@ -154,15 +156,14 @@ def _find_skeleton(
                     tests = [(x, y, given) for (x, y), sets in trials.items() for given in islice(sets, WAVE)]
                     # tests that share a second variable and a set share their counting
                     tests.sort(key=lambda trial: (trial[2], trial[1], trial[0]))
-                    found: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
-                    for (x, y, given), p in zip(tests, p_values(tests).tolist(), strict=True):
-                        if p > found.get((x, y), (-1.0,))[0]:
-                            found[x, y] = p, given
-                    trials = {pair: trials[pair] for pair in trials if pair in found}
-                    for pair, (p, given) in found.items():
-                        if p > alpha:
-                            separators[pair] = p, given
-                            del trials[pair]
+                    values = p_values(tests).tolist()
+                    largest: dict[tuple[int, int], float] = {}
+                    for (x, y, _), p in zip(tests, values, strict=True):
+                        largest[x, y] = max(p, largest.get((x, y), p))
+                    for (x, y, given), p in zip(tests, values, strict=True):
+                        if p > alpha and p >= largest[x, y] - P_TIE and (x, y) not in separators:
+                            separators[x, y] = p, given
+                    trials = {pair: trials[pair] for pair in largest if pair not in separators}
                     n_tests += len(tests)
                     advance(len(tests), level=level)
                 for x, y in separators:
@@ -203,6 +204,8 @@ def _p_values(source: DataSource, names: Sequence[str], test: str) -> Callable[[
         if test == "mi":
             slices = np.diff(counts.ptr) // (firsts * counts.cards)
             freedom = (firsts - 1) * (counts.cards - 1) * slices
+        # where a statistic is 0 but for rounding, its p-value would not be 1 by much more than that
+        statistics[statistics <= tie_of(source.total)] = 0.0
         return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
 
     return p_values
@@ -233,8 +236,9 @@ def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton
 def _v_structures(constraints: Constraints, skeleton: Skeleton) -> Iterator[tuple[str, str, str]]:
     """x, z, y that should be x → z ← y, the most certainly separated pairs first."""
     names = constraints.names
-    by_p = sorted(skeleton.separators.items(), key=lambda item: (-item[1][0], item[0]))
-    for (x, y), (_, given) in by_p:
+    separated = sorted(skeleton.separators.items())
+    by_p = ranked(np.array([p for _, (p, _) in separated]), P_TIE)
+    for (x, y), (_, given) in (separated[k] for k in by_p.tolist()):
         for z in sorted(skeleton.neighbours[x] & skeleton.neighbours[y]):
             if z not in given:
                 yield names[x], names[z], names[y]

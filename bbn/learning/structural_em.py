@@ -31,7 +31,7 @@ from bbn.learning.parameters import normalised
 from bbn.learning.resample import take
 from bbn.learning.result import FitResult
 from bbn.learning.scores import score as score_of
-from bbn.learning.structure import TIE, Arcs, require_discrete
+from bbn.learning.structure import Arcs, ranked, require_discrete, tie_of
 from bbn.network import BayesianNetwork
 from bbn.progress import progress_bar
 from bbn.variable import State, Variable
@@ -132,8 +132,8 @@ def structural_em(
             results.append(result)
             if result.reason == "interrupted":
                 break
-    best = max(results, key=lambda result: float(result.objectives[-1]))
     finals = [float(result.objectives[-1]) for result in results]
+    best = results[ranked(np.array(finals), tie_of(source.total))[0]]
     return FitResult(
         best.network, best.log_likelihoods.tolist(), best.objectives.tolist(), best.reason, finals
     )
@@ -156,11 +156,12 @@ def _run(
     rounds: list[FitResult] = []
     objectives: list[float] = []
     reason = "max_iter"
+    tie = tie_of(source.total)
     try:
         for _ in range(max_iter):
             climbed = fit_em(net, source, unseen, max_iter=em_iter, progress=False)
             objective = climbed.log_likelihood - 0.5 * math.log(source.total) * climbed.network.n_parameters
-            if objectives and objective <= objectives[-1]:
+            if objectives and objective <= objectives[-1] + tie:
                 reason = "converged"
                 break
             small = bool(objectives) and objective <= objectives[-1] + tol * abs(objectives[-1])
@@ -170,7 +171,7 @@ def _run(
             completed = complete(climbed.network, source, variables)
             graph = hill_climb(completed, start=climbed.network.graph, progress=False, **limits)
             gained = graph.graph["score"] - score_of(climbed.network, completed, limits["score"])
-            if small or gained <= TIE * abs(graph.graph["score"]):
+            if small or gained <= tie:
                 reason = "converged"
                 break
             net = _tables(graph, completed)
