@@ -20,6 +20,7 @@ import pytest
 from learning_data import random_data, sample, sample_frame
 
 import bbn
+from bbn.learning import pc as pc_module
 from bbn.learning.scores import SCORES
 from bbn.learning.structure import first_best, ranked, tie_of
 
@@ -146,6 +147,25 @@ def test_errors_of_rounding_do_not_matter_to_k2(score):
             assert names.index(parent) < names.index(twin) or names.index(twin) > names.index(child)
 
 
+@pytest.mark.parametrize("test", ["g2", "chi2", "mi"])
+def test_errors_of_rounding_do_not_matter_to_pc(test, monkeypatch):
+    rows = pd.DataFrame(sample(bbn.example("asia"), 200, 5))
+    rows = rows.assign(**{f"{name}2": rows[name] for name in rows})  # each separates what its twin does
+    truth = bbn.pc(rows, 0.1, test)
+    exact = pc_module.independence
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+
+        def inexact(*asked, rng=rng):
+            statistics, freedom = exact(*asked)
+            return np.maximum(statistics + rng.uniform(-1e-11, 1e-11, size=len(statistics)), 0.0), freedom
+
+        monkeypatch.setattr(pc_module, "independence", inexact)
+        graph = bbn.pc(rows, 0.1, test)
+        assert arcs(graph) == arcs(truth)
+        assert graph.graph["sepsets"] == truth.graph["sepsets"]
+
+
 def other_rows(rows):
     order = np.random.default_rng(0).permutation(len(next(iter(rows.values()))))
     return {name: [column[i] for i in order] for name, column in rows.items()}
@@ -169,9 +189,14 @@ def other_states(rows):
 def test_the_order_of_rows_columns_and_states_does_not_matter(change):
     for setting in CLIMBS[::3]:
         assert climb(*setting, change) == climb(*setting), setting
-    rows = sample(bbn.example("insurance"), 300, 2)
-    for name in ("k2", "chow-liu", "tan", "pc"):
-        assert arcs(OTHERS[name](change(rows))) == arcs(OTHERS[name](rows)), name
+    for network, n, seed in (
+        *(("insurance", n, 2) for n in (100, 300)),
+        *(("alarm", n, seed) for n in (60, 200) for seed in range(4)),
+        *(("child", 50, seed) for seed in range(4)),
+    ):
+        rows = sample(bbn.example(network), n, seed)
+        for name in ("k2", "chow-liu", "tan", "pc"):
+            assert arcs(OTHERS[name](change(rows))) == arcs(OTHERS[name](rows)), (network, name)
 
 
 def test_weights_do_not_matter():
