@@ -22,7 +22,7 @@ from learning_data import random_data, sample, sample_frame
 import bbn
 from bbn.learning import pc as pc_module
 from bbn.learning.scores import SCORES
-from bbn.learning.structure import first_best, ranked, tie_of
+from bbn.learning.structure import ranked, tie_of
 
 CLIMBS = [
     ("asia", 200, "bic", {}),
@@ -257,15 +257,8 @@ class TestRules:
         values = np.array([0.0, 3.0, 1.8, 2.4, -np.inf, 9.0, -np.inf])
         assert ranked(values, 0.7).tolist() == [5, 1, 2, 3, 0, 4, 6]
         assert ranked(values, 0.1).tolist() == [5, 1, 3, 2, 0, 4, 6]
-        assert ranked(values, 0.7, -np.arange(7)).tolist() == [5, 3, 2, 1, 0, 6, 4]
+        assert ranked(values, 0.7, last_first=True).tolist() == [5, 3, 2, 1, 0, 6, 4]
         assert ranked(np.empty(0), 0.1).tolist() == []
-
-    def test_the_first_of_the_best(self):
-        assert first_best(np.array([1.0, 1.5, 1.6]), 0.2) == 1
-        assert first_best(np.array([0.1, 0.25]), 0.2) == 1  # 0.1 is no gain
-        assert first_best(np.array([-np.inf, 0.2]), 0.2) is None
-        assert first_best(np.array([1.0, np.inf]), 0.2) == 1
-        assert first_best(np.empty(0), 0.2) is None
 
     @pytest.mark.parametrize("score", ["bic", "bdeu", "k2", "log-likelihood"])
     def test_what_ties_is_far_above_rounding(self, score):

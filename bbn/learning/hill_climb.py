@@ -16,6 +16,7 @@ optimal reinsertion made greedy; reversals of covered arcs walk through an equiv
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -162,18 +163,17 @@ class _Search:
         self, cache: ScoreCache, constraints: Constraints, parents: list[int], max_iter: int | None
     ) -> None:
         n = len(constraints.names)
-        self.cache, self.constraints = cache, constraints
-        self.max_iter = max_iter
+        self.cache, self.constraints, self.max_iter = cache, constraints, max_iter
         self.tie = tie_of(cache.source.total)
         self.bits = [1 << i for i in range(n)]
-        self.n_iter = 0
-        self.interrupted = False
+        self.n_iter, self.interrupted = 0, False
         self.allowed = _matrix(constraints.allowed)
         self.required = _matrix(constraints.required)
         self.add_gain = np.full((n, n), -np.inf)
         self.delete_gain = np.full((n, n), -np.inf)
         self.parents = list(parents)
-        self.known: dict[tuple[int, int], Array] = {}
+        self.known: dict[tuple[int, int], tuple[Array, float]] = {}
+        self.terms = [0.0] * n
         self.refresh(range(n))
         self.best = _Best(self.total, list(self.parents))
 
@@ -200,7 +200,7 @@ class _Search:
             top = top[rising]
             first = (by_child[rising] >= np.maximum(top - self.tie, self.tie)[:, None]).argmax(axis=1)
             changed: set[int] = set()
-            for i in ranked(top, self.tie, -rising).tolist():
+            for i in ranked(top, self.tie, last_first=True).tolist():
                 if self.max_iter is not None and self.n_iter >= self.max_iter:
                     break
                 c = int(rising[i])
@@ -303,18 +303,19 @@ class _Search:
         values = np.array(self.cache.many(families, self.parents))
         start = 0
         for c, add, delete in plan:
-            end = start + len(add) + len(delete)
+            middle, end = start + len(add), start + len(add) + len(delete)
             gains = np.full((2, len(self.parents)), -np.inf)
-            # a family too large to count scores −∞, which is not a gain on another such
-            gain, there = np.full(end - start, -np.inf), values[start:end] > -np.inf
-            np.subtract(values[start:end], values[end], out=gain, where=there)
-            gains[ADD, add], gains[DELETE, delete] = np.split(gain, [len(add)])
-            self.known[c, self.parents[c]] = gains
+            # a family too large to count scores −∞, which must not be a gain on another such
+            term = max(float(values[end]), -sys.float_info.max)
+            gains[ADD, add] = values[start:middle] - term
+            gains[DELETE, delete] = values[middle:end] - term
+            self.known[c, self.parents[c]] = gains, term
             start = end + 1
         for c in listed:
-            self.add_gain[:, c], self.delete_gain[:, c] = self.known[c, self.parents[c]]
+            gains, self.terms[c] = self.known[c, self.parents[c]]
+            self.add_gain[:, c], self.delete_gain[:, c] = gains
         # added up anew, as a running sum would carry the rounding of all changes so far
-        self.total = self.cache.total(self.parents)
+        self.total = sum(self.terms)
 
     def without(self, x: int, rng: np.random.Generator) -> list[int]:
         """The best structure with x cut off, but for required arcs, and about half of the covered arcs turned around.

@@ -17,9 +17,8 @@ order is taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from bbn.learning.structure import (
     Constraints,
     arcs_of,
     complete_source,
-    first_best,
     members,
     ranked,
     tie_of,
@@ -164,21 +162,24 @@ def _take_best(
 ) -> list[int]:
     """Give each child the parents that raise its score most, the first of several that tie; the children changed.
 
-    `steps` are families, those of a child side by side, and `values` their scores.
+    `steps` are families and `values` their scores.
     """
     tie = tie_of(cache.source.total)
+    top: dict[int, float] = {}
+    for (i, _), value in zip(steps, values, strict=True):
+        if value > top.get(i, -math.inf):
+            top[i] = value
+    least: dict[int, float] = {}
+    for i, value in top.items():
+        current = cache[i, parents[i]]
+        if value > current + tie:
+            least[i] = max(value - tie, current + tie)
     changed = []
-    start = 0
-    for i, own in groupby(steps, key=itemgetter(0)):
-        masks = [mask for _, mask in own]
-        end = start + len(masks)
-        with np.errstate(invalid="ignore"):  # families too large to count: −∞ − −∞ is not a gain
-            gains = np.array(values[start:end]) - cache[i, parents[i]]
-        best = first_best(gains, tie)
-        if best is not None:
-            parents[i] = masks[best]
+    for (i, mask), value in zip(steps, values, strict=True):
+        if value >= least.get(i, math.inf):
+            parents[i] = mask
             changed.append(i)
-        start = end
+            del least[i]
     return changed
 
 

@@ -156,14 +156,16 @@ def _find_skeleton(
                     tests = [(x, y, given) for (x, y), sets in trials.items() for given in islice(sets, WAVE)]
                     # tests that share a second variable and a set share their counting
                     tests.sort(key=lambda trial: (trial[2], trial[1], trial[0]))
-                    values = p_values(tests).tolist()
+                    values = p_values(tests)
+                    found = [(tests[k], float(values[k])) for k in np.flatnonzero(values > alpha)]
                     largest: dict[tuple[int, int], float] = {}
-                    for (x, y, _), p in zip(tests, values, strict=True):
+                    for (x, y, _), p in found:
                         largest[x, y] = max(p, largest.get((x, y), p))
-                    for (x, y, given), p in zip(tests, values, strict=True):
-                        if p > alpha and p >= largest[x, y] - P_TIE and (x, y) not in separators:
-                            separators[x, y] = p, given
-                    trials = {pair: trials[pair] for pair in largest if pair not in separators}
+                    for (x, y, given), p in found:
+                        if p >= largest[x, y] - P_TIE:
+                            separators.setdefault((x, y), (p, given))
+                    tested = {(x, y) for x, y, _ in tests} - largest.keys()
+                    trials = {pair: trials[pair] for pair in trials if pair in tested}
                     n_tests += len(tests)
                     advance(len(tests), level=level)
                 for x, y in separators:

@@ -39,34 +39,26 @@ def tie_of(total: float) -> float:
     return TIE * max(total, 1.0)
 
 
-def ranked(values: Array, tie: float, among_ties: NDArray[Any] | None = None) -> NDArray[np.intp]:
-    """The positions of some values, the largest first; those that tie in rising order of `among_ties`.
+def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.intp]:
+    """The positions of some values, the largest first; of those that tie the first, or else the last, comes first.
 
-    `among_ties` is the position itself unless given. Neighbours in the ranking that differ by no more than `tie` tie,
-    and so do all in a chain of such neighbours: a rule that, unlike comparing pairs, always gives an order.
+    Neighbours in the ranking that differ by no more than `tie` tie, and so do all in a chain of such neighbours: a rule
+    that, unlike comparing pairs, always gives an order.
 
     >>> ranked(np.array([1.0, 2.0, 5.0, 2.1, 1.9]), 0.2).tolist()
     [2, 1, 3, 4, 0]
     """
-    order = np.argsort(-values, kind="stable")
+    order = np.argsort(-values)
     with np.errstate(invalid="ignore"):  # two of −∞
         falls = -np.diff(values[order]) > tie
+    if falls.all():
+        return order
     place = np.cumsum(np.concatenate([[False], falls]))
     alone = np.concatenate([[True], falls]) & np.concatenate([falls, [True]])
     tied = np.flatnonzero(~alone)
     among = order[tied]
-    order[tied] = among[np.lexsort((among if among_ties is None else among_ties[among], place[tied]))]
+    order[tied] = among[np.argsort(place[tied] * len(values) + (-among if last_first else among))]
     return order
-
-
-def first_best(gains: Array, tie: float) -> int | None:
-    """The first of the gains that tie with the largest; None if that is not above `tie`.
-
-    >>> first_best(np.array([0.1, 2.9, 3.0]), 0.2), first_best(np.array([0.1]), 0.2)
-    (1, None)
-    """
-    top = gains.max(initial=-np.inf)
-    return int((gains >= max(top - tie, tie)).argmax()) if top > tie else None
 
 
 def complete_source(data: Any, what: str, **options: Any) -> DataSource:
