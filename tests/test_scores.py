@@ -186,6 +186,21 @@ def test_compiled_kernels_equal_their_twins():
         assert (kernels.observed_rows(cells, ptr, cards) == twin.observed_rows(cells, ptr, cards)).all()
 
 
+@pytest.mark.parametrize("kernel", [kernels, twin])
+@pytest.mark.parametrize("ess", [1e-3, 1.0, 1e3, 1e7, 1e12])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_any_equivalent_sample_size_keeps_its_digits(kernel, ess, dtype):
+    """Against ln ∏ (α + i), summed without error."""
+    counts = np.array([[3, 0, 40], [1, 900, 17], [2, 2, 16]])
+    alpha = ess / counts.size
+    logs = [math.log(alpha + i) for n in counts.reshape(-1).tolist() for i in range(n)]
+    logs += [-math.log(3 * alpha + i) for n in counts.sum(axis=1).tolist() for i in range(n)]
+    found = kernel.log_dirichlets(
+        counts.reshape(-1).astype(dtype), np.array([0, 9]), np.array([3]), np.array([alpha])
+    )
+    assert found[0] == pytest.approx(math.fsum(logs), abs=1e-15 * sum(map(abs, logs)))
+
+
 def test_weights_count_as_repeated_rows():
     data = random_data(np.random.default_rng(2), 60, [2, 3])
     times = np.random.default_rng(3).integers(1, 4, size=60)

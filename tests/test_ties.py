@@ -260,7 +260,7 @@ class TestRules:
         assert ranked(values, 0.7, last_first=True).tolist() == [5, 3, 2, 1, 0, 6, 4]
         assert ranked(np.empty(0), 0.1).tolist() == []
 
-    @pytest.mark.parametrize("score", ["bic", "bdeu", "k2", "log-likelihood"])
+    @pytest.mark.parametrize("score", ["bic", "bdeu", bbn.BDeu(1e6), bbn.BDeu(1e12), "k2", "log-likelihood"])
     def test_what_ties_is_far_above_rounding(self, score):
         """Equivalent structures, for scores that know them, and states in another order, for all."""
         for seed in range(30):

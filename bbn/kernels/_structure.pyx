@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from libc.math cimport lgamma, log
+from libc.math cimport lgamma, log, log1p
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -37,16 +37,17 @@ cdef inline double n_log_n(number n) noexcept nogil:
     return n * log(<double> n)
 
 
+cdef inline double stirling(double x) noexcept nogil:
+    """ln Γ(x) − (x − ½) ln x + x − ½ ln 2π, exact to the last bits for x ≥ 16."""
+    cdef double y = 1.0 / (x * x)
+    return (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y * (1.0 / 1188))))) / x
+
+
 cdef inline double log_gamma(double x) noexcept nogil:
-    """ln Γ(x); of large x by Stirling's series, which is then exact to the last bits and faster than the library's."""
-    cdef double y
+    """ln Γ(x); of large x by Stirling's series, which is then faster than the library's."""
     if x < 16.0:
         return lgamma(x)
-    y = 1.0 / (x * x)
-    return (
-        (x - 0.5) * log(x) - x + 0.91893853320467274178
-        + (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y * (1.0 / 1188))))) / x
-    )
+    return (x - 0.5) * log(x) - x + 0.91893853320467274178 + stirling(x)
 
 
 cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t whole) noexcept nogil:
@@ -61,6 +62,8 @@ cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t wh
             for i in range(1, n):
                 product *= a + i
             return log(product)
+    if a >= 16.0:  # the difference of two large numbers written so that what they share is not in it
+        return (a - 0.5) * log1p(n / a) + n * log(a + n) - n + (stirling(a + n) - stirling(a))
     return log_gamma(a + n) - log_gamma_a
 
 

@@ -7,7 +7,7 @@ cells, one row per setting of the parents, the child's states running fastest. N
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import lgamma
+from math import lgamma, log, log1p
 from typing import Any
 
 import numpy as np
@@ -76,4 +76,21 @@ def _entropy(counts: NDArray[Any]) -> float:
 
 def _log_rising(counts: NDArray[Any], a: float) -> float:
     seen, times = np.unique(counts[counts > 0], return_counts=True)
-    return float(np.dot(times, [lgamma(a + n) - lgamma(a) for n in seen.tolist()]))
+    if a < 16:
+        return float(np.dot(times, [lgamma(a + n) - lgamma(a) for n in seen.tolist()]))
+    # the difference of two large numbers written so that what they share is not in it
+    return float(
+        np.dot(
+            times,
+            [
+                (a - 0.5) * log1p(n / a) + n * log(a + n) - n + (_stirling(a + n) - _stirling(a))
+                for n in seen.tolist()
+            ],
+        )
+    )
+
+
+def _stirling(x: float) -> float:
+    """ln Γ(x) − (x − ½) ln x + x − ½ ln 2π, exact to the last bits for x ≥ 16."""
+    y = 1 / (x * x)
+    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
