@@ -91,7 +91,7 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, foretold: nothing is allocated."""
-        cost = price(self.flat, Question(goal=MARGINALS), self.options["order"])
+        cost = price(self.flat, Question(goal=MARGINALS), self.options["order"], math.inf)
         names, cells, cliques = largest_clique(self.flat, cost)
         width = int(np.diff(cost.elimination[1]).max(initial=0))
         return Stats(width, cliques, int(cost.cells), tuple(names), int(cells), int(cost.bytes))

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,8 +148,11 @@ class Plan:
         return self._wide
 
 
-def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
-    """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated."""
+def price(model: FlatModel, question: Question, order: str = "auto", most: float = BEYOND) -> Price:
+    """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
+
+    Elimination stops with a clique of over `most` cells, which are then all that is foreseen.
+    """
     role, factors, ptr, scope = kernels.reduce_scopes(
         model.scope_ptr,
         model.scope,
@@ -160,7 +164,7 @@ def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
         question.targets,
         question.goal != QUERY,
     )
-    elimination, cells = triangulate(model.cards, ptr, scope, order, question.goal != QUERY)
+    elimination, cells = triangulate(model.cards, ptr, scope, order, question.goal != QUERY, most)
     if cells > BEYOND:
         return Price(elimination, cells, None, 8 * cells)
     layout = kernels.lay_out(
@@ -178,22 +182,23 @@ def price(model: FlatModel, question: Question, order: str = "auto") -> Price:
 
 
 def triangulate(
-    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False
+    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False, most: float = inf
 ) -> tuple[Elimination, float]:
     """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio.
 
-    Where cliques are huge a thorough one breaks ties several ways.
+    Where cliques are huge a thorough one breaks ties several ways. Each rule is given up with its first clique of more
+    than `most` cells, and the elimination ends there if all are.
     """
     rules = PORTFOLIO if order == "auto" else (order,)
-    elimination = find_rule(rules[0])(cards, ptr, scope)
+    elimination = find_rule(rules[0])(cards, ptr, scope, most=most)
     cells = kernels.total_cells(cards, *elimination)
     if cells > SMALL:
         for name in rules[1:]:
-            other = ORDERS[name](cards, ptr, scope)
+            other = ORDERS[name](cards, ptr, scope, most=min(cells, most))
             others = kernels.total_cells(cards, *other)
             if others < cells:
                 elimination, cells = other, others
-    if thorough and cells > HUGE and order == "auto":
+    if thorough and HUGE < cells <= BEYOND and order == "auto":
         return other_ties(cards, ptr, scope, elimination, cells)
     return elimination, cells
 
@@ -207,7 +212,7 @@ def other_ties(
         number = rng.permutation(len(cards))
         variable = np.argsort(number)
         for name in RESTARTED:
-            taken, ends, near = ORDERS[name](cards[variable], ptr, number[scope])
+            taken, ends, near = ORDERS[name](cards[variable], ptr, number[scope], most=cells)
             other = (variable[taken], ends, variable[near])
             others = kernels.total_cells(cards, *other)
             if others < cells:
@@ -231,9 +236,11 @@ def require(model: FlatModel, cost: Price, limit: int | str | None) -> None:
     if cost.bytes > memory_limit(limit):
         names, cells, cliques = largest_clique(model, cost)
         shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        largest = f"of {cells:.3g} cells over {len(names)} variables: {shown}"
         what = (
-            f"the junction tree ({cost.cells:.3g} cells in {cliques} cliques, "
-            f"the largest of {cells:.3g} cells over {len(names)} variables: {shown})"
+            f"the junction tree ({cost.cells:.3g} cells in {cliques} cliques, the largest {largest})"
+            if cost.layout is not None
+            else f"a part of the junction tree (a clique {largest}; the whole was not worked out)"
         )
         require_memory(int(min(cost.bytes, 1e300)), what, INSTEAD, limit)
 

@@ -2,6 +2,7 @@
 """Greedy elimination on an interaction graph: the compiled twin of `triangulate_py`."""
 
 cimport numpy as cnp
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
@@ -134,7 +135,7 @@ cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const in
         entry.first = missing
         entry.second = weight
 
-def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None):
+def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, double most=INFINITY):
     """Order the variables of some scopes greedily; see `triangulate_py.eliminate`."""
     cdef Words cards = words_of(cards_array)
     cdef Words scope_ptr = words_of(scope_ptr_array)
@@ -243,6 +244,8 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None):
                 order[count] = v
                 count += 1
                 ptr[count] = total
+                if (entry.first if rule == MIN_WEIGHT else entry.second) > most:
+                    break
                 for k in range(words):
                     touched[k] &= present[k]
                 many = list_bits(touched, words, around)

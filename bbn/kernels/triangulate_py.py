@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 
@@ -20,7 +21,7 @@ MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT, MIN_NEIGHBOURS = range(4)
 
 
 def eliminate(
-    cards: Ints, scope_ptr: Ints, scope: Ints, rule: int, kept: Ints | None = None
+    cards: Ints, scope_ptr: Ints, scope: Ints, rule: int, kept: Ints | None = None, most: float = inf
 ) -> tuple[Ints, Ints, Ints]:
     """Order the variables of some scopes greedily.
 
@@ -34,6 +35,8 @@ def eliminate(
         MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT or MIN_NEIGHBOURS.
     kept : int64 array (n,), optional
         Nonzero for variables that are never eliminated; they stay as neighbours of the others.
+    most : float
+        Stop with the first clique of more cells than this: whatever comes after, the cliques together have more.
 
     Returns
     -------
@@ -79,6 +82,8 @@ def eliminate(
         order.append(v)
         neighbours.extend(_bits(around))
         ptr.append(len(neighbours))
+        if (first if rule == MIN_WEIGHT else second) > most:
+            break
         for u in _bits(touched & present):
             cost[u] = _cost(rule, u, adjacent, weights)
             heapq.heappush(heap, (*cost[u], u))
@@ -143,7 +148,7 @@ def cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> Floats:
             product *= int(cards[u])
         out[k] = 0.0 if absorbed[k] else product
         if members:
-            parent = min(position[u] for u in members)
+            parent = min(position.get(u, 0) for u in members)
             if sizes[parent] == size - 1:
                 absorbed[parent] = True
     return out
