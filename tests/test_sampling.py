@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -393,3 +394,18 @@ def test_the_query_command_samples(capsys):
     arguments = ["query", "burglary", "Burglary", "-e", "JohnCalls=yes", "--method", "gibbs", "--seed", "1"]
     assert main([*arguments, "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "Burglary,probability,std_error"
+
+
+def test_evidence_too_rare_for_a_double_is_sampled_exactly():
+    """900 heads and 900 tails of a coin of bias 0.3 or 0.7 say nothing; nor do 110 findings that are all rare."""
+    coin = bbn.Variable("coin", ["low", "high"])
+    tosses = [bbn.Variable(f"t{i}", ["h", "t"]) for i in range(1800)]
+    cpts = [bbn.CPT(toss, [coin], [[0.3, 0.7], [0.7, 0.3]]) for toss in tosses]
+    net = bbn.BayesianNetwork([bbn.CPT(coin, table=[0.25, 0.75]), *cpts])
+    evidence = {f"t{i}": "ht"[i % 2] for i in range(1800)}
+    drawn = net.sample(4000, evidence, seed=1)["coin"]
+    assert abs((drawn == "low").mean() - 0.25) < 4 * math.sqrt(0.25 * 0.75 / 4000)
+    rare = [bbn.CPT(bbn.Variable(f"r{i}", ["y", "n"]), [coin], [[1e-3, 1 - 1e-3]] * 2) for i in range(110)]
+    net = bbn.BayesianNetwork([bbn.CPT(coin, table=[0.25, 0.75]), *rare])
+    drawn = net.sample(4000, {f"r{i}": "y" for i in range(110)}, seed=2)["coin"]
+    assert abs((drawn == "low").mean() - 0.25) < 4 * math.sqrt(0.25 * 0.75 / 4000)

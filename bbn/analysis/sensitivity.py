@@ -20,7 +20,7 @@ from bbn.data import Block
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, Findings, check_evidence
 from bbn.frozen import Array, Frozen
-from bbn.inference.numbers import as_discrete
+from bbn.inference.hybrid import as_discrete
 from bbn.learning.expected import Expectation, by_name, flat_tables
 from bbn.network import BayesianNetwork
 from bbn.text import Bar, Cell, Table, Tabular

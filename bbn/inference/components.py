@@ -28,13 +28,17 @@ from bbn.network import BayesianNetwork
 from bbn.variable import Continuous, Variable
 
 LOG_2PI = math.log(2 * math.pi)
+FAR = 1e6
+"""From a sum of squared noises of this on, settings are compared by differences, not by their densities."""
 
 
 class Given(NamedTuple):
     """A component given the numbers observed in it, for each row of them and each setting s."""
 
     log_density: Array
-    """(rows, settings): ln p(observed | s)."""
+    """(rows, settings): ln p(observed | s), less the row's offset."""
+    offset: Array
+    """(rows,): what to add; zero but for numbers so far away that differences would drown in it."""
     noise: Array
     """(rows, settings, observed): z, the noises that the observations fix."""
     centre: Array
@@ -122,16 +126,19 @@ class Component:
 
     @cached_property
     def _rotation(self) -> tuple[Array, Array]:
-        """Q, (settings, variables, variables), and R, (settings, observed, observed)."""
+        """Q, (settings, variables, variables), and R, (settings, observed, observed), its diagonal not negative."""
+        n = len(self.observed)
         q, r = np.linalg.qr(self.root[:, self.observed].transpose(0, 2, 1), mode="complete")
-        return q, r[:, : len(self.observed)]
+        sign = np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)
+        q[:, :, :n] *= sign[:, None, :]
+        return q, r[:, :n] * sign[:, :, None]
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
         """The diagonal of R, (settings, observed), and ln of |R| and the constants of the density, (settings,)."""
         scale = np.diagonal(self._rotation[1], axis1=1, axis2=2)
         with np.errstate(divide="ignore"):
-            return scale, np.log(np.abs(scale)).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
+            return scale, np.log(scale).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
 
     def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
         """What the observed numbers say, one entry per row for each observed variable and shift."""
@@ -139,13 +146,14 @@ class Component:
         for k, name in enumerate(self.shifts):
             centre = centre + self.slopes[:, :, 1 + k] * numbers[name][:, None, None]
         if not self.observed:
-            return Given(np.zeros((rows, self.settings)), np.zeros((rows, self.settings, 0)), centre)
+            nothing = np.zeros((rows, self.settings, 0))
+            return Given(np.zeros((rows, self.settings)), np.zeros(rows), nothing, centre)
         triangle = self._rotation[1]
         scale, log_scale = self._scales
         z = np.empty((rows, self.settings, len(self.observed)))
-        with np.errstate(
-            all="ignore"
-        ):  # a number too far away has the log-density −inf, one without a scale NaN
+        offset = np.zeros(rows)
+        # A number too far away has the log-density −inf, one without a scale NaN.
+        with np.errstate(all="ignore"):
             for k, i in enumerate(self.observed):  # forward substitution
                 rest = numbers[self.names[i]][:, None] - centre[..., i]
                 if k:
@@ -153,7 +161,37 @@ class Component:
                 np.divide(rest, scale[:, k], out=z[..., k])
             squares = z[..., 0] ** 2 if len(self.observed) == 1 else np.einsum("rso,rso->rs", z, z)
             log_density = -0.5 * squares - log_scale
-        return Given(log_density, z, centre)
+            far = np.flatnonzero((squares >= FAR).any(axis=1)) if self.settings > 1 else ()
+            if len(far):
+                columns = {name: numbers[name][far] for name in self.shifts}
+                log_density[far], offset[far] = self._apart(columns, z[far], log_density[far])
+        return Given(log_density, offset, z, centre)
+
+    def _apart(self, shifts: Mapping[str, Array], z: Array, log_density: Array) -> tuple[Array, Array]:
+        """How far each setting is below the best one, and the log-density of that, for rows of far numbers.
+
+        At a million standard deviations a log-density is −5e11, known to 1e-4; but z_s² − z_r² for settings s and r is
+        (z_s − z_r)·(z_s + z_r), and the first factor solves R_rᵀ(z_s − z_r) = μ_r − μ_s − (R_s − R_r)ᵀ z_s.
+        """
+        rows = np.arange(len(z))
+        best = np.nan_to_num(log_density, nan=-np.inf).argmax(axis=1)
+        triangle, log_scale = self._rotation[1], self._scales[1]
+        slopes = self.slopes[:, self.observed]
+        moved = slopes[best][:, None] - slopes  # (rows, settings, observed, 1 + shifts)
+        rest = moved[..., 0]
+        for k, name in enumerate(self.shifts):
+            rest = rest + moved[..., 1 + k] * shifts[name][:, None, None]
+        between = np.empty_like(z)
+        for k in range(len(self.observed)):  # forward substitution
+            own = triangle[best][:, :, k]  # (rows, observed)
+            turned = triangle[:, :, k] - own[:, None]
+            late = np.einsum("rso,rso->rs", turned[..., : k + 1], z[..., : k + 1])
+            late += np.einsum("ro,rso->rs", own[:, :k], between[..., :k])
+            between[..., k] = (rest[..., k] - late) / own[:, None, k]
+        squares = np.einsum("rso,rso->rs", between, z + z[rows, best][:, None])
+        apart = -0.5 * squares - (log_scale - log_scale[best][:, None])
+        lost = ~np.isfinite(log_density)
+        return np.where(lost, -np.inf, apart), np.nan_to_num(log_density[rows, best], nan=0.0, neginf=0.0)
 
     def mean(self, name: str, given: Given) -> Array:
         """(rows, settings): the mean of a variable given the numbers."""

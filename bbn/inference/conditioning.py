@@ -10,7 +10,7 @@ plain sampling is one elimination.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -40,22 +40,24 @@ def conditioned_draws(
     evidence = {*findings.hard, *findings.likelihood}
     sliced = observed(net, findings, ancestral_factors(net, evidence)) if evidence else []
     order = _elimination(sliced, memory_limit)
-    factors = list(map(LogFactor.of, sliced))
+    turn = {name: i for i, name in enumerate(order)}
+    buckets: list[list[LogFactor]] = [[] for _ in range(len(order) + 1)]
+    """The factors by which of their variables has the first turn; scalars at the end."""
+    for factor in map(LogFactor.of, sliced):
+        buckets[_first(factor.names, turn)].append(factor)
     draws = []
-    for name in order:
+    for name, bucket in zip(order, buckets, strict=False):
         product = LogFactor.trusted((net.variable(name),), np.zeros(net.variable(name).card))
-        for factor in factors:
-            if name in factor.names:
-                product = factor * product
-        factors = [factor for factor in factors if name not in factor.names]
+        for factor in bucket:
+            product = factor * product
         rest = [n for n in product.names if n != name]
         logs = product.permute([*rest, name]).values
         highest = logs.max(axis=-1, keepdims=True)
         with np.errstate(under="ignore"):
             weights = np.exp(logs - np.where(highest > -np.inf, highest, 0.0))
         draws.append(Draw(columns[name], tuple(columns[n] for n in rest), weights))
-        factors.append(product.sum_out(name))
-    log_evidence = float(sum(factor.values for factor in factors))  # scalars
+        buckets[_first(rest, turn)].append(product.sum_out(name))
+    log_evidence = float(sum(factor.values for factor in buckets[-1]))
     if log_evidence == -math.inf:
         return [], -math.inf
     drawn = {*order, *findings.hard}
@@ -85,10 +87,18 @@ def _elimination(factors: list[Factor], memory_limit: int | str | None) -> list[
 
 def _cells(order: list[str], scopes: Sequence[tuple[str, ...]], cards: Mapping[str, int]) -> int:
     """The cells of all the tables that this order makes."""
-    left = [set(scope) for scope in scopes]
+    turn = {name: i for i, name in enumerate(order)}
+    buckets: list[set[str]] = [set() for _ in range(len(order) + 1)]
+    for scope in scopes:
+        buckets[_first(scope, turn)].update(scope)
     cells = 0
-    for name in order:
-        clique = {name}.union(*(scope for scope in left if name in scope))
-        cells += math.prod(cards[n] for n in clique)
-        left = [scope for scope in left if name not in scope] + [clique - {name}]
+    for name, bucket in zip(order, buckets, strict=False):
+        rest = bucket - {name}
+        cells += math.prod((cards[n] for n in rest), start=cards[name])
+        buckets[_first(rest, turn)].update(rest)
     return cells
+
+
+def _first(names: Collection[str], turn: Mapping[str, int]) -> int:
+    """The turn of the variable that is eliminated first; of none, the one after all."""
+    return min((turn[n] for n in names), default=len(turn))

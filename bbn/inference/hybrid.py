@@ -6,8 +6,8 @@ that they share; the posterior of a continuous variable x is the mixture Σ_s P(
 this class of networks that is the exact scheme of Lauritzen (1992); Lauritzen and Jensen (2001) is the general one.
 The cost is that of the discrete network, with the discrete parents of each component (see `components`) joined.
 
-Likelihoods are kept as logarithms and scaled to a maximum of 1. Where what is left of the scaled total is so little
-that entries may have been lost to underflow, the answer is worked out in logarithms, over the joint of those parents.
+Likelihoods are kept as logarithms and scaled to a maximum of 1; entries that no double holds are zero at first. Where
+what is left of the scaled total is so little that these could count, the question is asked again with all that could.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, check_targets
-from bbn.inference.numbers import Observed, discrete_network
+from bbn.frozen import Array
+from bbn.inference.numbers import Observed, Stand, discrete_network
 from bbn.mixture import AllPosteriors, MixturePosterior
 from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from bbn.inference.engine import Engine
 
 Answer = TypeVar("Answer", Posterior, Posteriors)
-
-LOST = -500.0
-"""A scaled total below e to this, beside that of the discrete evidence, may have lost entries to underflow."""
+Found = TypeVar("Found")
 
 
 class Hybrid:
@@ -109,33 +108,45 @@ class Case:
     """One set of evidence, with the numbers in it turned into likelihoods over discrete variables."""
 
     def __init__(
-        self, hybrid: Hybrid, engine: Engine, evidence: Evidence | None, options: dict[str, Any]
+        self,
+        hybrid: Hybrid,
+        engine: Engine,
+        evidence: Evidence | None,
+        options: dict[str, Any],
+        virtual: bool = True,
     ) -> None:
-        self.hybrid, self.engine, self.options = hybrid, engine, options
+        self.hybrid, self.engine, self.options, self.virtual = hybrid, engine, options, virtual
         self.observed = Observed(
             hybrid.net, evidence, options.get("memory_limit", engine.options.get("memory_limit"))
         )
-        self.discrete, self.likelihoods = self.observed.discrete, self.observed.likelihoods
-        children, self.evidence, self.log_scale = self.observed.stand(virtual=True)
-        self.asked = engine
+        self.discrete = self.observed.discrete
+        self._take(self.observed.stand(virtual))
+
+    def _take(self, stand: Stand) -> None:
+        self.stand, self.evidence, self.log_scale = stand, stand.evidence, stand.log_scale
+        self.asked = self.engine
         """The engine that is asked `evidence` instead: of the discrete network, with further children if need be."""
-        if children:
-            self.asked = type(engine)(hybrid.discrete.with_cpts(children), **engine.options)
+        if stand.children:
+            network = self.hybrid.discrete.with_cpts(stand.children)
+            self.asked = type(self.engine)(network, **self.engine.options)
+
+    def settled(self) -> Stand:
+        """A stand-in that suffices, if the evidence is possible."""
+        while self.stand.cut and self._widened(self.asked.log_evidence(self.evidence, **self.options)):
+            pass
+        return self.stand
 
     def joint(self, names: tuple[str, ...]) -> Posterior:
         """The joint posterior of discrete variables."""
-        found = self._checked(lambda: self.asked.query(names, self.evidence, **self.options))
-        if found is None:
-            return self._in_logs(names)
+        found = self._sure(lambda: self.asked.query(names, self.evidence, **self.options))
         return Posterior(found.variables, found.values, found.log_evidence + self.log_scale, found.sampling)
 
     def log_evidence(self) -> float:
         """ln p(evidence); ImpossibleEvidenceError if it is impossible."""
-        value = self.asked.log_evidence(self.evidence, **self.options)
-        if value == -math.inf or self._is_lost(value):
-            self._refuse_impossible()
-            return self._in_logs(()).log_evidence
-        return value + self.log_scale
+        while True:
+            value = self.asked.log_evidence(self.evidence, **self.options)
+            if not self._widened(value):
+                return value + self.log_scale
 
     def mixture(self, name: str) -> MixturePosterior:
         """The posterior of a continuous variable."""
@@ -144,13 +155,8 @@ class Case:
     def posteriors(self) -> AllPosteriors:
         """The posterior of every unobserved variable."""
         hybrid = self.hybrid
-        asked = self.asked
-        found = self._checked(lambda: asked._posteriors(self.evidence, asked._with(self.options)))
-        if found is None:
-            free = [v for v in hybrid.discrete.variables if v.name not in self.observed.findings.hard]
-            found = together([self._in_logs((v.name,)) for v in free])
-        else:
-            found = Posteriors(found._slots, found._flat, found.log_evidence + self.log_scale, found.sampling)
+        found = self._sure(lambda: self.asked._posteriors(self.evidence, self.asked._with(self.options)))
+        found = Posteriors(found._slots, found._flat, found.log_evidence + self.log_scale, found.sampling)
         known: dict[tuple[str, ...], Posterior] = {}
 
         def joint(names: tuple[str, ...]) -> Posterior:
@@ -164,14 +170,22 @@ class Case:
 
     def mpe(self, k: int) -> list[Assignment]:
         """The k most probable states of the discrete variables."""
-        self._require_kept()
-        best = self.asked._mpe(self.evidence, k, self.asked._with(self.options))
+        best = self._possible(lambda: self.asked._mpe(self.evidence, k, self.asked._with(self.options)))
         return [self._assignment(one) for one in best]
 
     def map(self, names: tuple[str, ...]) -> Assignment:
         """The most probable joint state of discrete variables."""
-        self._require_kept()
-        return self._assignment(self.asked.map(names, self.evidence, **self.options))
+        best = self._possible(lambda: self.asked.map(names, self.evidence, **self.options))
+        return self._assignment(best)
+
+    def _possible(self, ask: Callable[[], Found]) -> Found:
+        """What the engine answers; an error names the discrete evidence, not what stands for numbers."""
+        self.settled()
+        try:
+            return ask()
+        except ImpossibleEvidenceError:
+            self._refuse_impossible()
+            raise
 
     def _mixture(
         self,
@@ -197,70 +211,52 @@ class Case:
             log_evidence = self.log_evidence()
         return MixturePosterior(variable, regime, weights, means, variances, log_evidence, sampling)
 
-    # When entries of the likelihoods may have been lost to underflow
+    # When likelihoods that were cut off could count
 
-    def _checked(self, ask: Callable[[], Answer]) -> Answer | None:
-        """What the engine answers, or None if what it was asked with may have lost too much."""
-        try:
-            answer = ask()
-        except ImpossibleEvidenceError:
+    def _sure(self, ask: Callable[[], Answer]) -> Answer:
+        """What the engine answers, asked again where the stand-in did not suffice."""
+        while True:
+            try:
+                answer = ask()
+            except ImpossibleEvidenceError:
+                if not self._widened(-math.inf):
+                    raise
+            else:
+                if not self._widened(answer.log_evidence):
+                    return answer
+
+    def _widened(self, log_evidence: float) -> bool:
+        """Whether to ask again, with a stand-in that reaches further; raise if the discrete evidence is impossible."""
+        if log_evidence == -math.inf:
             self._refuse_impossible()
-            return None
-        return None if self._is_lost(answer.log_evidence) else answer
-
-    def _is_lost(self, log_evidence: float) -> bool:
-        if not any(self.likelihoods) or not log_evidence < LOST:
+        stand = self.stand
+        if not stand.cut or (stand.suffices(log_evidence) and not self.observed.findings.likelihood):
             return False
-        return log_evidence - self.engine.log_evidence(self.discrete, **self.options) < LOST
+        log_share = log_evidence - self.engine.log_evidence(self.discrete, **self.options)
+        if stand.suffices(log_share):
+            return False
+        wider = self.observed.wider(stand, self.virtual, log_share, self._prior)
+        if wider is None:
+            raise self.observed.too_far(self.observed.numbers)
+        self._take(wider)
+        return True
 
     def _refuse_impossible(self) -> None:
         """Raise if the discrete evidence alone is impossible: numbers never are."""
         self.engine.query(self.hybrid.discrete.names[0], self.discrete, **self.options)
 
-    def _require_kept(self) -> None:
-        """Raise if the evidence is impossible, or too much of it was lost."""
-        if not self.likelihoods:
-            return
-        value = self.asked.log_evidence(self.evidence, **self.options)
-        if value == -math.inf:
-            self._refuse_impossible()
-        if value == -math.inf or self._is_lost(value):
-            raise EvidenceError(
-                "the numbers observed are so far from what the network expects that only posteriors can be worked out, "
-                "no most probable states; query the variables instead"
-            )
-
-    def _in_logs(self, names: tuple[str, ...]) -> Posterior:
-        """The joint posterior of discrete variables, by a sum in logarithms over all settings of their regimes."""
-        net = self.hybrid.net
-        scopes = {name for scope in self.likelihoods for name in scope}
-        others = tuple(n for n in net.names if n in scopes and n not in names)
-        prior = self.engine.query((*names, *others), self.discrete, **self.options)
-        axes = {name: i for i, name in enumerate(prior.names)}
-        with np.errstate(divide="ignore"):
-            logs = np.log(prior.values)
-        for scope, likelihood in self.likelihoods.items():
-            order = sorted(range(len(scope)), key=lambda k: axes[scope[k]])
-            shape = [prior.variables[i].card if name in scope else 1 for name, i in axes.items()]
-            logs = logs + likelihood.transpose(order).reshape(shape)
-        highest = float(logs.max())
-        if not highest > -math.inf:
-            raise self.observed.too_far(self.observed.numbers)
-        values = np.exp(logs - highest)
-        values = np.asarray(values.sum(axis=tuple(range(len(names), values.ndim))))
-        log_evidence = prior.log_evidence + highest + math.log(values.sum())
-        return Posterior(prior.variables[: len(names)], values / values.sum(), log_evidence)
+    def _prior(self, names: tuple[str, ...]) -> Array:
+        return self.engine.query(names, self.discrete, **self.options).values
 
     def _assignment(self, found: Assignment) -> Assignment:
         states = {name: state for name, state in found.states.items() if name in self.hybrid.net}
         return Assignment(states, found.log_probability + self.log_scale)
 
 
-def together(posteriors: Sequence[Posterior]) -> Posteriors:
-    """Posteriors of one variable each, all given the same evidence."""
-    slots, start = {}, 0
-    for p in posteriors:
-        (variable,) = p.variables
-        slots[variable.name] = (variable, start, start + variable.card)
-        start += variable.card
-    return Posteriors(slots, np.concatenate([p.values for p in posteriors]), posteriors[0].log_evidence)
+def as_discrete(net: BayesianNetwork, evidence: Evidence | None) -> tuple[BayesianNetwork, dict[str, Any]]:
+    """A network of discrete variables and evidence on it that give these the same posteriors as the whole does."""
+    from bbn.inference import engine
+
+    case = Case(Hybrid(net), engine(net), evidence, {}, virtual=False)
+    stand = case.settled()
+    return case.hybrid.discrete.with_cpts(stand.children), stand.evidence

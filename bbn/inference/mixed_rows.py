@@ -22,9 +22,8 @@ from bbn.errors import EvidenceError
 from bbn.evidence import Findings
 from bbn.frozen import Array
 from bbn.inference.components import Component, components
-from bbn.inference.hybrid import LOST
 from bbn.inference.junction_tree import JunctionTree
-from bbn.inference.numbers import set_numbers
+from bbn.inference.numbers import MARGIN, RANGE, set_numbers
 from bbn.kernels.count import merge_rows
 from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
@@ -147,8 +146,10 @@ class MixedRows:
             logs = np.log(values).reshape(shape) + prior.log_evidence.reshape(-1, *[1] * len(regime))
         numbers = {n: column[rows] for n, column in self.numbers.items()}
         mean = np.zeros(shape)
+        offset = np.zeros(len(rows))
         for part in parts:
             given = part.given(numbers, len(rows))
+            offset += given.offset
             if part.observed:
                 density = given.log_density
                 if len(part.names) == 1:
@@ -162,7 +163,7 @@ class MixedRows:
         weights = np.exp(flat - np.where(possible, highest, 0.0)[:, None])
         totals = weights.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_evidence = np.where(possible, highest + np.log(totals), -np.inf)
+            log_evidence = np.where(possible, highest + np.log(totals) + offset, -np.inf)
             weights = (weights / totals[:, None]).reshape(shape)
         if self.target is None:
             return np.empty((len(rows), 0)), log_evidence
@@ -194,17 +195,25 @@ class MixedRows:
         """The answers to some rows of a group: numbers as likelihoods, worked out together, then row by row."""
         logs: dict[tuple[Variable, ...], Array] = {}
         numbers = {n: column[rows] for n, column in self.numbers.items()}
+        offset = np.zeros(len(rows))
         for part in parts:
-            density = part.given(numbers, len(rows)).log_density
+            given = part.given(numbers, len(rows))
+            offset += given.offset
+            density = given.log_density
             if len(part.names) == 1:
                 density = np.where(np.isnan(numbers[part.names[0]])[:, None], 0.0, density)
             free = tuple(v for v in part.regime if not self._is_observed(v, rows[0]))
             logs[free] = logs.get(free, 0.0) + self._aligned(density, part, rows, free)
         constant = logs.pop((), np.zeros(len(rows)))
         tops = {free: values.max(axis=1) for free, values in logs.items()}
-        scale = constant + sum(tops.values(), np.zeros(len(rows)))
+        scale = constant + sum(tops.values(), offset)
+        weights: dict[str, Array] = {}
+        cut = np.zeros(len(rows), bool)
         with np.errstate(invalid="ignore"):
-            weights = {free[0].name: np.exp(values - tops[free][:, None]) for free, values in logs.items()}
+            for free, values in logs.items():
+                apart = values - tops[free][:, None]
+                weights[free[0].name] = np.exp(apart)
+                cut |= ~(apart.min(axis=1) > -RANGE)
         targets = () if self.target is None else (self.target.name,)
         codes = {n: (column[rows], self.net.variable(n).card) for n, column in self.codes.items()}
         options = self.engine._with(self.options)
@@ -216,7 +225,7 @@ class MixedRows:
             found, log_rest[i] = self.engine._joint(targets, findings, options)
             values[i] = found if targets else ()
         log_evidence = log_rest + scale
-        unsure = np.flatnonzero(~(log_rest > LOST))
+        unsure = np.flatnonzero(~(log_rest > MARGIN - RANGE) & cut)  # what was cut off could count
         if unsure.size:
             values[unsure], log_evidence[unsure] = self._one_by_one(rows[unsure])
         return values, log_evidence

@@ -7,7 +7,6 @@ it, and all others from their own, parents first. The rows are independent exact
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from bbn.evidence import Evidence
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.inference.hybrid import LOST
+from bbn.inference.hybrid import Case, Hybrid
 from bbn.inference.numbers import Observed, discrete_network
 from bbn.kernels.types import Ints
 from bbn.network import BayesianNetwork
@@ -42,26 +41,26 @@ class NumberDraws:
     ) -> None:
         self.net, self.names = net, net.continuous
         self.observed = Observed(net, evidence, memory_limit)
-        children, self.evidence, _ = self.observed.stand(virtual=True)
+        stand = self.observed.stand(virtual=True)
+        if stand.cut:
+            from bbn.inference import engine
+
+            stand = Case(Hybrid(net), engine(net), evidence, {}).settled()
+        self.evidence = stand.evidence
         self.discrete = discrete_network(net)
-        if children:
-            self.discrete = self.discrete.with_cpts(children)
+        if stand.children:
+            self.discrete = self.discrete.with_cpts(stand.children)
         parts = self.observed.components
         self.parts = [(part, self.observed.given(part)) for part in parts if part.observed]
         inside = {name for part, _ in self.parts for name in part.names}
         gaussians = (c for c in net.conditionals if isinstance(c, Gaussian))
         self.others = [g for g in gaussians if g.name not in inside and g.name not in self.observed.numbers]
 
-    def refuse(self, log_evidence: float) -> None:
-        """Raise if the discrete evidence is impossible, or if too much of the likelihoods was lost to underflow."""
-        if not any(self.observed.likelihoods) or not log_evidence < LOST:
-            return
+    def refuse_impossible(self) -> None:
+        """Raise if the discrete evidence is impossible: numbers never are."""
         from bbn.inference import engine
 
-        tree = engine(self.net)
-        tree.query(self.discrete.names[0], self.observed.discrete)
-        if log_evidence == -math.inf or log_evidence - tree.log_evidence(self.observed.discrete) < LOST:
-            raise self.observed.too_far(self.observed.seen)
+        engine(self.net).query(self.discrete.names[0], self.observed.discrete)
 
     def draw(self, states: States, rng: np.random.Generator, out: Array) -> None:
         """Fill `out`, a row per continuous variable, for rows of the discrete variables' codes."""

@@ -7,12 +7,14 @@ continuous variables (see `components`), kept as logarithms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn.budget import require_table
 from bbn.cpt import CPT
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, Virtual, check_evidence, observed_numbers
@@ -26,6 +28,16 @@ KEPT, KEPT_CELLS = 1024, 1 << 14
 """So many sets of components are kept with a network, none of them larger than so many cells."""
 
 
+RANGE = 600.0
+"""One table holds likelihoods down to e^−RANGE; a wider range is the product of several tables."""
+TABLES = 64
+"""A stand-in whose favourite settings are all impossible is tried with so many tables before scopes are joined."""
+MARGIN = 40.0
+"""What is e^−MARGIN of the total does not show in a double."""
+
+Scope = tuple[str, ...]
+
+
 class Stand(NamedTuple):
     """Discrete evidence that stands for all the evidence."""
 
@@ -34,6 +46,14 @@ class Stand(NamedTuple):
     evidence: dict[str, Any]
     log_scale: float
     """What to add to ln P(evidence)."""
+    reach: float
+    """Likelihoods below e^−reach of the largest are taken as zero,"""
+    cut: list[Scope]
+    """which happened in these scopes."""
+
+    def suffices(self, log_share: float) -> bool:
+        """Whether nothing that counts was cut off, e^log_share being what the numbers leave of the total."""
+        return not self.cut or log_share > MARGIN - self.reach
 
 
 class Observed:
@@ -50,7 +70,9 @@ class Observed:
     numbers
         The same, with those that `do` has set.
     likelihoods
-        Discrete names, in the network's order, to ln λ over their states.
+        Discrete names, in the network's order, to ln λ over their states,
+    log_offset
+        less this in all of them together.
     """
 
     def __init__(
@@ -67,12 +89,15 @@ class Observed:
                     f"impossible evidence: {name!r} is set to {self.numbers[name]:g}, found {number:g}",
                     {name: number},
                 )
-        self.likelihoods: dict[tuple[str, ...], Array] = {}
+        self.likelihoods: dict[Scope, Array] = {}
+        self.joined: set[Scope] = set()
+        self.log_offset = 0.0
         for part in self.components:
             if part.observed:
                 scope = tuple(v.name for v in part.regime)
-                logs = self._log_density(part).reshape(part.shape)
-                self.likelihoods[scope] = self.likelihoods.get(scope, 0.0) + logs
+                logs, offset = self._log_density(part)
+                self.likelihoods[scope] = self.likelihoods.get(scope, 0.0) + logs.reshape(part.shape)
+                self.log_offset += offset
 
     @cached_property
     def components(self) -> list[Component]:
@@ -135,23 +160,73 @@ class Observed:
         """A component given the numbers."""
         return part.given(self._columns)
 
-    def stand(self, virtual: bool) -> Stand:
-        """Each likelihood as an observed child of its variables; with `virtual`, of one variable as its own."""
-        children, evidence, log_scale = [], dict(self.discrete), 0.0
+    def stand(self, virtual: bool, reach: float = RANGE) -> Stand:
+        """Each likelihood as an observed child of its variables; with `virtual`, of one variable as its own.
+
+        A likelihood with a wider range than one table holds is the product of n equal ones, exp(ln λ / n), down to
+        e^−reach of its largest entry.
+        """
+        children: list[CPT] = []
+        evidence, log_scale, cut = dict(self.discrete), self.log_offset, []
         taken = self.findings.likelihood | self.findings.soft
         for scope, logs in self.likelihoods.items():
             highest = float(logs.max())
             log_scale += highest
-            scaled = np.exp(logs - highest)
-            if virtual and len(scope) == 1 and scope[0] not in taken:
+            apart = logs - highest
+            lowest = float(apart.min())
+            if lowest < -reach:
+                cut.append(scope)
+                apart = np.where(apart < -reach, -np.inf, apart)
+            n_tables = max(1, math.ceil(-max(lowest, -reach) / RANGE))
+            scaled = np.exp(apart / n_tables)
+            if virtual and n_tables == 1 and len(scope) == 1 and scope[0] not in taken:
                 states = self.net.states(scope[0])
                 evidence[scope[0]] = Virtual(dict(zip(states, scaled.tolist(), strict=True)))
             elif scope:
-                child = Variable(unused(self.net, f"numbers below {', '.join(scope)}"), ["seen", "other"])
                 parents = tuple(self.net.variable(name) for name in scope)
-                children.append(CPT.trusted(child, parents, np.stack([scaled, 1 - scaled], axis=-1)))
-                evidence[child.name] = "seen"
-        return Stand(children, evidence, log_scale)
+                table = np.stack([scaled, 1 - scaled], axis=-1)
+                name = unused(self.net, f"numbers below {', '.join(scope)}")
+                for i in range(n_tables):
+                    child = Variable(unused(self.net, f"{name} ({i + 1})") if i else name, ["seen", "other"])
+                    children.append(CPT.trusted(child, parents, table))
+                    evidence[child.name] = "seen"
+        return Stand(children, evidence, log_scale, reach, cut)
+
+    def wider(
+        self, stand: Stand, virtual: bool, log_share: float, prior: Callable[[Scope], Array]
+    ) -> Stand | None:
+        """A stand-in that reaches further, where one does not suffice; None if there is none.
+
+        What is left of the total says how far it has to reach. If nothing is left, because all settings that the
+        numbers favour are impossible, the scopes that were cut are joined, and the settings of them that are possible
+        by `prior` compared with each other alone.
+        """
+        if log_share > -math.inf:
+            return self.stand(virtual, MARGIN + 1 - log_share)
+        if stand.reach < TABLES * RANGE:
+            return self.stand(virtual, TABLES * RANGE)
+        together = {name for scope in stand.cut for name in scope}
+        names = tuple(name for name in self.net.names if name in together)
+        require_table(
+            [self.net.variable(name).card for name in names],
+            f"the joint of {len(names)} discrete variables ({', '.join(names[:6])}{', …' * (len(names) > 6)}) below "
+            "which numbers contradict each other",
+            "observe more of them, or fewer of the numbers",
+            self.memory_limit,
+        )
+        with np.errstate(divide="ignore"):
+            logs = np.where(prior(names) > 0, 0.0, -np.inf)
+        for scope in stand.cut:
+            order = sorted(range(len(scope)), key=lambda k: names.index(scope[k]))
+            shape = [self.net.variable(name).card if name in scope else 1 for name in names]
+            logs = logs + self.likelihoods[scope].transpose(order).reshape(shape)
+        if not logs.max() > -math.inf or names in self.joined:
+            return None
+        for scope in stand.cut:
+            del self.likelihoods[scope]
+        self.likelihoods[names] = self.likelihoods.get(names, 0.0) + logs
+        self.joined.add(names)
+        return self.stand(virtual)
 
     def too_far(self, names: Iterable[str]) -> EvidenceError:
         """The error for numbers whose density is zero even as a logarithm."""
@@ -161,20 +236,15 @@ class Observed:
             "double even as a logarithm"
         )
 
-    def _log_density(self, part: Component) -> Array:
-        logs: Array = self.given(part).log_density[0]
+    def _log_density(self, part: Component) -> tuple[Array, float]:
+        given = self.given(part)
+        logs, offset = given.log_density[0], float(given.offset[0])
         if np.isfinite(logs).all():
-            return logs
+            return logs, offset
         logs = np.asarray(np.where(np.isfinite(logs), logs, -np.inf))
         if logs.max() == -np.inf:
             raise self.too_far(part.names[i] for i in part.observed)
-        return logs
-
-
-def as_discrete(net: BayesianNetwork, evidence: Evidence | None) -> tuple[BayesianNetwork, dict[str, Any]]:
-    """A network of discrete variables and evidence on it that give these the same posteriors as the whole does."""
-    children, stand_in, _ = Observed(net, evidence).stand(virtual=False)
-    return discrete_network(net).with_cpts(children), stand_in
+        return logs, offset
 
 
 def discrete_network(net: BayesianNetwork) -> BayesianNetwork:

@@ -157,9 +157,9 @@ class _Sampler:
                 "exact draws given this evidence do not fit in memory; rows are drawn by importance and resampled "
                 "by weight, so they are approximate"
             )
-        if self.numbers is not None:
-            self.numbers.refuse(log_evidence)
         if log_evidence == -math.inf:
+            if self.numbers is not None:
+                self.numbers.refuse_impossible()
             from bbn.inference import engine
 
             raise engine(net)._impossible(findings, evidence, engine(net).options)
