@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -85,6 +86,33 @@ def test_sensitivity_is_the_derivative_of_the_answer(seed: int) -> None:
     for entry in result.largest(3):
         for change, there in ((-0.1 * entry.value, entry.low), (0.1 * (1 - entry.value), entry.high)):
             assert answer(moved(net, entry.variable, entry.place, change)) == pytest.approx(there, abs=1e-10)
+
+
+@pytest.mark.parametrize("rest", [1e-6, 1e-11, 3e-12, 1e-12, 1e-13, 2e-15])
+def test_sensitivity_of_an_entry_next_to_one(rest: float) -> None:
+    """By rational arithmetic: the answer is Σθql / Σθl, and the others of θ's row shrink in proportion."""
+    a, b, e = (bbn.Variable(name, list(states)) for name, states in (("A", "xyz"), ("B", "tf"), ("E", "tf")))
+    theta = [1 - rest, 0.3 * rest, 0.7 * rest]
+    q, likelihood = [0.5, 0.49, 0.505], [0.2, 0.21, 0.199]
+    net = BayesianNetwork(
+        [
+            bbn.CPT(a, table=theta),
+            bbn.CPT(b, [a], [[p, 1 - p] for p in q]),
+            bbn.CPT(e, [a], [[p, 1 - p] for p in likelihood]),
+        ]
+    )
+    others = sum(map(Fraction, theta[1:]))
+    move = [Fraction(1), *(-Fraction(t) / others for t in theta[1:])]
+    above, below, d_above, d_below = (
+        sum(
+            Fraction(t) * (Fraction(p) if answer else 1) * Fraction(own)
+            for t, p, own in zip(ts, q, likelihood, strict=True)
+        )
+        for ts, answer in ((theta, True), (theta, False), (move, True), (move, False))
+    )
+    expected = float((d_above - above / below * d_below) / below)
+    found = net.sensitivity("B", {"E": "t"}, state="t").derivatives["A"][0]
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_sensitivity_refuses_what_makes_no_sense() -> None:

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from gaussian_truth import Truth, forward, random_evidence, random_network
-from scipy.stats import norm
+from scipy.integrate import quad
+from scipy.stats import entropy, norm
 
 import bbn
 
@@ -527,6 +528,50 @@ def test_information_about_a_class_by_a_number():
     truth = (parts * np.log2(parts / mean[:, None])).mean(axis=1).sum() * (x[1] - x[0])
     close(bits["X"], truth, 1e-6)
     assert bits["Y"] < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_information_by_numbers_of_any_width_against_integration_by_scipy(seed):
+    """Means and deviations over many orders of magnitude; scipy is told where the narrow components are."""
+    rng = np.random.default_rng(seed)
+    z = bbn.Variable("Z", ["a", "b", "c"])
+    prior, means = rng.dirichlet(np.ones(3)), rng.normal(0, 1, 3)
+    deviations = 10 ** rng.uniform(-4, 1, 3)
+    if seed == 0:
+        prior, means, deviations = (
+            np.array([0.5, 0.5, 0.0]),
+            np.array([0.0, 0.3, 5.0]),
+            np.array([1, 0.01, 1]),
+        )
+    net = bbn.BayesianNetwork([bbn.CPT(z, table=prior), bbn.Gaussian("X", [z], means, deviations**2)])
+    edges = np.unique(
+        (means[:, None] + deviations[:, None] * np.array([-12, -6, -3, -1, 0, 1, 3, 6, 12])).ravel()
+    )
+    log_prior = np.log(np.maximum(prior, 1e-300))
+
+    def integrand(x):
+        logs = norm.logpdf(x, means, deviations)
+        mixed = np.logaddexp.reduce(log_prior + logs)
+        return float(np.sum(prior * np.exp(logs) * (logs - mixed)))
+
+    parts = [
+        quad(integrand, *ends, epsabs=1e-13, epsrel=1e-11, limit=200)[0] for ends in itertools.pairwise(edges)
+    ]
+    assert net.information("Z")["X"] == pytest.approx(sum(parts) / math.log(2), abs=2e-9)
+    if seed == 0:
+        assert net.information("Z")["X"] == pytest.approx(0.9267, abs=5e-5)
+
+
+def test_information_by_numbers_without_any_overlap():
+    """Widths that x cannot resolve, or that leave the range of a double: what is certain tells all there is."""
+    z = bbn.Variable("Z", ["a", "b"])
+    for means, variances in (
+        ([1e9, 1e9 + 1], 1e-300),
+        ([0.0, 0.3], [1.0, 1e-200]),
+        ([0.0, 0.0], [1.0, 1e300]),
+    ):
+        net = bbn.BayesianNetwork([bbn.CPT(z, table=[0.25, 0.75]), bbn.Gaussian("X", [z], means, variances)])
+        assert net.information("Z")["X"] == pytest.approx(entropy([0.25, 0.75], base=2), abs=1e-8)
 
 
 def test_sensitivity_given_a_number():

@@ -217,13 +217,19 @@ def _gradient(net: BayesianNetwork, expectation: Expectation, hard: Mapping[str,
 
 def _covaried(table: Array, free: Array) -> Array:
     """The derivative in each entry when the others of its row make room in proportion (equally, from 1)."""
-    rest = 1.0 - table
-    others = (free * table).sum(axis=-1, keepdims=True) - free * table
+    rest, others = _of_others(table), _of_others(free * table)
     count = max(table.shape[-1] - 1, 1)
-    equally = (free.sum(axis=-1, keepdims=True) - free) / count
-    certain = rest <= 1e-12
+    certain = rest == 0
     shared = np.divide(others, rest, out=np.zeros_like(table), where=~certain)
-    return np.asarray(free - np.where(certain, equally, shared))
+    return np.asarray(free - np.where(certain, _of_others(free) / count, shared))
+
+
+def _of_others(values: Array) -> Array:
+    """For each entry of a row the sum of the others, added up: next to 1 a difference from the total has no digits."""
+    before, after = np.zeros_like(values), np.zeros_like(values)
+    before[..., 1:] = values[..., :-1].cumsum(axis=-1)
+    after[..., :-1] = values[..., :0:-1].cumsum(axis=-1)[..., ::-1]
+    return before + after
 
 
 def _moved(probability: float, x: float, y: float, change: float) -> float:
