@@ -293,3 +293,18 @@ def test_masked_numbers_are_no_numbers(make):
     make(np.ma.array([0.5, 0.5], mask=False))
     with pytest.raises(bbn.ModelError, match="not an array of numbers"):
         make(np.ma.array([0.5, 0.5], mask=[False, True]))
+
+
+@pytest.mark.parametrize("engine", [bbn.JunctionTree, bbn.VariableElimination, bbn.Enumeration])
+@pytest.mark.parametrize(
+    "weights", [((0.0, 1.0), (1.0, 0.0)), ((0.3, 0.7), (1.0, 0.0)), ((0.3, 0.7), (0.7, 0.3))]
+)
+def test_soft_findings_that_contradict_each_other_are_impossible(engine, weights):
+    a, b = bbn.Variable("A", ["x", "y"]), bbn.Variable("B", ["x", "y"])
+    net = bbn.BayesianNetwork([bbn.CPT(a, table=[0.5, 0.5]), bbn.CPT(b, [a], [[1.0, 0.0], [0.0, 1.0]])])
+    evidence = {
+        name: Soft(dict(zip("xy", own, strict=True))) for name, own in zip("AB", weights, strict=True)
+    }
+    with pytest.raises(bbn.ImpossibleEvidenceError, match="A, B cannot hold together") as caught:
+        engine(net).query("A", evidence)
+    assert caught.value.findings == evidence

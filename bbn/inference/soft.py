@@ -9,6 +9,7 @@ method on the convex function whose minimum it is: f(θ) = ln Σ_x P(x) exp(Σ_i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,6 +34,8 @@ def fit_marginals(joint: Array, wanted: Sequence[Array]) -> tuple[list[Array], f
     """
     current = joint
     likelihoods = [np.ones(len(want)) for want in wanted]
+    if lacking := _lacking(joint, wanted):
+        return likelihoods, lacking
     for _ in range(SWEEPS):
         off = 0.0
         for axis, want in enumerate(wanted):
@@ -55,6 +58,15 @@ def marginal(joint: Array, axes: tuple[int, ...]) -> Array:
 def weigh(joint: Array, axis: int, weights: Array) -> Array:
     """The joint multiplied along one axis."""
     return np.asarray(joint * weights.reshape([-1 if i == axis else 1 for i in range(joint.ndim)]))
+
+
+def _lacking(joint: Array, wanted: Sequence[Array]) -> float:
+    """The largest weight asked for of a state that what is asked for of the others excludes; 0 if there is none."""
+    for axis, want in enumerate(wanted):
+        joint = weigh(joint, axis, (want > 0).astype(float))
+    return max(
+        float(want[marginal(joint, (axis,)) == 0].max(initial=0.0)) for axis, want in enumerate(wanted)
+    )
 
 
 def _newton(joint: Array, wanted: Sequence[Array], start: list[Array]) -> tuple[list[Array], float]:
@@ -86,7 +98,7 @@ def _newton(joint: Array, wanted: Sequence[Array], start: list[Array]) -> tuple[
         current, value, gradient = tilted(theta)
         for _ in range(NEWTON_STEPS):
             off = float(np.abs(gradient).max())
-            if off <= TOLERANCE:
+            if off <= TOLERANCE or not math.isfinite(off):
                 break
             step = np.linalg.lstsq(_covariance(current, free), gradient, rcond=1e-15)[0]
             size = 1.0
@@ -101,6 +113,7 @@ def _newton(joint: Array, wanted: Sequence[Array], start: list[Array]) -> tuple[
             theta, value, gradient = theta - size * step, new_value, new_gradient
         found = likelihoods(theta)
         found[0] = found[0] / np.exp(value + theta @ target)
+    off = off if math.isfinite(off) else math.inf
     fits = off <= TOLERANCE and all(np.isfinite(x).all() for x in found)
     return found, off if fits or off > TOLERANCE else np.inf
 
