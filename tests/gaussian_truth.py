@@ -14,6 +14,8 @@ from scipy.stats import multivariate_normal
 
 import bbn
 
+EXACT = [bbn.JunctionTree, bbn.VariableElimination, bbn.Enumeration]
+
 
 def random_network(rng, max_discrete=3, max_continuous=4, max_card=3, arcs_between_numbers=True):
     """A random network of at least one continuous variable; names in no telling order."""
@@ -144,3 +146,13 @@ class Truth:
         first = sum(w * case[2] for w, case in zip(weights, self.cases, strict=True))
         second = sum(w * (c[3] + np.outer(c[2], c[2])) for w, c in zip(weights, self.cases, strict=True))
         return first, second
+
+
+def close(a, b, tolerance=1e-9):
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def naive(variances=(1.0, 1.0), means=((0.0, 1.0), (0.0, 1.0)), prior=(0.5, 0.5)):
+    z = bbn.Variable("Z", ["a", "b"])
+    leaves = [bbn.Gaussian(n, [z], m, v) for n, m, v in zip("XY", means, variances, strict=True)]
+    return bbn.BayesianNetwork([bbn.CPT(z, table=list(prior)), *leaves])

@@ -1,229 +1,25 @@
-"""Continuous variables given the discrete ones: jointly Gaussian, one normal distribution per setting.
+"""The components of a network's continuous variables, given which of them are observed.
 
-Every continuous variable is a linear function of independent standard normal noises, one per variable:
-x = μ(s) + L(s) ε in setting s of the discrete parents, with L lower triangular in topological order (row i is
-Σ_j w_ij L_j + √v_i e_i). Observing x_O = L_O ε + μ_O turns, with L_Oᵀ = Q R (Golub and Van Loan 2013, section 5.2),
-into Q₁ᵀε = z = R⁻ᵀ(x_O − μ_O), which has density N(z; 0, I)/|R|, while Q₂ᵀε stays standard normal. Variances are
-so never differences of larger numbers, however small or large they are.
-
-An arc out of an observed variable is a known shift of its child's mean, so variables fall into components that are
-linked by arcs out of unobserved ones; each component depends on its own discrete parents alone.
+See `jointly_gaussian` for what a component is. Large ones are eliminated variable by variable where that costs less
+than the joint distribution of all: a linear-Gaussian chain takes time in proportion to its length.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
-from typing import NamedTuple
 
-import numpy as np
-
-from bbn.budget import require_memory
 from bbn.cpt import Conditional
-from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.kernels.types import Ints
+from bbn.inference.dense_component import DenseComponent
+from bbn.inference.jointly_gaussian import Component, Given
+from bbn.inference.sparse_component import SparseComponent, eliminated
 from bbn.network import BayesianNetwork
-from bbn.variable import Continuous, Variable
+from bbn.variable import Continuous
 
-LOG_2PI = math.log(2 * math.pi)
-FAR = 1e6
-"""From a sum of squared noises of this on, settings are compared by differences, not by their densities."""
+__all__ = ["Component", "Given", "component_of", "components", "members_of"]
 
-
-class Given(NamedTuple):
-    """A component given the numbers observed in it, for each row of them and each setting s."""
-
-    log_density: Array
-    """(rows, settings): ln p(observed | s), less the row's offset."""
-    offset: Array
-    """(rows,): what to add; zero but for numbers so far away that differences would drown in it."""
-    noise: Array
-    """(rows, settings, observed): z, the noises that the observations fix."""
-    centre: Array
-    """(rows, settings, variables): μ(s); one row where it is the same in all."""
-
-
-class Component:
-    """Continuous variables that are jointly Gaussian given their discrete parents.
-
-    Attributes
-    ----------
-    names
-        The variables, in topological order.
-    observed
-        The places among them of the observed ones.
-    regime
-        Their discrete parents, in the network's order, but for those whose state is fixed; the settings run over
-        these, the last one fastest.
-    shifts
-        Names of the observed parents outside the component.
-    slopes
-        (settings, variables, 1 + shifts): μ(s) as a linear function of (1, the shifts' numbers).
-    own
-        (settings, variables): the variance of each variable given its parents.
-    root
-        (settings, variables, variables): L(s).
-    """
-
-    def __init__(
-        self,
-        gaussians: list[Gaussian],
-        observed: Collection[str],
-        order: Mapping[str, int],
-        fixed: Mapping[str, int],
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.names = tuple(g.name for g in gaussians)
-        self.observed = [i for i, name in enumerate(self.names) if name in observed]
-        discrete = {p.name: p for g in gaussians for p in g.discrete_parents if p.name not in fixed}
-        self.regime: tuple[Variable, ...] = tuple(
-            discrete[n] for n in sorted(discrete, key=order.__getitem__)
-        )
-        outside = {p.name for g in gaussians for p in g.continuous_parents if p.name in observed}
-        self.shifts = tuple(sorted(outside, key=order.__getitem__))
-        self.settings = math.prod(v.card for v in self.regime)
-        n = len(gaussians)
-        require_memory(
-            8 * self.settings * n * (3 * n + len(self.shifts) + 2),
-            f"the normal distributions of {n} continuous variables ({', '.join(self.names[:6])}{', …' * (n > 6)}) "
-            f"in {self.settings:,} settings of their {len(self.regime)} discrete parents",
-            "observe more of these parents or of the continuous variables between them",
-            memory_limit,
-        )
-        self.slopes = np.zeros((self.settings, n, 1 + len(self.shifts)))
-        self.own = np.empty((self.settings, n))
-        self.root = np.zeros((self.settings, n, n))
-        place = {name: i for i, name in enumerate(self.names)}
-        for i, g in enumerate(gaussians):
-            self.slopes[:, i, 0] = self._spread(g, g.means, fixed)
-            self.own[:, i] = self._spread(g, g.variances, fixed)
-            self.root[:, i, i] = np.sqrt(self.own[:, i])
-            for k, parent in enumerate(g.continuous_parents):
-                weight = self._spread(g, g.weights[..., k], fixed)
-                if parent.name in observed:
-                    self.slopes[:, i, 1 + self.shifts.index(parent.name)] += weight
-                else:
-                    j = place[parent.name]
-                    self.slopes[:, i] += weight[:, None] * self.slopes[:, j]
-                    self.root[:, i] += weight[:, None] * self.root[:, j]
-
-    def _spread(self, gaussian: Gaussian, values: Array, fixed: Mapping[str, int]) -> Array:
-        """Values per setting of one variable's discrete parents as values per setting of the regime."""
-        parents = gaussian.discrete_parents
-        values = values[tuple(fixed.get(p.name, slice(None)) for p in parents)]
-        own = [p.name for p in parents if p.name not in fixed]
-        regime = [v.name for v in self.regime]
-        values = values.transpose([own.index(name) for name in regime if name in own])
-        values = values.reshape([v.card if v.name in own else 1 for v in self.regime])
-        return np.broadcast_to(values, self.shape).reshape(-1)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of states of each variable of the regime."""
-        return tuple(v.card for v in self.regime)
-
-    @cached_property
-    def _rotation(self) -> tuple[Array, Array]:
-        """Q, (settings, variables, variables), and R, (settings, observed, observed), its diagonal not negative."""
-        n = len(self.observed)
-        q, r = np.linalg.qr(self.root[:, self.observed].transpose(0, 2, 1), mode="complete")
-        sign = np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)
-        q[:, :, :n] *= sign[:, None, :]
-        return q, r[:, :n] * sign[:, :, None]
-
-    @cached_property
-    def _scales(self) -> tuple[Array, Array]:
-        """The diagonal of R, (settings, observed), and ln of |R| and the constants of the density, (settings,)."""
-        scale = np.diagonal(self._rotation[1], axis1=1, axis2=2)
-        with np.errstate(divide="ignore"):
-            return scale, np.log(scale).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
-
-    def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
-        """What the observed numbers say, one entry per row for each observed variable and shift."""
-        centre = self.slopes[None, :, :, 0]
-        for k, name in enumerate(self.shifts):
-            centre = centre + self.slopes[:, :, 1 + k] * numbers[name][:, None, None]
-        if not self.observed:
-            nothing = np.zeros((rows, self.settings, 0))
-            return Given(np.zeros((rows, self.settings)), np.zeros(rows), nothing, centre)
-        triangle = self._rotation[1]
-        scale, log_scale = self._scales
-        z = np.empty((rows, self.settings, len(self.observed)))
-        offset = np.zeros(rows)
-        # A number too far away has the log-density −inf, one without a scale NaN.
-        with np.errstate(all="ignore"):
-            for k, i in enumerate(self.observed):  # forward substitution
-                rest = numbers[self.names[i]][:, None] - centre[..., i]
-                if k:
-                    rest -= np.einsum("sj,rsj->rs", triangle[:, :k, k], z[..., :k])
-                np.divide(rest, scale[:, k], out=z[..., k])
-            squares = z[..., 0] ** 2 if len(self.observed) == 1 else np.einsum("rso,rso->rs", z, z)
-            log_density = -0.5 * squares - log_scale
-            far = np.flatnonzero((squares >= FAR).any(axis=1)) if self.settings > 1 else ()
-            if len(far):
-                columns = {name: numbers[name][far] for name in self.shifts}
-                log_density[far], offset[far] = self._apart(columns, z[far], log_density[far])
-        return Given(log_density, offset, z, centre)
-
-    def _apart(self, shifts: Mapping[str, Array], z: Array, log_density: Array) -> tuple[Array, Array]:
-        """How far each setting is below the best one, and the log-density of that, for rows of far numbers.
-
-        At a million standard deviations a log-density is −5e11, known to 1e-4; but z_s² − z_r² for settings s and r is
-        (z_s − z_r)·(z_s + z_r), and the first factor solves R_rᵀ(z_s − z_r) = μ_r − μ_s − (R_s − R_r)ᵀ z_s.
-        """
-        rows = np.arange(len(z))
-        best = np.nan_to_num(log_density, nan=-np.inf).argmax(axis=1)
-        triangle, log_scale = self._rotation[1], self._scales[1]
-        slopes = self.slopes[:, self.observed]
-        moved = slopes[best][:, None] - slopes  # (rows, settings, observed, 1 + shifts)
-        rest = moved[..., 0]
-        for k, name in enumerate(self.shifts):
-            rest = rest + moved[..., 1 + k] * shifts[name][:, None, None]
-        between = np.empty_like(z)
-        for k in range(len(self.observed)):  # forward substitution
-            own = triangle[best][:, :, k]  # (rows, observed)
-            turned = triangle[:, :, k] - own[:, None]
-            late = np.einsum("rso,rso->rs", turned[..., : k + 1], z[..., : k + 1])
-            late += np.einsum("ro,rso->rs", own[:, :k], between[..., :k])
-            between[..., k] = (rest[..., k] - late) / own[:, None, k]
-        squares = np.einsum("rso,rso->rs", between, z + z[rows, best][:, None])
-        apart = -0.5 * squares - (log_scale - log_scale[best][:, None])
-        lost = ~np.isfinite(log_density)
-        return np.where(lost, -np.inf, apart), np.nan_to_num(log_density[rows, best], nan=0.0, neginf=0.0)
-
-    def mean(self, name: str, given: Given) -> Array:
-        """(rows, settings): the mean of a variable given the numbers."""
-        i, n_observed = self.names.index(name), len(self.observed)
-        mean: Array = np.broadcast_to(given.centre[..., i], given.log_density.shape)
-        if n_observed:
-            lever = (self.root[:, i, None, :] @ self._rotation[0][:, :, :n_observed])[:, 0]
-            mean = mean + np.einsum("so,rso->rs", lever, given.noise)
-        return mean
-
-    def variance(self, name: str) -> Array:
-        """(settings,): the variance of a variable given the numbers, which does not depend on them."""
-        i = self.names.index(name)
-        if not self.observed and not self.root[:, i, :i].any():
-            return self.own[:, i]
-        row = self.root[:, i, None, :]
-        left = row @ self._rotation[0][:, :, len(self.observed) :] if self.observed else row
-        return np.asarray((left**2).sum(axis=(1, 2)))
-
-    def draw(self, given: Given, setting: Ints, rng: np.random.Generator) -> dict[str, Array]:
-        """A draw of each unobserved variable given one row of numbers, for each of many settings."""
-        hidden = [i for i in range(len(self.names)) if i not in self.observed]
-        n_observed = len(self.observed)
-        levers = self.root[:, hidden] @ self._rotation[0]
-        centre = given.centre[0][:, hidden]
-        centre = centre + np.einsum("sho,so->sh", levers[..., :n_observed], given.noise[0])
-        noise = rng.standard_normal((len(setting), len(self.names) - n_observed))
-        drawn = np.empty((len(setting), len(hidden)))
-        for s in np.unique(setting):
-            here = setting == s
-            drawn[here] = centre[s] + noise[here] @ levers[s, :, n_observed:].T
-        return {self.names[i]: drawn[:, k] for k, i in enumerate(hidden)}
+DENSE = 48
+"""A component of at most this many variables is always written out."""
 
 
 def components(
@@ -259,7 +55,12 @@ def component_of(
     memory_limit: int | str | None = None,
 ) -> Component:
     """The component of one continuous variable; `above` are the observed ones and their ancestors."""
-    return Component(members_of(net, name, observed, above), observed, _order(net), fixed or {}, memory_limit)
+    members = members_of(net, name, observed, above)
+    if len(members) > DENSE:
+        cliques = eliminated(members, observed)
+        if 0 < sum(len(clique) ** 3 for clique in cliques) < len(members) ** 3:
+            return SparseComponent(members, observed, _order(net), fixed or {}, cliques, memory_limit)
+    return DenseComponent(members, observed, _order(net), fixed or {}, memory_limit)
 
 
 def members_of(

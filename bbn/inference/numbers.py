@@ -79,6 +79,7 @@ class Observed:
         self, net: BayesianNetwork, evidence: Evidence | None, memory_limit: int | str | None = None
     ) -> None:
         self.net, self.memory_limit = net, memory_limit
+        self._answers: dict[Component, Given] = {}
         self.findings = check_evidence(net, evidence)
         self.discrete = {n: value for n, value in (evidence or {}).items() if net.states(n)}
         self.numbers = set_numbers(net)
@@ -110,7 +111,7 @@ class Observed:
         """The component of an unobserved continuous variable, or a larger one with the same regime."""
         larger = self._inside.get(name)
         if larger is not None:
-            if name in self._above:
+            if name in self._above or not larger.regime:
                 return larger
             members = members_of(self.net, name, self.numbers, self._above)
             regime = {p.name for g in members for p in g.discrete_parents if p.name not in self._fixed}
@@ -150,7 +151,7 @@ class Observed:
         found = kept.get(key)
         if found is None:
             found = make()
-            if sum(part.root.size for part in found) <= KEPT_CELLS:
+            if sum(part.cells for part in found) <= KEPT_CELLS:
                 if len(kept) >= KEPT:
                     kept.clear()
                 kept[key] = found
@@ -158,7 +159,10 @@ class Observed:
 
     def given(self, part: Component) -> Given:
         """A component given the numbers."""
-        return part.given(self._columns)
+        found = self._answers.get(part)
+        if found is None:
+            found = self._answers[part] = part.given(self._columns)
+        return found
 
     def stand(self, virtual: bool, reach: float = RANGE) -> Stand:
         """Each likelihood as an observed child of its variables; with `virtual`, of one variable as its own.
