@@ -100,6 +100,8 @@ class Moments(NamedTuple):
     """(J, q)"""
     scatter: Array
     """(J, q, q) Sums of products of deviations from the means."""
+    triangle: Array | None = None
+    """(J, q, q) R with RᵀR = scatter, to more digits than that has; NaN where there is none."""
 
 
 class Units(NamedTuple):
@@ -236,8 +238,10 @@ def estimate(
     sxx = moments.scatter[:, p, p]
     if told is None:
         slopes = np.einsum("jab,jb->ja", np.linalg.pinv(syy, rcond=1e-12, hermitian=True), syx)
-        intercept = x - (slopes * y).sum(axis=1)
         squares = _left(slopes, syy, syx, sxx)
+        if moments.triangle is not None:
+            slopes, squares = _by_triangle(moments.triangle, scale, slopes, squares)
+        intercept = x - (slopes * y).sum(axis=1)
         rows, extra = n, 0.0
     else:
         shift = told.mean - centre[p]
@@ -296,6 +300,17 @@ def _ridge(
     b, w = found[:, 0], found[:, 1:]
     offset = x - b - (w * y).sum(axis=1)
     return b, w, _left(w, syy, syx, sxx) + n * offset**2 + strength * (found**2).sum(axis=1)
+
+
+def _by_triangle(triangle: Array, scale: Array, slopes: Array, squares: Array) -> tuple[Array, Array]:
+    """Slopes and what they leave by back substitution, or those given where there is no triangle."""
+    p = len(scale) - 1
+    slopes, squares = slopes.copy(), squares.copy()
+    known = np.isfinite(triangle).all(axis=(1, 2))
+    upper = triangle[known]
+    slopes[known] = np.linalg.solve(upper[:, :p, :p] / scale[:p], upper[:, :p, p:])[:, :, 0]
+    squares[known] = upper[:, p, p] ** 2
+    return slopes, squares
 
 
 def _left(w: Array, syy: Array, syx: Array, sxx: Array) -> Array:

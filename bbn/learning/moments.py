@@ -2,6 +2,11 @@
 
 Two passes, the second about the means that the first found, so that a column far from 0 keeps its variance (Chan, Golub
 and LeVeque 1983, "corrected two-pass"). Both are sums over rows, so any data source can take them.
+
+Where columns of a family are nearly collinear, sums of products know their small differences only to a few digits. A
+third pass then adds up the products of u = R₁⁻ᵀ(deviations), R₁ᵀR₁ being the scatter of the second: these columns are
+nearly orthonormal, so the triangle R₂ of their scatter is known to all its digits, and R = R₂R₁ is the one that QR of
+the rows themselves would give (CholeskyQR2; Yamamoto, Nakatsukasa, Yanagisawa and Fukaya 2015).
 """
 
 from __future__ import annotations
@@ -15,6 +20,14 @@ from bbn.data import Block, DataSource
 from bbn.errors import DataError
 from bbn.frozen import Array
 from bbn.learning.gaussians import GaussianFamily, Moments
+
+COLLINEAR = 1e-6
+"""A least eigenvalue of the columns' correlations below this asks for the third pass: ten digits are left above it."""
+
+SAME = 1e-7
+"""A parent that the others determine but for this share of its spread is not told apart from them."""
+SURE = 1e-3
+"""The least pivot of a triangle R₂ that should be the unit matrix."""
 
 
 def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[Moments]:
@@ -33,6 +46,48 @@ def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[M
         rest = _divided(sums, n[:, None])  # what rounding left of the deviations' mean
         scatter = products - n[:, None, None] * rest[:, :, None] * rest[:, None, :]
         found.append(Moments(n, means[f] + rest, scatter))
+    return _refined(families, found, source)
+
+
+def _refined(families: Sequence[GaussianFamily], moments: list[Moments], source: DataSource) -> list[Moments]:
+    """The moments, with triangles where columns of a family are nearly collinear."""
+    triangles = {f: _triangles(m.scatter) for f, m in enumerate(moments) if _is_collinear(families[f], m)}
+    if not triangles:
+        return moments
+    chosen, means = [families[f] for f in triangles], [moments[f].means for f in triangles]
+    third = source.reduce(_Scatter(chosen, means, list(triangles.values())))
+    for k, (f, first) in enumerate(triangles.items()):
+        n, sums, products = third[3 * k : 3 * k + 3]
+        rest = _divided(sums, n[:, None])
+        second = _triangles(products - n[:, None, None] * rest[:, :, None] * rest[:, None, :])
+        triangle = second @ first
+        parents = np.einsum("jqq->jq", triangle)[:, :-1]
+        told_apart = parents > SAME * np.sqrt((triangle**2).sum(axis=1))[:, :-1]
+        sure = np.einsum("jqq->jq", second) > SURE
+        unsure = ~(told_apart.all(axis=1) & sure.all(axis=1))
+        moments[f] = moments[f]._replace(triangle=np.where(unsure[:, None, None], np.nan, triangle))
+    return moments
+
+
+def _is_collinear(family: GaussianFamily, moments: Moments) -> bool:
+    """Whether the child and its continuous parents nearly determine one of them, in some setting."""
+    if not family.regressors:
+        return False
+    squares = np.einsum("jqq->jq", moments.scatter)
+    seen = (squares > 0).all(axis=1)
+    widths = np.sqrt(squares[seen])
+    correlations = moments.scatter[seen] / (widths[:, :, None] * widths[:, None, :])
+    return bool((np.linalg.eigvalsh(correlations)[:, 0] < COLLINEAR).any()) if seen.any() else False
+
+
+def _triangles(scatter: Array) -> Array:
+    """The upper triangle R of each matrix, RᵀR = S; NaN where rounding left none."""
+    found = np.full_like(scatter, np.nan)
+    for j, own in enumerate(scatter):
+        try:
+            found[j] = np.linalg.cholesky(own).T
+        except np.linalg.LinAlgError:  # a column is a combination of others, to the last digit
+            continue
     return found
 
 
@@ -53,17 +108,31 @@ class _Sums:
 
 
 class _Scatter:
-    """Per family and setting: the weight, the sums of deviations from the means, and of their products."""
+    """Per family and setting: the weight, the sums of deviations from the means, and of their products.
 
-    def __init__(self, families: Sequence[GaussianFamily], means: Sequence[Array]) -> None:
+    With `triangles`, those of R⁻ᵀ times the deviations instead.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[GaussianFamily],
+        means: Sequence[Array],
+        triangles: Sequence[Array] | None = None,
+    ) -> None:
         self.families, self.means = list(families), list(means)
+        self.triangles = [None] * len(self.families) if triangles is None else list(triangles)
 
     def __call__(self, block: Block) -> list[Array]:
         parts: list[Array] = []
         with np.errstate(over="ignore", invalid="ignore"):
-            for family, means in zip(self.families, self.means, strict=True):
+            for family, means, triangle in zip(self.families, self.means, self.triangles, strict=True):
                 setting, weights, columns = _complete_rows(family, block)
                 apart = [column - means[setting, k] for k, column in enumerate(columns)]
+                if triangle is not None:
+                    for k in range(len(apart)):  # forward substitution
+                        for i in range(k):
+                            apart[k] = apart[k] - triangle[setting, i, k] * apart[i]
+                        apart[k] = apart[k] / triangle[setting, k, k]
                 q = len(columns)
                 sums, products = np.empty((family.n_settings, q)), np.empty((family.n_settings, q, q))
                 for a in range(q):
