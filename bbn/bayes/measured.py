@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.bayes.encoding import as_numbers, split
-from bbn.data.source import CodedTable
 from bbn.errors import DataError, nearest
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
 from bbn.kernels.gaussians import add_log_densities
-from bbn.learning.gaussians import GaussianFamily, estimate, overall, warn_of
-from bbn.learning.moments import moments_of
+from bbn.learning.gaussians import Estimate, GaussianFamily, Numbers, estimate_leaves, warn_of
+from bbn.learning.moments import leaf_moments
 from bbn.variable import Continuous, Variable
 
 ROWS = 4096
@@ -31,30 +30,39 @@ class Measured:
         True for all columns, or their names (or positions).
     names
         The names of all columns.
+
+    Attributes
+    ----------
+    numbers
+        After `learn`: means and variances, (columns, classes).
     """
+
+    target: Variable
+    numbers: Numbers
 
     def __init__(self, told: Any, names: Sequence[str]) -> None:
         listed = list(names) if told is True else [told] if isinstance(told, str) else list(told)
-        self.positions = []
+        place = {name: j for j, name in enumerate(names)}
+        found = set()
         for own in listed:
             position = own if isinstance(own, int) and not isinstance(own, bool) else None
             if position is None:
-                if own not in names:
+                if own not in place:
                     raise DataError(f"continuous= names {own!r}, which is no column{nearest(own, names)}")
-                position = list(names).index(own)
+                position = place[own]
             if not 0 <= position < len(names):
                 raise DataError(f"continuous= names column {own}; there are {len(names)}")
-            self.positions.append(position)
-        self.positions = sorted(set(self.positions))
+            found.add(position)
+        self.positions = sorted(found)
         self.names = [names[j] for j in self.positions]
-        self.others = [name for j, name in enumerate(names) if j not in self.positions]
-        self.gaussians: list[Gaussian] = []
+        self.others = [name for j, name in enumerate(names) if j not in found]
 
     def parted(self, table: Any) -> tuple[Any, Array]:
         """The other columns as a table, and the measurements, shape (columns, rows)."""
         if isinstance(table, np.ndarray) and table.dtype.kind in "iuf":
-            rest = [j for j in range(table.shape[1]) if j not in self.positions]
-            numbers = np.ascontiguousarray(table[:, self.positions].T, dtype=np.float64)
+            rest = sorted({*range(table.shape[1])} - {*self.positions})
+            numbers = table if not rest else table[:, self.positions]
+            numbers = np.asarray(numbers, dtype=np.float64).T
             self._check(numbers)
             return table[:, rest], numbers
         columns = list(split(table))
@@ -68,31 +76,52 @@ class Measured:
         return take_columns(table, [j for j in range(len(columns)) if j not in self.positions]), numbers
 
     def _check(self, numbers: Array) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(numbers.sum()):
+                return
         for name, column in zip(self.names, numbers, strict=True):
             if np.isinf(column).any():
                 raise ValueError(f"column {name!r}: Input X contains infinity or a value too large.")
 
     def learn(
         self, target: Variable, numbers: Array, labels: NDArray[np.int64], weights: Array | None
-    ) -> list[Gaussian]:
-        """The Gaussians of all columns given the class, by maximum likelihood; missing numbers are left out."""
-        families = [GaussianFamily(Continuous(name), (target,)) for name in self.names]
-        codes = {target.name: labels.astype(np.uint8 if target.card <= 255 else np.uint16)}
-        columns = dict(zip(self.names, numbers, strict=True))
-        source = CodedTable((target,), codes, len(labels), weights, numbers=columns)
-        moments = moments_of(families, source)
-        for name, own in zip(self.names, moments, strict=True):
-            if not own.n.any():
+    ) -> None:
+        """Learn the Gaussians of all columns given the class, by maximum likelihood; missing numbers are left out."""
+        moments = leaf_moments(numbers.T, labels, weights, target.card)
+        for name, n, scatter in zip(
+            self.names, moments.n.sum(axis=1), moments.scatter.sum(axis=1), strict=True
+        ):
+            if n == 0:
                 raise DataError(f"column {name!r} holds no number at all")
-        estimates = [estimate(f, m, overall(m)) for f, m in zip(families, moments, strict=True)]
+            if not np.isfinite(scatter):
+                raise DataError(f"column {name!r} holds numbers whose squares overflow; rescale it")
+        self.target = target
+        self.numbers, unseen, collapsed = estimate_leaves(moments)
+        told = np.flatnonzero((unseen | collapsed).any(axis=1))
+        families = [GaussianFamily(Continuous(self.names[k]), (target,)) for k in told]
+        estimates = [Estimate(self.numbers, unseen[k], collapsed[k]) for k in told]
         warn_of(families, estimates, stacklevel=4)
-        self.gaussians = [f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)]
-        return self.gaussians
+
+    def gaussians(self) -> list[Gaussian]:
+        """What was learned, a Gaussian per column."""
+        means, _, variances = self.numbers
+        return [
+            Gaussian.trusted(
+                Continuous(name),
+                (self.target,),
+                means[k].copy(),
+                variances[k].copy(),
+                np.empty((self.target.card, 0)),
+            )
+            for k, name in enumerate(self.names)
+        ]
 
     def add_scores(self, numbers: Array, scores: Array) -> None:
         """Add ln p(measurements | class) to the scores, shape (rows, classes)."""
-        means = np.array([g.means for g in self.gaussians])
-        variances = np.array([g.variances for g in self.gaussians])
+        means, variances = (
+            np.ascontiguousarray(self.numbers.means),
+            np.ascontiguousarray(self.numbers.variances),
+        )
         for start in range(0, len(scores), ROWS):
             rows = slice(start, start + ROWS)
             logs = np.zeros((scores.shape[1], len(scores[rows])))

@@ -83,6 +83,9 @@ class NaiveBayes(NetworkClassifier):
     _tables: Array
     _ptr: NDArray[np.int64]
     _measured: Measured | None
+    _tabled: BayesianNetwork
+    """The class and the attributes that are states."""
+    _network: BayesianNetwork | None
 
     def __init__(
         self,
@@ -130,10 +133,20 @@ class NaiveBayes(NetworkClassifier):
         self._measured = Measured(self.continuous, self._names())
         table, numbers = self._measured.parted(examples.table)
         self.encoder_ = Encoder.learn(table, self._measured.others, examples.weights, self.bins)
-        gaussians = self._measured.learn(self.class_variable_, numbers, examples.labels, examples.weights)
+        self._measured.learn(self.class_variable_, numbers, examples.labels, examples.weights)
         self._learn(*self._count(self.encoder_.codes(table), examples.labels, examples.weights))
-        self.network_ = BayesianNetwork([*self.network_.conditionals, *gaussians])
         return self
+
+    @property
+    def network_(self) -> BayesianNetwork:
+        """The network, with its Gaussians from the first time that it is asked for."""
+        if self._network is None:
+            measured = getattr(self, "_measured", None)
+            gaussians = [] if measured is None else measured.gaussians()
+            self._network = (
+                self._tabled if not gaussians else BayesianNetwork([*self._tabled.conditionals, *gaussians])
+            )
+        return self._network
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out."""
@@ -200,20 +213,21 @@ class NaiveBayes(NetworkClassifier):
         self.class_count_ = np.asarray(class_count, dtype=np.float64)
         self.feature_count_ = [np.asarray(counts, dtype=np.float64) for counts in feature_count]
         counts = dict(zip((v.name for v in variables), self.feature_count_, strict=True))
-        self.network_ = network_from_counts(
+        self._network = None
+        self._tabled = network_from_counts(
             {target.name: (), **{v.name: (target,) for v in variables}},
             {target.name: target, **{v.name: v for v in variables}},
             {target.name: self.class_count_, **counts},
             AttributePrior(prior, target.name),
         )
-        self._tables, self._ptr = _log_tables(self.network_, target.name, [v.name for v in variables])
+        self._tables, self._ptr = _log_tables(self._tabled, target.name, [v.name for v in variables])
 
     def _log_joint(self, columns: list[Codes]) -> Array:
         return self._scores(columns, len(columns[0]))
 
     def _scores(self, columns: list[Codes], n_rows: int) -> Array:
         with np.errstate(divide="ignore"):
-            start = np.log(self.network_[self.class_variable_.name].table)
+            start = np.log(self._tabled[self.class_variable_.name].table)
         scores = np.tile(start, (n_rows, 1))
         if columns:
             add_scores(columns, self._ptr, self._tables, scores)
@@ -254,7 +268,7 @@ class NaiveBayes(NetworkClassifier):
 
     def _known_objective(self, class_count: Array, feature_count: list[Array]) -> float:
         """Σ n ln θ of the labelled examples, and Σ m p ln θ of the prior."""
-        net, target = self.network_, self.class_variable_
+        net, target = self._tabled, self.class_variable_
         total = _weighted_log(class_count, net[target.name].table)
         prior = MEstimate(self.m, self.p)
         for counts, v in zip(feature_count, self.encoder_.variables, strict=True):

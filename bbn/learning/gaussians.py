@@ -269,6 +269,34 @@ def estimate(
     return Estimate(Numbers(means, weights, variances), unseen, low & seen)
 
 
+class Leaves(NamedTuple):
+    """Moments, or what was estimated of them, of d columns without continuous parents; all arrays (d, J)."""
+
+    n: Array
+    means: Array
+    scatter: Array
+
+
+def estimate_leaves(
+    leaves: Leaves, floor: float = FLOOR
+) -> tuple[Numbers, NDArray[np.bool_], NDArray[np.bool_]]:
+    """As `estimate` by maximum likelihood, for many columns at once: numbers, unseen and collapsed, all (d, J)."""
+    n, means, scatter = leaves
+    total = n.sum(axis=1)
+    centre = (n * means).sum(axis=1) / total
+    squares = scatter.sum(axis=1) + (n * (means - centre[:, None]) ** 2).sum(axis=1)
+    whole = (widths(centre, squares / total) ** 2)[:, None]
+    seen = n > 0
+    variances = np.where(seen, np.divide(scatter, n, out=np.zeros_like(scatter), where=seen), whole)
+    low = variances < floor * whole
+    found = Numbers(
+        np.where(seen, means, centre[:, None]),
+        np.empty((*n.shape, 0)),
+        np.where(low, floor * whole, variances),
+    )
+    return found, ~seen, low & seen
+
+
 def log_prior(family: GaussianFamily, numbers: Numbers, told: ToldGaussian) -> float:
     """ln of the prior's density, up to a constant, where the parents are in standard units (see `estimate`)."""
     apart = (numbers.means - told.mean) ** 2 + (numbers.weights**2).sum(axis=1)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bbn.data import Block, DataSource
 from bbn.errors import DataError
 from bbn.frozen import Array
-from bbn.learning.gaussians import GaussianFamily, Moments
+from bbn.learning.gaussians import GaussianFamily, Leaves, Moments
 
 COLLINEAR = 1e-6
 """A least eigenvalue of the columns' correlations below this asks for the third pass: ten digits are left above it."""
@@ -47,6 +47,39 @@ def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[M
         scatter = products - n[:, None, None] * rest[:, :, None] * rest[:, None, :]
         found.append(Moments(n, means[f] + rest, scatter))
     return _refined(families, found, source)
+
+
+def leaf_moments(
+    numbers: Array, labels: NDArray[np.integer], weights: Array | None, n_settings: int
+) -> Leaves:
+    """The moments of columns in memory, an array (rows, d), in each setting of one discrete parent.
+
+    As `moments_of`, in two passes about the means; missing numbers are left out.
+    """
+    shape = (n_settings, numbers.shape[1])
+    n, means, scatter = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    holes = bool(np.isnan(numbers.sum()))
+    for j in range(n_settings):
+        rows = np.flatnonzero(labels == j)
+        own = numbers[rows]
+        share = np.ones(len(rows)) if weights is None else weights[rows]
+        there = share[:, None] * ~np.isnan(own) if holes else None
+        if there is not None:
+            own[np.isnan(own)] = 0.0
+        n[j] = share.sum() if there is None else there.sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            means[j] = _divided(_added_up(own, share, there), n[j])
+            own -= means[j]
+            rest = _divided(_added_up(own, share, there), n[j])
+            np.multiply(own, own, out=own)
+            scatter[j] = _added_up(own, share, there) - n[j] * rest**2
+        means[j] += rest
+    return Leaves(n.T, means.T, scatter.T)
+
+
+def _added_up(numbers: Array, share: Array, there: Array | None) -> Array:
+    """The weighted sum of each column."""
+    return share @ numbers if there is None else np.einsum("rd,rd->d", there, numbers)
 
 
 def _refined(families: Sequence[GaussianFamily], moments: list[Moments], source: DataSource) -> list[Moments]:
