@@ -249,8 +249,17 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
             with np.errstate(over="ignore"):
                 variances = np.nanvar(numbers, axis=0)
             variances = np.where(np.isfinite(variances) & (variances > 0), variances, 1.0)
+        none = np.empty((self.k, 0))
         leaves = [
-            Gaussian(Continuous(name), [z], means[:, j], variances[j], None, self.tied_variance, fixed)
+            Gaussian.trusted(
+                Continuous(name),
+                (z,),
+                means[:, j].copy(),
+                np.full(self.k, variances[j]),
+                none,
+                bool(self.tied_variance),
+                fixed,
+            )
             for j, name in enumerate(names)
         ]
         return BayesianNetwork([CPT(z, table=np.full(self.k, 1.0 / self.k)), *leaves])

@@ -19,10 +19,12 @@ from bbn.gaussian import Gaussian
 from bbn.learning.gaussians import (
     Estimate,
     GaussianFamily,
+    Leaves,
     Moments,
     Numbers,
     Units,
     estimate,
+    estimate_leaves,
     log_prior,
     pool,
     warn_of,
@@ -82,7 +84,9 @@ class GaussianPart:
             )
             for i, f in enumerate(families)
         ]
-        sizes = [f.n_settings * (2 + len(f.regressors)) for f in families]
+        self._shapes = [(f.n_settings, len(f.regressors)) for f in families]
+        self._plain = self._is_plain()
+        sizes = [count * (2 + p) for count, p in self._shapes]
         self.ptr = np.cumsum([0, *sizes]).astype(np.int64)
         self.size = int(self.ptr[-1])
         stats = [
@@ -126,9 +130,8 @@ class GaussianPart:
     def numbers(self, flat: Array) -> list[Numbers]:
         """The parameters of each family, as views of the flat array."""
         found = []
-        for i, family in enumerate(self.families):
+        for i, (count, p) in enumerate(self._shapes):
             own = flat[self.ptr[i] : self.ptr[i + 1]]
-            count, p = family.n_settings, len(family.regressors)
             found.append(
                 Numbers(own[:count], own[count : count * (1 + p)].reshape(count, p), own[count * (1 + p) :])
             )
@@ -193,6 +196,8 @@ class GaussianPart:
 
     def maximise(self, flat: Array, stats: Array) -> Array:
         """New parameters, from the moments that an E step under the old ones found."""
+        if self._plain:
+            return self._maximise_plain(flat, stats)
         old = self.numbers(flat)
         moments = [self.moments(i, old[i], stats) for i in range(len(self.families))]
         for group in self.tied:
@@ -205,6 +210,23 @@ class GaussianPart:
             found = estimate(family, moments[i], Units(np.zeros(q), np.ones(q)), self.told[i])
             new.append(old[i] if family.name in self.fixed else found.numbers)
         return self.flat(new)
+
+    def _is_plain(self) -> bool:
+        """Whether all are leaves with as many settings each, and maximum likelihood is all that is asked for."""
+        alike = len({f.n_settings for f in self.standard}) == 1 and not self.linked and self.prior is None
+        return alike and not (
+            self.fixed or self.tied or any(f.tied or f.fixed is not None for f in self.standard)
+        )
+
+    def _maximise_plain(self, flat: Array, stats: Array) -> Array:
+        """As `maximise`, all families at once: means and variances lie in `flat` as (families, 2, settings)."""
+        count = self._shapes[0][0]
+        n, sums, squares = stats.reshape(-1, 3, count).transpose(1, 0, 2)
+        shift = np.divide(sums, n, out=np.zeros_like(sums), where=n > 0)
+        scatter = np.maximum(squares - sums * shift, ROUNDING * squares)
+        means = flat.reshape(-1, 2, count)[:, 0] + shift
+        found = estimate_leaves(Leaves(n, means, scatter), Units(np.zeros(len(n)), np.ones(len(n))))[0]
+        return np.stack([found.means, found.variances], axis=1).ravel()
 
     def moments(self, i: int, old: Numbers, stats: Array) -> Moments:
         """The moments of a family, from what an E step added up under the old parameters."""
@@ -225,6 +247,8 @@ class GaussianPart:
 
     def log_prior(self, flat: Array) -> float:
         """ln of the prior's density, up to a constant; of tied families once."""
+        if self.prior is None:
+            return 0.0
         skipped = {i for group in self.tied for i in group[1:]}
         total = 0.0
         for i, (family, own) in enumerate(zip(self.standard, self.numbers(flat), strict=True)):

@@ -11,6 +11,7 @@ ridge regression towards the prior. EM and `fit` differ in the moments alone: ex
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -69,7 +70,7 @@ class GaussianFamily(NamedTuple):
     @property
     def n_settings(self) -> int:
         """The number of settings of the discrete parents."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def floor(self) -> float:
@@ -278,14 +279,19 @@ class Leaves(NamedTuple):
 
 
 def estimate_leaves(
-    leaves: Leaves, floor: float = FLOOR
+    leaves: Leaves, units: Units | None = None, floor: float = FLOOR
 ) -> tuple[Numbers, NDArray[np.bool_], NDArray[np.bool_]]:
-    """As `estimate` by maximum likelihood, for many columns at once: numbers, unseen and collapsed, all (d, J)."""
+    """As `estimate` by maximum likelihood, for many columns at once: numbers, unseen and collapsed, all (d, J).
+
+    The units are those of the columns, (d,), by `overall` unless they are given.
+    """
     n, means, scatter = leaves
-    total = n.sum(axis=1)
-    centre = (n * means).sum(axis=1) / total
-    squares = scatter.sum(axis=1) + (n * (means - centre[:, None]) ** 2).sum(axis=1)
-    whole = (widths(centre, squares / total) ** 2)[:, None]
+    if units is None:
+        total = n.sum(axis=1)
+        centre = (n * means).sum(axis=1) / total
+        squares = scatter.sum(axis=1) + (n * (means - centre[:, None]) ** 2).sum(axis=1)
+        units = Units(centre, widths(centre, squares / total))
+    centre, whole = units.centre, (units.scale**2)[:, None]
     seen = n > 0
     variances = np.where(seen, np.divide(scatter, n, out=np.zeros_like(scatter), where=seen), whole)
     low = variances < floor * whole

@@ -71,9 +71,18 @@ class Group:
             -1, self.n_settings
         )
         self.components = [Component(part, unit, maps) for unit in units if unit[0] in part.linked]
+        own = np.arange(self.n_settings)
+        self.even = (
+            bool(self.leaves) and len(self.leaves) == len(part.families) and bool((self.maps == own).all())
+        )
+        self.even = self.even and all(f.n_settings == self.n_settings for f in part.families)
+        """Whether it holds all families, each of them a leaf with the group's own settings."""
 
-    def laid_out(self, numbers: Sequence[Numbers]) -> tuple[Array, Array]:
+    def laid_out(self, numbers: Sequence[Numbers], flat: Array) -> tuple[Array, Array]:
         """Means and variances of the leaves in each setting of the group, each (leaves, J)."""
+        if self.even:
+            both = flat.reshape(-1, 2, self.n_settings)
+            return np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1])
         means, variances = np.empty(self.maps.shape), np.empty(self.maps.shape)
         for k, i in enumerate(self.leaves):
             means[k], variances[k] = numbers[i].means[self.maps[k]], numbers[i].variances[self.maps[k]]
@@ -130,7 +139,8 @@ class _Chunk:
         self.whole = expectation
         self.tables = np.ascontiguousarray(flat[: expectation.n_tables])
         self.numbers = expectation.part.numbers(flat[expectation.n_tables :])
-        self.laid_out = [group.laid_out(self.numbers) for group in expectation.groups]
+        gaussians = flat[expectation.n_tables :]
+        self.laid_out = [group.laid_out(self.numbers, gaussians) for group in expectation.groups]
 
     def __call__(self, block: Block, rows: slice, logs: Array) -> Array:
         """The gradient and the moments; ln p of each row goes to `logs`."""
@@ -155,6 +165,9 @@ class _Chunk:
             if group.leaves:
                 moments = np.zeros((3, *means.shape))
                 add_moments(z[group.leaves], own, means, moments)
+                if group.even:
+                    stats += moments.transpose(1, 0, 2).ravel()
+                    continue
                 for k, i in enumerate(group.leaves):
                     place = stats[part.stats_ptr[i] : part.stats_ptr[i + 1]].reshape(3, -1)
                     for m in range(3):

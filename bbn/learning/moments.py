@@ -179,7 +179,8 @@ class _Scatter:
 
 def _complete_rows(family: GaussianFamily, block: Block) -> tuple[NDArray[np.intp], Array, list[Array]]:
     """The setting, the weight and the columns of the rows that miss nothing of a family."""
-    setting, weights = settings_of(family, block), block.weights
+    weights = block.weights
+    setting = settings_of(family, block) if family.discrete else np.zeros(block.n_rows, dtype=np.intp)
     columns = [block.numbers[name] for name in family.columns]
     there = setting < family.n_settings
     for column in columns:
@@ -191,6 +192,8 @@ def _complete_rows(family: GaussianFamily, block: Block) -> tuple[NDArray[np.int
 
 def _added(setting: NDArray[np.intp], values: Array, family: GaussianFamily) -> Array:
     """The sum of the values in each setting."""
+    if not family.discrete:
+        return np.array([values.sum()])
     return np.bincount(setting, values, minlength=family.n_settings).astype(np.float64, copy=False)
 
 

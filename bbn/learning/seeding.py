@@ -115,13 +115,14 @@ def sample_rows(part: GaussianPart, source: DataSource) -> Array:
 
 
 def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
-    count, sums, squares, there = source.reduce(_Draw(part, share))
+    count, *parts = source.reduce(_Draw(part, share))
+    used = np.flatnonzero(count)
+    count, (sums, squares, there) = count[used], (own[used] for own in parts)
     # Rows that fell into one slot are kept where they are alike.
     n = np.maximum(there, 1.0)
     alike = (squares * n - sums**2 <= 1e-9 * (1.0 + squares * n)).all(axis=1)
     alike &= ((there == 0) | (there == count[:, None])).all(axis=1)
-    kept = (count > 0) & alike
-    return np.where(there[kept] > 0, sums[kept] / n[kept], np.nan)
+    return np.where(there[alike] > 0, sums[alike] / n[alike], np.nan)
 
 
 class _Draw:
