@@ -26,7 +26,7 @@ def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
         raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
     given: dict[str, Conditional] = {}
     for conditional in conditionals:
-        if not isinstance(conditional, CPT) and not isinstance(conditional, Conditional):
+        if not isinstance(conditional, CPT | Gaussian) and not isinstance(conditional, Conditional):
             raise ModelError(
                 f"a network is made of CPTs, found {conditional!r} ({type(conditional).__name__})"
             )

@@ -348,4 +348,7 @@ def _units(part: GaussianPart) -> list[list[int]]:
         for p in parents:
             old, new = home[p], home[i]
             home = [new if h == old else h for h in home]
-    return [[i for i, h in enumerate(home) if h == unit] for unit in dict.fromkeys(home)]
+    units: dict[int, list[int]] = {}
+    for i, h in enumerate(home):
+        units.setdefault(h, []).append(i)
+    return list(units.values())

@@ -34,6 +34,8 @@ def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[M
     """The moments of each family; rows that miss one of its columns are left out of it."""
     if not families:
         return []
+    if not any(family.parents for family in families):
+        return _whole_columns(families, source)
     first = source.reduce(_Sums(families))
     means = [_divided(first[2 * f + 1], first[2 * f][:, None]) for f in range(len(families))]
     second = source.reduce(_Scatter(families, means))
@@ -41,12 +43,52 @@ def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[M
     for f, family in enumerate(families):
         n, sums, products = second[3 * f : 3 * f + 3]
         for k, name in enumerate(family.columns):
-            if not np.isfinite(products[:, k, k]).all():
-                raise DataError(f"column {name!r} holds numbers whose squares overflow; rescale it")
+            _refuse_overflow(name, products[:, k, k])
         rest = _divided(sums, n[:, None])  # what rounding left of the deviations' mean
         scatter = products - n[:, None, None] * rest[:, :, None] * rest[:, None, :]
         found.append(Moments(n, means[f] + rest, scatter))
     return _refined(families, found, source)
+
+
+def _whole_columns(families: Sequence[GaussianFamily], source: DataSource) -> list[Moments]:
+    """The moments of columns by themselves, all at once."""
+    names = [family.name for family in families]
+    n, sums, _ = source.reduce(_Columns(names, np.zeros(len(names))))
+    means = _divided(sums, n)
+    n, sums, squares = source.reduce(_Columns(names, means))
+    for name, own in zip(names, squares, strict=True):
+        _refuse_overflow(name, own)
+    rest = _divided(sums, n)
+    parts = zip(n, means + rest, squares - n * rest**2, strict=True)
+    return [Moments(np.array([a]), np.array([[b]]), np.array([[[c]]])) for a, b, c in parts]
+
+
+class _Columns:
+    """Per column: the weight, and the sums of deviations from a number and of their squares."""
+
+    def __init__(self, names: Sequence[str], about: Array) -> None:
+        self.names, self.about = list(names), about
+
+    def __call__(self, block: Block) -> list[Array]:
+        found = np.zeros((3, len(self.names)))
+        whole = float(block.weights.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, name in enumerate(self.names):
+                apart, weights = block.numbers[name] - self.about[k], block.weights
+                there = ~np.isnan(apart)
+                if there.all():
+                    found[0, k] = whole
+                else:
+                    apart, weights = apart[there], weights[there]
+                    found[0, k] = weights.sum()
+                weighted = weights * apart
+                found[1, k], found[2, k] = weighted.sum(), weighted @ apart
+        return list(found)
+
+
+def _refuse_overflow(name: str, squares: Array) -> None:
+    if not np.isfinite(squares).all():
+        raise DataError(f"column {name!r} holds numbers whose squares overflow; rescale it")
 
 
 def leaf_moments(

@@ -20,6 +20,8 @@ from bbn.variable import Variable
 SAMPLE = 2048
 """About how many rows are looked at."""
 SLOTS = 1 << 15
+"""The slots that they are kept in; fewer, but PER_ROW for each row, where there are few rows."""
+PER_ROW = SLOTS // SAMPLE
 
 
 class Seeds:
@@ -58,9 +60,13 @@ class Seeds:
             centres, nearest = plus_plus(self.rows[:, members], k, generator)
             if len(hidden) == 1 and not self.net.parents(hidden[0].name):
                 shares.setdefault(hidden[0].name, np.bincount(nearest, minlength=k).astype(np.float64) + 1.0)
+            within = self._within(members, centres, nearest)
+            among: dict[tuple[Variable, ...], NDArray[np.intp]] = {}
             for m, i in enumerate(members):
-                means = centres[self._among(i, hidden), m]
-                numbers[i] = self._start(i, means, self._within(m, members, centres, nearest))
+                discrete = part.families[i].discrete
+                if discrete not in among:
+                    among[discrete] = self._among(i, hidden)
+                numbers[i] = self._start(i, centres[among[discrete], m], within[m])
         for i, family in enumerate(part.families):
             if i not in numbers:
                 loose = any(p.name in self.incomplete for p in family.discrete)
@@ -85,14 +91,15 @@ class Seeds:
                 index = index * parent.card + own
         return index
 
-    def _within(self, m: int, members: list[int], centres: Array, nearest: NDArray[np.intp]) -> float:
-        """The variance of a column about the centres nearest to its rows."""
-        column = self.rows[:, members[m]]
-        there = ~np.isnan(column)
-        if not there.any():
-            return 1.0
-        squares = (column[there] - centres[nearest[there], m]) ** 2
-        return max(float(squares.mean()), 1e-12)
+    def _within(self, members: list[int], centres: Array, nearest: NDArray[np.intp]) -> list[float]:
+        """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
+        if not len(self.rows):
+            return [1.0] * len(members)
+        apart = self.rows[:, members] - centres[nearest]
+        n = (~np.isnan(apart)).sum(axis=0)
+        squares = np.nansum(apart**2, axis=0)
+        found: list[float] = np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0).tolist()
+        return found
 
     def _start(self, i: int, means: Array, variance: float) -> Numbers:
         family = self.part.standard[i]
@@ -115,7 +122,8 @@ def sample_rows(part: GaussianPart, source: DataSource) -> Array:
 
 
 def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
-    count, *parts = source.reduce(_Draw(part, share))
+    slots = max(1, min(SLOTS, PER_ROW * source.n_rows))
+    count, *parts = source.reduce(_Draw(part, share, slots))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
     # Rows that fell into one slot are kept where they are alike.
@@ -128,8 +136,9 @@ def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
 class _Draw:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
-    def __init__(self, part: GaussianPart, share: float) -> None:
+    def __init__(self, part: GaussianPart, share: float, slots: int) -> None:
         self.names, self.centre, self.scale, self.share = part.names, part.centre, part.scale, share
+        self.slots = slots
 
     def __call__(self, block: Block) -> list[Array]:
         hashes = np.zeros(block.n_rows, dtype=np.uint64)
@@ -141,15 +150,19 @@ class _Draw:
             bits = np.where(np.isnan(column), -0.5, column + 0.0).view(np.uint64)
             hashes = _mixed(hashes ^ _mixed(bits))
         chosen = ((hashes >> np.uint64(11)) * 2.0**-53 < self.share) & (block.weights > 0)
-        slots = (_mixed(hashes[chosen]) % np.uint64(SLOTS)).astype(np.intp)
+        slots = (_mixed(hashes[chosen]) % np.uint64(self.slots)).astype(np.intp)
         z = np.column_stack(columns)[chosen]
         z = (z - self.centre) / self.scale
         there = ~np.isnan(z)
         parts = [np.where(there, z, 0.0), np.where(there, z * z, 0.0), there * 1.0]
-        sums = [np.zeros((SLOTS, z.shape[1])) for _ in parts]
-        for total, values in zip(sums, parts, strict=True):
-            np.add.at(total, slots, values)
-        return [np.bincount(slots, minlength=SLOTS).astype(np.float64), *sums]
+        sums = [np.zeros((self.slots, z.shape[1])) for _ in parts]
+        if len(slots):
+            order = np.argsort(slots, kind="stable")
+            slots = slots[order]
+            starts = np.flatnonzero(np.diff(slots, prepend=-1))
+            for total, values in zip(sums, parts, strict=True):
+                total[slots[starts]] = np.add.reduceat(values[order], starts, axis=0)
+        return [np.bincount(slots, minlength=self.slots).astype(np.float64), *sums]
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

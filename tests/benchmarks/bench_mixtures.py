@@ -17,7 +17,9 @@ TITLE = "Mixtures of Gaussians"
 NOTES = """
 EM for a mixture of 5 Gaussians on 1,000,000 rows of 4 columns, against scikit-learn's diagonal `GaussianMixture` from
 the same start, without its regularisation: one iteration (an M step and the E step after it) by itself, then a whole
-run of ten. Then `NaiveBayes(continuous=True)` against `GaussianNB` on the same rows. One thread on both sides.
+run of ten. Then `NaiveBayes(continuous=True)` against `GaussianNB` on the same rows, and both kinds on wide tables. One
+thread on both sides. Last, smoothing a linear-Gaussian chain of hidden numbers, each seen through a noisy one, at two
+lengths: four times as long should take four times as long.
 """
 STEPS = 10
 
@@ -31,6 +33,70 @@ def rows() -> Iterator[Row]:
     x = centres[labels] + rng.normal(size=(n, d))
     yield from _em(x, centres + rng.normal(scale=0.5, size=(k, d)))
     yield from _naive_bayes(x, labels)
+    yield from _wide(rng)
+    yield from _chains(rng)
+
+
+def _wide(rng: np.random.Generator) -> Iterator[Row]:
+    """Tables with many columns, where what is done once per column shows."""
+    x = rng.normal(size=(300, 500))
+    x[:150] += 1.0
+    start = np.stack([x[:150].mean(axis=0), x[150:].mean(axis=0)])
+
+    def ours() -> Any:
+        return bbn.GaussianMixture(2, means_init=start, equal_weights=False, tol=0.0, max_iter=STEPS).fit(x)
+
+    def check() -> None:
+        np.testing.assert_allclose(ours().lower_bound_, _mixture(start, STEPS).fit(x).score(x), rtol=1e-6)
+
+    yield Row(
+        f"GaussianMixture.fit, 300 × 500, k = 2, {STEPS} iterations",
+        {"bbn": ours, "scikit-learn": lambda: _mixture(start, STEPS).fit(x)},
+        check,
+        target=1.0,
+        seconds=5,
+    )
+    for n, d in ((1_000, 1_000), (20_000, 50)):
+        table, labels = rng.normal(size=(n, d)), rng.integers(0, 3, n)
+        yield _naive_bayes_fit(table, labels)
+
+
+def _naive_bayes_fit(x: np.ndarray, labels: np.ndarray) -> Row:
+    def check() -> None:
+        ours = bbn.NaiveBayes(continuous=True).fit(x, labels).predict_proba(x)
+        theirs = GaussianNB(var_smoothing=0).fit(x, labels).predict_proba(x)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
+
+    return Row(
+        f"NaiveBayes(continuous=True), fit {x.shape[0]:,} × {x.shape[1]:,}",
+        {
+            "bbn": lambda: bbn.NaiveBayes(continuous=True).fit(x, labels),
+            "scikit-learn": lambda: GaussianNB(var_smoothing=0).fit(x, labels),
+        },
+        check,
+        target=1.0,
+        seconds=5,
+    )
+
+
+def _chains(rng: np.random.Generator) -> Iterator[Row]:
+    """All posteriors of a hidden chain, which no other library here has."""
+
+    def nothing() -> None:
+        """The tests hold it to the smoother of Rauch, Tung and Striebel."""
+
+    for n in (200, 800):
+        parts: list[Any] = []
+        for i in range(n):
+            x = bbn.Gaussian(f"x{i}", [parts[-2].variable] if i else [], 0.0, 0.5, [0.95] if i else None)
+            parts += [x, bbn.Gaussian(f"y{i}", [x.variable], 0.0, 0.25, [1.0])]
+        net = bbn.BayesianNetwork(parts)
+        evidence = {f"y{i}": float(number) for i, number in enumerate(rng.normal(size=n))}
+
+        def ask(net: Any = net, evidence: Any = evidence) -> Any:
+            return net.posteriors(evidence)
+
+        yield Row(f"smoothing a chain of {n} hidden numbers", {"bbn": ask}, nothing, seconds=5)
 
 
 def _em(x: np.ndarray, start: np.ndarray) -> Iterator[Row]:
