@@ -17,11 +17,8 @@ import numpy as np
 from bbn.budget import require_memory
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.inference.jointly_gaussian import LOG_2PI, OTHERWISE, Component, Given
+from bbn.inference.jointly_gaussian import LOG_2PI, NEAR, OTHERWISE, Component, Given
 from bbn.kernels.types import Ints
-
-FAR = 1e6
-"""From a sum of squared noises of this on, settings are compared by differences, not by their densities."""
 
 
 class DenseComponent(Component):
@@ -94,11 +91,10 @@ class DenseComponent(Component):
             centre = centre + self.slopes[:, :, 1 + k] * numbers[name][:, None, None]
         if not self.observed:
             nothing = np.zeros((rows, self.settings, 0))
-            return Given(np.zeros((rows, self.settings)), np.zeros(rows), (nothing, centre))
+            return Given(np.zeros((rows, self.settings)), (nothing, centre))
         triangle = self._rotation[1]
         scale, log_scale = self._scales
         z = np.empty((rows, self.settings, len(self.observed)))
-        offset = np.zeros(rows)
         # A number too far away has the log-density −inf, one without a scale NaN.
         with np.errstate(all="ignore"):
             for k, i in enumerate(self.observed):  # forward substitution
@@ -108,11 +104,18 @@ class DenseComponent(Component):
                 np.divide(rest, scale[:, k], out=z[..., k])
             squares = z[..., 0] ** 2 if len(self.observed) == 1 else np.einsum("rso,rso->rs", z, z)
             log_density = -0.5 * squares - log_scale
-            far = np.flatnonzero((squares >= FAR).any(axis=1)) if self.settings > 1 else ()
-            if len(far):
-                columns = {name: numbers[name][far] for name in self.shifts}
-                log_density[far], offset[far] = self._apart(columns, z[far], log_density[far])
-        return Given(log_density, offset, (z, centre))
+        return Given(log_density, (z, centre))
+
+    def refined(self, given: Given, numbers: Mapping[str, Array]) -> Given:
+        """The same, with the log-densities of rows of far numbers relative to that of the best setting."""
+        far = np.flatnonzero((given.log_density < NEAR).any(axis=1))
+        if self.settings == 1 or not len(far):
+            return given
+        log_density, offset = given.log_density.copy(), np.zeros(len(given.log_density))
+        columns = {name: numbers[name][far] for name in self.shifts}
+        with np.errstate(all="ignore"):
+            log_density[far], offset[far] = self._apart(columns, given.parts[0][far], log_density[far])
+        return Given(log_density, given.parts, offset)
 
     def _apart(self, shifts: Mapping[str, Array], z: Array, log_density: Array) -> tuple[Array, Array]:
         """How far each setting is below the best one, and the log-density of that, for rows of far numbers.

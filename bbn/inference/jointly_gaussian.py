@@ -20,6 +20,8 @@ from bbn.kernels.types import Ints
 from bbn.variable import Variable
 
 LOG_2PI = math.log(2 * math.pi)
+NEAR = -5e5
+"""Where a log-density is below this, settings are to be compared by `refined` differences."""
 
 
 class Given(NamedTuple):
@@ -27,10 +29,10 @@ class Given(NamedTuple):
 
     log_density: Array
     """(rows, settings): ln p(observed | s), less the row's offset."""
-    offset: Array
-    """(rows,): what to add; zero but for numbers so far away that differences would drown in it."""
     parts: tuple[Array, ...]
     """What the component needs to know of the numbers for means and draws."""
+    offset: Array | float = 0.0
+    """(rows,): what to add; zero unless `refined`."""
 
 
 class Component(ABC):
@@ -100,6 +102,10 @@ class Component(ABC):
     @abstractmethod
     def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
         """What the observed numbers say, one entry per row for each observed variable and shift."""
+
+    def refined(self, given: Given, numbers: Mapping[str, Array]) -> Given:
+        """The same, with no digits lost where numbers are so far away that log-densities are below `NEAR`."""
+        return given
 
     @abstractmethod
     def mean(self, name: str, given: Given) -> Array:

@@ -22,6 +22,7 @@ from bbn.errors import EvidenceError
 from bbn.evidence import Findings
 from bbn.frozen import Array
 from bbn.inference.components import Component, components
+from bbn.inference.jointly_gaussian import NEAR
 from bbn.inference.junction_tree import JunctionTree
 from bbn.inference.numbers import MARGIN, RANGE, set_numbers
 from bbn.kernels.count import merge_rows
@@ -149,7 +150,9 @@ class MixedRows:
         offset = np.zeros(len(rows))
         for part in parts:
             given = part.given(numbers, len(rows))
-            offset += given.offset
+            if not given.log_density.min() > NEAR:
+                given = part.refined(given, numbers)
+                offset += given.offset
             if part.observed:
                 density = given.log_density
                 if len(part.names) == 1:
@@ -198,7 +201,9 @@ class MixedRows:
         offset = np.zeros(len(rows))
         for part in parts:
             given = part.given(numbers, len(rows))
-            offset += given.offset
+            if not given.log_density.min() > NEAR:
+                given = part.refined(given, numbers)
+                offset += given.offset
             density = given.log_density
             if len(part.names) == 1:
                 density = np.where(np.isnan(numbers[part.names[0]])[:, None], 0.0, density)

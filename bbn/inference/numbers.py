@@ -21,6 +21,7 @@ from bbn.evidence import Evidence, Virtual, check_evidence, observed_numbers
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
 from bbn.inference.components import Component, Given, component_of, components, members_of
+from bbn.inference.jointly_gaussian import NEAR
 from bbn.network import BayesianNetwork
 from bbn.variable import Variable
 
@@ -30,6 +31,7 @@ KEPT, KEPT_CELLS = 1024, 1 << 14
 
 RANGE = 600.0
 """One table holds likelihoods down to e^−RANGE; a wider range is the product of several tables."""
+SMALLEST = math.exp(-RANGE)
 TABLES = 64
 """A stand-in whose favourite settings are all impossible is tried with so many tables before scopes are joined."""
 MARGIN = 40.0
@@ -176,13 +178,16 @@ class Observed:
         for scope, logs in self.likelihoods.items():
             highest = float(logs.max())
             log_scale += highest
-            apart = logs - highest
-            lowest = float(apart.min())
-            if lowest < -reach:
-                cut.append(scope)
-                apart = np.where(apart < -reach, -np.inf, apart)
-            n_tables = max(1, math.ceil(-max(lowest, -reach) / RANGE))
-            scaled = np.exp(apart / n_tables)
+            scaled = np.exp(logs - highest)
+            n_tables = 1
+            if scaled.min() < SMALLEST:
+                apart = logs - highest
+                if apart.min() < -reach:
+                    cut.append(scope)
+                    apart = np.where(apart < -reach, -np.inf, apart)
+                lowest = float(apart.min(initial=0.0, where=np.isfinite(apart)))
+                n_tables = max(1, math.ceil(-lowest / RANGE))
+                scaled = np.exp(apart / n_tables)
             if virtual and n_tables == 1 and len(scope) == 1 and scope[0] not in taken:
                 states = self.net.states(scope[0])
                 evidence[scope[0]] = Virtual(dict(zip(states, scaled.tolist(), strict=True)))
@@ -242,9 +247,11 @@ class Observed:
 
     def _log_density(self, part: Component) -> tuple[Array, float]:
         given = self.given(part)
-        logs, offset = given.log_density[0], float(given.offset[0])
-        if np.isfinite(logs).all():
-            return logs, offset
+        logs: Array = given.log_density[0]
+        if logs.min() > NEAR:
+            return logs, 0.0
+        given = part.refined(given, self._columns)
+        logs, offset = given.log_density[0], float(np.max(given.offset))  # of the one row
         logs = np.asarray(np.where(np.isfinite(logs), logs, -np.inf))
         if logs.max() == -np.inf:
             raise self.too_far(part.names[i] for i in part.observed)

@@ -176,7 +176,7 @@ class SparseComponent(Component):
                 means[..., v] = own[v] - np.einsum("sk,rsk->rs", row[:, 1:], means[..., rest])
                 means[..., v] /= row[:, 0]
             pivot = np.stack([own.get(i, squares) for i in range(len(self.names))], axis=-1)
-            return Given(-0.5 * squares - self._log_scale, np.zeros(rows), (means, pivot))
+            return Given(-0.5 * squares - self._log_scale, (means, pivot))
 
     def _right(self, i: int, numbers: Mapping[str, Array], rows: int) -> Array:
         """(rows, settings, 1): the right-hand side of a variable's own equation."""

@@ -20,8 +20,7 @@ from bbn.variable import Variable
 SAMPLE = 2048
 """About how many rows are looked at."""
 SLOTS = 1 << 15
-"""The slots that they are kept in; fewer, but PER_ROW for each row, where there are few rows."""
-PER_ROW = SLOTS // SAMPLE
+"""The slots that they are kept in: as many whatever the rows, so that a weight of 2 is the same as two rows."""
 
 
 class Seeds:
@@ -122,8 +121,7 @@ def sample_rows(part: GaussianPart, source: DataSource) -> Array:
 
 
 def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
-    slots = max(1, min(SLOTS, PER_ROW * source.n_rows))
-    count, *parts = source.reduce(_Draw(part, share, slots))
+    count, *parts = source.reduce(_Draw(part, share))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
     # Rows that fell into one slot are kept where they are alike.
@@ -136,9 +134,8 @@ def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
 class _Draw:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
-    def __init__(self, part: GaussianPart, share: float, slots: int) -> None:
+    def __init__(self, part: GaussianPart, share: float) -> None:
         self.names, self.centre, self.scale, self.share = part.names, part.centre, part.scale, share
-        self.slots = slots
 
     def __call__(self, block: Block) -> list[Array]:
         hashes = np.zeros(block.n_rows, dtype=np.uint64)
@@ -150,19 +147,19 @@ class _Draw:
             bits = np.where(np.isnan(column), -0.5, column + 0.0).view(np.uint64)
             hashes = _mixed(hashes ^ _mixed(bits))
         chosen = ((hashes >> np.uint64(11)) * 2.0**-53 < self.share) & (block.weights > 0)
-        slots = (_mixed(hashes[chosen]) % np.uint64(self.slots)).astype(np.intp)
+        slots = (_mixed(hashes[chosen]) % np.uint64(SLOTS)).astype(np.intp)
         z = np.column_stack(columns)[chosen]
         z = (z - self.centre) / self.scale
         there = ~np.isnan(z)
         parts = [np.where(there, z, 0.0), np.where(there, z * z, 0.0), there * 1.0]
-        sums = [np.zeros((self.slots, z.shape[1])) for _ in parts]
+        sums = [np.zeros((SLOTS, z.shape[1])) for _ in parts]
         if len(slots):
             order = np.argsort(slots, kind="stable")
             slots = slots[order]
             starts = np.flatnonzero(np.diff(slots, prepend=-1))
             for total, values in zip(sums, parts, strict=True):
                 total[slots[starts]] = np.add.reduceat(values[order], starts, axis=0)
-        return [np.bincount(slots, minlength=self.slots).astype(np.float64), *sums]
+        return [np.bincount(slots, minlength=SLOTS).astype(np.float64), *sums]
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
