@@ -72,7 +72,7 @@ def topological_order(given: Mapping[str, Conditional], children: Mapping[str, l
             if waiting[child] == 0:
                 ready.append(child)
     if len(order) < len(given):
-        raise ModelError(f"the network has a cycle: {_shown(_cycle(given, set(given) - set(order)))}")
+        raise ModelError(f"the network has a cycle: {shown_cycle(_cycle(given, set(given) - set(order)))}")
     return order
 
 
@@ -88,7 +88,8 @@ def _cycle(given: Mapping[str, Conditional], stuck: set[str]) -> list[str]:
     return [node, *reversed(path[seen[node] :])]
 
 
-def _shown(cycle: list[str]) -> str:
+def shown_cycle(cycle: list[str]) -> str:
+    """A cycle for a message, without the middle of a long one."""
     if len(cycle) <= 20:
         return " → ".join(cycle)
     return f"{' → '.join(cycle[:10])} → … → {' → '.join(cycle[-5:])} ({len(cycle) - 1} nodes)"

@@ -143,8 +143,17 @@ class NoMemberWarning(BBNWarning):
     """A graph with undirected edges stands for no DAG; one that comes near it was given."""
 
 
+MOST_COMPARED = 100
+"""The most choices that `nearest` compares letter by letter with a word."""
+LONGEST_COMPARED = 100
+"""The most letters of a word, or of a choice, that `nearest` looks at."""
+
+
 def nearest(word: object, choices: Iterable[object]) -> str:
     """The clause that ends a message about an unknown `word`: the nearest choice, or all of a few.
+
+    Of more than MOST_COMPARED choices only the likeliest are compared letter by letter, so that the time is linear in
+    their number with a small factor.
 
     >>> nearest("yess", ["yes", "no"])
     "; did you mean 'yes'?"
@@ -154,14 +163,43 @@ def nearest(word: object, choices: Iterable[object]) -> str:
     import difflib
 
     known = list(choices)
-    by_text = {str(choice): choice for choice in known}
-    close = difflib.get_close_matches(str(word), by_text, n=1, cutoff=0.6)
+    wanted = str(word)[:LONGEST_COMPARED]
+    by_text = {str(choice)[:LONGEST_COMPARED]: choice for choice in known}
+    likely = _likeliest(wanted, list(by_text))
+    close = difflib.get_close_matches(wanted, likely, n=1, cutoff=0.6)
     if not close:
-        folded = {text.casefold(): text for text in by_text}
-        close = [folded[match] for match in difflib.get_close_matches(str(word).casefold(), folded, n=1)]
+        folded = {text.casefold(): text for text in likely}
+        close = [folded[match] for match in difflib.get_close_matches(wanted.casefold(), folded, n=1)]
     if close:
         return f"; did you mean {by_text[close[0]]!r}?"
     if not known:
         return ""
     shown = ", ".join(repr(choice) for choice in known[:8])
     return f"; expected one of {shown}" + (f", … ({len(known)} in all)" if len(known) > 8 else "")
+
+
+def _likeliest(word: str, texts: list[str]) -> list[str]:
+    """The texts that share most letters with the word from either end on, capitals or not; all if they are few."""
+    if len(texts) <= MOST_COMPARED:
+        return texts
+    import heapq
+
+    wanted = word.casefold()
+    backwards = wanted[::-1]
+
+    def shared(text: str) -> int:
+        folded = text.casefold()
+        alike = _n_alike(wanted, folded) + _n_alike(backwards, folded[::-1])
+        return alike - abs(len(folded) - len(wanted))
+
+    return heapq.nlargest(MOST_COMPARED, texts, key=shared)
+
+
+def _n_alike(a: str, b: str) -> int:
+    """How many letters two texts have in common before the first that differs."""
+    n = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        n += 1
+    return n

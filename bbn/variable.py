@@ -8,6 +8,7 @@ variable has no states: its values are real numbers.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from numbers import Real
@@ -193,7 +194,7 @@ def _checked_states(name: str, states: Iterable[object]) -> tuple[State, ...]:
                 f"{checked[0]!r} and {state!r}{clash}; use one kind"
             )
     if len(set(checked)) != len(checked):
-        twice = next(state for i, state in enumerate(checked) if state in checked[:i])
+        twice, _ = Counter(checked).most_common(1)[0]
         raise ModelError(f"variable {name!r} has the state {twice!r} twice")
     return checked  # type: ignore[return-value]  # each was checked to be a State above
 

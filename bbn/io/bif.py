@@ -25,7 +25,7 @@ from itertools import chain, islice, product
 from math import prod
 
 from bbn.cpt import CPT
-from bbn.errors import ModelError, ParseError, nearest
+from bbn.errors import ModelError, ParseError
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
@@ -84,6 +84,7 @@ class _Parser:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.states: dict[str, tuple[str, ...]] = {}
+        self.codes: dict[str, dict[str, int]] = {}
         self.notes: dict[str, str] = {}
         self.numbers = Numbers()
         self.rows: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
@@ -211,7 +212,8 @@ class _Parser:
         for name in names:
             if name not in self.states:
                 self.source.fail(
-                    f"probability of {names[0]!r}: {name!r} is not a declared variable{nearest(name, self.states)}",
+                    f"probability of {names[0]!r}: {name!r} is not a declared variable"
+                    f"{self.source.nearest(name, self.states)}",
                     block.start,
                 )
         if not names:
@@ -229,14 +231,21 @@ class _Parser:
             )
         row = 0
         for parent, state in zip(parents, found, strict=True):
-            states = self.states[parent]
-            if state not in states:
+            codes = self._codes(parent)
+            if state not in codes:
                 self.source.fail(
-                    f"probability of {name!r}, row {key}): {parent!r} has no state {state!r}{nearest(state, states)}",
+                    f"probability of {name!r}, row {key}): {parent!r} has no state {state!r}"
+                    f"{self.source.nearest(state, codes)}",
                     block.place(index),
                 )
-            row = row * len(states) + states.index(state)
+            row = row * len(self.states[parent]) + codes[state]
         return row
+
+    def _codes(self, name: str) -> dict[str, int]:
+        """The number of each state; of the first, where a state is there twice, which is an error later."""
+        if name not in self.codes:
+            self.codes[name] = {state: code for code, state in reversed(list(enumerate(self.states[name])))}
+        return self.codes[name]
 
     def _place_finder(self, block: Block, parents: Sequence[str]) -> Callable[[int], int]:
         """Where the entry for a row stands, or the table or default that gave it; worked out when first asked."""

@@ -7,17 +7,18 @@ so that one reading finds all of them; the error that is raised is the first, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple, NoReturn, TypeVar
 
+from bbn.assembly import shown_cycle
 from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional, discrete_child
-from bbn.errors import BudgetError, ModelError, ParseError, nearest
+from bbn.errors import BudgetError, ModelError, ParseError
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
 from bbn.io.rows import Values, settle
-from bbn.io.text import OversizedFileError, Source
+from bbn.io.text import OversizedFileError, Source, cut
 from bbn.network import BayesianNetwork
 from bbn.variable import Continuous, State, Variable
 
@@ -57,17 +58,24 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+MAX_PROBLEMS = 100
+"""The most problems of a file that are listed; the others are counted."""
+MAX_PROBLEM_TEXT = 10**7
+"""Reading ends once the messages about problems were this long in all, listed or not."""
+
+
 class Problems:
-    """The problems found in one file so far."""
+    """The problems found in one file so far: the first MAX_PROBLEMS of them, and how many there were."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.found: list[ParseError] = []
+        self.count = 0
+        self._first: list[ParseError] = []
+        self._length = 0
 
     def add(self, message: str, where: Where = None, kind: type[ParseError] = ParseError) -> None:
         """Note a problem and go on."""
-        line, column = self.source.position(where) if isinstance(where, int) else where or (None, None)
-        self.found.append(kind(message, self.source.path, line, column))
+        self._note(self._error(message, where, kind))
 
     def twice(self, what: str, where: Where, first: Where) -> None:
         """Note that something is there for the second time."""
@@ -80,8 +88,9 @@ class Problems:
 
     def fail(self, message: str, where: Where = None) -> NoReturn:
         """Note a problem after which there is no going on, and raise it."""
-        self.add(message, where)
-        self._raise(self.found[-1])
+        error = self._error(message, where)
+        self._note(error)
+        self._raise(error)
 
     def each(self, items: Iterable[Item], read: Callable[[Item], Result]) -> list[Result]:
         """What `read` gives for each item; where it fails, the problem is noted and the others are read."""
@@ -90,16 +99,42 @@ class Problems:
             try:
                 results.append(read(item))
             except ParseError as error:
-                self.found.append(error)
+                self._length += len(error.message)
+                self._note(error)
         return results
+
+    def nearest(self, word: object, choices: Collection[object]) -> str:
+        """The clause that names the nearest choice, see `Source.nearest`."""
+        return self.source.nearest(word, choices)
 
     def raise_first(self) -> None:
         """Raise the problem that comes first in the file, if there is any."""
-        if self.found:
-            self._raise(min(self.found, key=_place))
+        if self.count:
+            self._raise(min(self._first, key=_place))
 
-    def _raise(self, error: ParseError) -> NoReturn:
-        error.problems = tuple(sorted(self.found, key=_place))
+    def _error(self, message: str, where: Where, kind: type[ParseError] = ParseError) -> ParseError:
+        line, column = self.source.position(where) if isinstance(where, int) else where or (None, None)
+        self._length += len(message)
+        return kind(cut(message), self.source.path, line, column)
+
+    def _note(self, error: ParseError) -> None:
+        self.count += 1
+        self._first.append(error)
+        if len(self._first) >= 2 * MAX_PROBLEMS:
+            self._first = sorted(self._first, key=_place)[:MAX_PROBLEMS]
+        if self._length > MAX_PROBLEM_TEXT:
+            self._raise(min(self._first, key=_place), "at least ")
+
+    def _raise(self, error: ParseError, at_least: str = "") -> NoReturn:
+        shown = sorted(self._first, key=_place)[:MAX_PROBLEMS]
+        if error not in shown:
+            shown[-1] = error
+        if self.count > len(shown) or at_least:
+            left_out = self.count - len(shown)
+            shown.append(
+                ParseError(f"and {at_least}{left_out} more problem{'s' * (left_out != 1)}", self.source.path)
+            )
+        error.problems = tuple(shown)
         raise error
 
 
@@ -121,7 +156,7 @@ def build(
     reader has already found.
     """
     problems = problems or Problems(source)
-    if not nodes and not problems.found:
+    if not nodes and not problems.count:
         problems.add("the network is empty; it needs at least one node")
     variables = _variables(nodes, problems)
     families = _families(nodes, variables, problems)
@@ -133,7 +168,7 @@ def build(
 
     tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
     settled = iter(settle(tables, strict, report, source.path))
-    if problems.found:
+    if problems.count:
         _add_cycle(nodes, problems)
         problems.raise_first()
     conditionals: list[Conditional] = [
@@ -146,7 +181,7 @@ def build(
         return BayesianNetwork(conditionals, name, metadata)
     except ModelError as error:
         _add_cycle(nodes, problems)
-        if not problems.found:
+        if not problems.count:
             problems.add(str(error))
         problems.raise_first()
         raise
@@ -180,16 +215,17 @@ def _families(
     for node in nodes:
         variable = variables[node.name]
         parents: list[Variable] = []
+        seen: set[str] = set()
         right = variable is not None and (node.values is not None or node.gaussian is not None)
-        for i, name in enumerate(node.parents):
+        for name in node.parents:
             if name not in variables:
                 problems.add(
-                    f"node {node.name!r} has the unknown parent {name!r}{nearest(name, variables)}",
+                    f"node {node.name!r} has the unknown parent {name!r}{problems.nearest(name, variables)}",
                     node.where,
                 )
             elif name == node.name:
                 problems.add(f"node {node.name!r} is its own parent: a cycle", node.where)
-            elif name in node.parents[:i]:
+            elif name in seen:
                 problems.add(f"node {node.name!r} has the parent {name!r} twice", node.where)
             else:
                 parent = variables[name]
@@ -197,6 +233,7 @@ def _families(
                     problems.add(discrete_child(node.name, name), node.where)
                 elif parent is not None:
                     parents.append(parent)
+            seen.add(name)
         right = right and len(parents) == len(node.parents)
         if (
             variable is not None
@@ -214,7 +251,7 @@ def _has_right_size(
     cards = [*(p.card for p in parents), variable.card]
     found = len(node.values)
     if found != prod(cards):
-        axes = " × ".join(f"{v.name} {v.card}" for v in (*parents, variable))
+        axes = " × ".join(f"{v.name} {v.card}" for v in (*parents[:8], variable))
         problems.add(
             f"node {node.name!r}: expected {prod(cards)} entries ({axes}), found {found}",
             node.where,
@@ -265,7 +302,7 @@ def _add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
                 if parent in path and parent != name:
                     trail = list(path)
                     cycle = [parent, *reversed(trail[trail.index(parent) :])]
-                    problems.add(f"the network has a cycle: {' → '.join(cycle)}", by_name[parent].where)
+                    problems.add(f"the network has a cycle: {shown_cycle(cycle)}", by_name[parent].where)
                     return
                 if parent in by_name and parent not in done and parent not in path:
                     stack.append((parent, iter(by_name[parent].parents)))

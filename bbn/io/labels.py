@@ -83,13 +83,13 @@ def distinct(texts: Iterable[str], legal: Callable[[str], str]) -> list[str]:
     """
     originals = list(texts)
     taken = {text for text in originals if legal(text) == text}
+    numbers: dict[str, int] = {}  # the last number tried after each text
     found = []
     for original in originals:
         text = candidate = legal(original)
-        number = 1
         while candidate != original and candidate in taken:
-            number += 1
-            candidate = f"{text}_{number}"
+            numbers[text] = numbers.get(text, 1) + 1
+            candidate = f"{text}_{numbers[text]}"
         taken.add(candidate)
         found.append(candidate)
     return found

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from math import prod
 
-from bbn.errors import nearest
 from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
@@ -98,7 +97,8 @@ def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numb
     for each in (name, *parents):
         if each not in states:
             source.fail(
-                f"potential of {name!r}: {each!r} is not a declared node{nearest(each, states)}", block.start
+                f"potential of {name!r}: {each!r} is not a declared node{source.nearest(each, states)}",
+                block.start,
             )
     attributes = _attributes(source, block)
     if "data" in attributes:

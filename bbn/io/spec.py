@@ -116,7 +116,9 @@ class _Reader:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
                 misspelt = True
-                self.problems.add(f"node {name!r}: unknown key {key}{nearest(field, known)}", self.where(key))
+                self.problems.add(
+                    f"node {name!r}: unknown key {key}{self.problems.nearest(field, known)}", self.where(key)
+                )
             elif field in fields:
                 self.problems.twice(
                     f"node {name!r}: the key {field!r}", self.where(key), self.where(fields[field])

@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbn.errors import nearest
 from bbn.frozen import Array
 from bbn.io.build import RawGaussian, Where, refusal
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.spec_tables import Parents, Rows, Tables
-from bbn.io.text import OversizedFileError
+from bbn.io.text import OversizedFileError, listed
 
 FIELDS = ("type", "parents", "table", "tied_variance", "fixed_variance")
 KIND = "gaussian"
@@ -58,9 +57,9 @@ class Gaussians:
         if too_large:
             self.problems.add(f"node {name!r}: {too_large}", where, OversizedFileError)
             return None
-        n_found = len(self.problems.found)
+        n_found = self.problems.count
         values = self._values(name, discrete, continuous, draft.table, where)
-        if values is None or len(self.problems.found) > n_found:
+        if values is None or self.problems.count > n_found:
             return None
         array: Array = np.array(values).reshape(*cards, 2 + len(continuous))
         variances = array[..., 1]
@@ -101,7 +100,7 @@ class Gaussians:
                 if not isinstance(item, Sequence) or len(item.items) != len(states):
                     found = item if not isinstance(item, Sequence) else f"a list of {len(item.items)}"
                     self.problems.add(
-                        f"node {name!r}: expected rows by the states of {', '.join(p for p, _ in discrete)}, "
+                        f"node {name!r}: expected rows by the states of {listed([p for p, _ in discrete])}, "
                         f"or a list of {len(states)} for {parent!r}, found {found}",
                         self.where(item),
                     )
@@ -124,7 +123,8 @@ class Gaussians:
             if field not in _ROW or (field == "weights" and not continuous):
                 reason = "it has no continuous parents" if field == "weights" else ""
                 self.problems.add(
-                    f"{what}: unknown key {key}" + (f", as {reason}" if reason else nearest(field, _ROW)),
+                    f"{what}: unknown key {key}"
+                    + (f", as {reason}" if reason else self.problems.nearest(field, _ROW)),
                     self.where(key),
                 )
             elif field in entries:
@@ -154,7 +154,7 @@ class Gaussians:
         if len(items) != len(continuous):
             self.problems.add(
                 f"{what}: expected {len(continuous)} weight{'s' * (len(continuous) != 1)}, one for each of "
-                f"{', '.join(continuous)}, found {node}",
+                f"{listed(continuous)}, found {node}",
                 self.where(node),
             )
             return []

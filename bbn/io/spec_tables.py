@@ -13,11 +13,10 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from bbn.errors import nearest
 from bbn.io.build import Where, refusal
 from bbn.io.document import Document, Node, Scalar, Sequence
 from bbn.io.layout import state_text
-from bbn.io.text import OversizedFileError
+from bbn.io.text import OversizedFileError, listed
 from bbn.variable import State
 
 
@@ -57,9 +56,9 @@ class Tables:
 
     def read(self, name: str, states: list[State], node: Node, has_parents: bool) -> Table | None:
         """The table of node `name`; None if what is wrong with it has been reported."""
-        n_found = len(self.problems.found)
+        n_found = self.problems.count
         table = self._read(name, states, node, has_parents)
-        return table if len(self.problems.found) == n_found else None
+        return table if self.problems.count == n_found else None
 
     def _read(self, name: str, states: list[State], node: Node, has_parents: bool) -> Table | None:
         if isinstance(node, Sequence):
@@ -142,13 +141,14 @@ class Tables:
             return []
         codes = _codes(tuple(states), type(states[0]).__name__)
         entries: dict[int, Node] = {}
-        n_found = len(self.problems.found)
+        n_found = self.problems.count
         for key, value in node.pairs:
             code = codes.get(key.text) if isinstance(key, Scalar) else None
             if code is None:
                 found = key.text if isinstance(key, Scalar) else key
                 self.problems.add(
-                    f"node {name!r}{row}: no state {found!r}{nearest(found, states)}", self.where(key)
+                    f"node {name!r}{row}: no state {found!r}{self.problems.nearest(found, states)}",
+                    self.where(key),
                 )
             elif code in entries:
                 self.problems.twice(
@@ -159,7 +159,7 @@ class Tables:
             else:
                 entries[code] = value
         if len(entries) < len(states):
-            if len(self.problems.found) == n_found:
+            if self.problems.count == n_found:
                 missing = [state for code, state in enumerate(states) if code not in entries]
                 self.problems.add(f"node {name!r}{row}: no entry for {_listed(missing)}", self.where(node))
             return []
@@ -228,10 +228,11 @@ class Tables:
     ) -> tuple[list[float] | None, list[Where]]:
         """The entries of keyed rows in the order of the settings, and the place of each row."""
         cards = [len(states) for _, states in parents]
+        codes = [_codes(tuple(states), type(states[0]).__name__) for _, states in parents]
         by_index: dict[int, int] = {}
         right = True
         for number, key in enumerate(table.keys):
-            index = self._row_index(name, key, parents, table.places[number])
+            index = self._row_index(name, key, parents, codes, table.places[number])
             if index is None:
                 right = False
             elif index in by_index:
@@ -251,21 +252,29 @@ class Tables:
         order = [by_index[index] for index in range(len(by_index))]
         return [value for number in order for value in table.rows[number]], [table.places[n] for n in order]
 
-    def _row_index(self, name: str, key: str | tuple[str, ...], parents: Parents, where: Where) -> int | None:
+    def _row_index(
+        self,
+        name: str,
+        key: str | tuple[str, ...],
+        parents: Parents,
+        codes: list[dict[str, int]],
+        where: Where,
+    ) -> int | None:
         texts = _split(key, len(parents)) if isinstance(key, str) else key
         if len(texts) != len(parents):
             self.problems.add(
                 f"node {name!r}: the row {_shown(key)} names {len(texts)} states; expected {len(parents)}, "
-                f"one for each of {', '.join(parent for parent, _ in parents)}",
+                f"one for each of {listed([parent for parent, _ in parents])}",
                 where,
             )
             return None
         index = 0
-        for text, (parent, states) in zip(texts, parents, strict=True):
-            code = _codes(tuple(states), type(states[0]).__name__).get(text)
+        for text, (parent, states), by_text in zip(texts, parents, codes, strict=True):
+            code = by_text.get(text)
             if code is None:
                 self.problems.add(
-                    f"node {name!r}, row {_shown(key)}: {parent!r} has no state {text!r}{nearest(text, states)}",
+                    f"node {name!r}, row {_shown(key)}: {parent!r} has no state {text!r}"
+                    f"{self.problems.nearest(text, states)}",
                     where,
                 )
                 return None
@@ -283,7 +292,7 @@ class Tables:
         more = f" and {n_missing - len(shown)} more" if n_missing > len(shown) else ""
         self.problems.add(
             f"node {name!r}: {n_missing} row{'s' * (n_missing != 1)} missing, for "
-            f"{', '.join(parent for parent, _ in parents)} = {'; '.join(shown)}{more}",
+            f"{listed([parent for parent, _ in parents])} = {'; '.join(shown)}{more}",
             where,
         )
 
@@ -307,4 +316,4 @@ def _shown(key: str | tuple[str, ...]) -> str:
 
 
 def _listed(states: list[State]) -> str:
-    return ", ".join(map(state_text, states[:8])) + (", …" if len(states) > 8 else "")
+    return listed([state_text(state) for state in states[:9]])

@@ -11,18 +11,26 @@ import re
 import stat
 import zlib
 from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from io import FileIO
 from typing import NoReturn
 
-from bbn.budget import memory_limit, show_bytes
-from bbn.errors import BudgetError, ParseError
+from bbn.budget import memory_limit, require_memory, show_bytes
+from bbn.errors import BudgetError, ParseError, nearest
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_BYTES = 2**30
 """The most bytes a file may hold, unpacked, however much memory there is."""
 
+MAX_COMPARED = 100_000
+"""Once this many names of a file were compared with unknown ones, errors stop naming the nearest."""
+MAX_MESSAGE = 2000
+"""The most characters of a message; files may hold names of any length."""
+
 _CHUNK = 2**20
+_FIRST_CHUNK = 2**10
+_PADDING = re.compile(rb"\0*+")  # zeros may stand between members
 
 
 class OversizedFileError(ParseError, BudgetError):
@@ -61,6 +69,8 @@ class Source:
 
     def __init__(self, data: bytes, path: str | None = None) -> None:
         self.path = path
+        self._n_compared = 0
+        self._reserved = 0
         packed = data.startswith(GZIP_MAGIC)
         if path is not None and path.lower().endswith(".gz") and not packed:
             raise ParseError(f"not gzip data: found {_show_bytes_at_start(data)}", path)
@@ -104,7 +114,27 @@ class Source:
 
     def error(self, message: str, line: int | None = None, column: int | None = None) -> ParseError:
         """A ParseError that points at a line and column of this file."""
-        return ParseError(message, self.path, line, column)
+        return ParseError(cut(message), self.path, line, column)
+
+    def nearest(self, word: object, choices: Collection[object]) -> str:
+        """What `bbn.errors.nearest` says, or nothing once MAX_COMPARED names were compared for this file."""
+        if self._n_compared >= MAX_COMPARED:
+            return ""
+        self._n_compared += len(choices)
+        return nearest(word, choices)
+
+    def reserve(self, size: int, what: str, line: int | None = None, column: int | None = None) -> None:
+        """Count the bytes that a file asks for without spelling them out, before they are taken.
+
+        OversizedFileError, pointing at the line and column, if with what was counted before they pass the limit.
+        """
+        try:
+            require_memory(self._reserved + size, what, "use fewer parents or states")
+        except BudgetError as error:
+            raise OversizedFileError(
+                cut(str(error)), self.path, line, column, error.needed, error.limit
+            ) from None
+        self._reserved += size
 
     def fail(self, message: str, offset: int, text: str | None = None) -> NoReturn:
         """Raise the ParseError that points at the character at `offset`."""
@@ -113,29 +143,51 @@ class Source:
         raise self.error(message, line, offset - starts[line - 1] + 1)
 
     def _unpack(self, data: bytes) -> bytes:
+        """The members one after the other, in time linear in the data however many there are.
+
+        What is handed to zlib starts small and doubles, so what it hands back at the end of a member is never much
+        longer than the member.
+        """
         limit = _byte_limit()
         pieces: list[bytes] = []
-        size = 0
-        while data:
+        size = at = 0
+        while at < len(data):
             unpacker = zlib.decompressobj(wbits=31)
-            try:
-                while data and not unpacker.eof:
-                    piece = unpacker.decompress(data, _CHUNK)
-                    data = unpacker.unconsumed_tail
-                    pieces.append(piece)
-                    size += len(piece)
-                    if size > limit:
-                        message = f"gzip data that unpacks to more than the limit of {show_bytes(limit)}"
-                        raise OversizedFileError(message, self.path, limit=limit)
-                while piece := unpacker.decompress(b"", _CHUNK):
-                    pieces.append(piece)
-                    size += len(piece)
-            except zlib.error as error:
-                raise self.error(f"broken gzip data: {error}") from None
-            if not unpacker.eof:
-                raise self.error(f"truncated gzip data: it ends after {size} unpacked bytes")
-            data = unpacker.unused_data.lstrip(b"\0")
+            step = _FIRST_CHUNK
+            waiting = b""
+            while not unpacker.eof:
+                if not waiting:
+                    waiting, at = data[at : at + step], at + step
+                    step = min(2 * step, _CHUNK)
+                try:
+                    piece = unpacker.decompress(waiting, _CHUNK)
+                except zlib.error as error:
+                    raise self.error(f"broken gzip data: {error}") from None
+                if not piece and not waiting:
+                    raise self.error(f"truncated gzip data: it ends after {size} unpacked bytes")
+                waiting = unpacker.unconsumed_tail
+                pieces.append(piece)
+                size += len(piece)
+                if size > limit:
+                    message = f"gzip data that unpacks to more than the limit of {show_bytes(limit)}"
+                    raise OversizedFileError(message, self.path, limit=limit)
+            at = min(at, len(data)) - len(unpacker.unused_data)
+            at = _PADDING.match(data, at).end()  # type: ignore[union-attr]  # it matches everywhere
         return b"".join(pieces)
+
+
+def cut(message: str) -> str:
+    """The message, without what is past MAX_MESSAGE characters."""
+    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
+
+
+def listed(words: Sequence[object], most: int = 8) -> str:
+    """The first few words of a list, for a message.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b, …'
+    """
+    return ", ".join(map(str, words[:most])) + (", …" if len(words) > most else "")
 
 
 def pack(data: bytes) -> bytes:

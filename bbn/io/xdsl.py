@@ -20,7 +20,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from bbn.errors import nearest
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
@@ -73,7 +72,7 @@ class _Reader:
         for parent in parents:
             if parent not in self.states:
                 raise self.source.error(
-                    f"node {name!r} has the unknown parent {parent!r}{nearest(parent, self.states)}",
+                    f"node {name!r} has the unknown parent {parent!r}{self.source.nearest(parent, self.states)}",
                     *element.where,
                 )
         if element.tag == "cpt":
@@ -121,7 +120,8 @@ class _Reader:
         for result in results.text.split():
             if result not in states:
                 raise self.source.error(
-                    f"node {name!r} has no state {result!r}{nearest(result, states)}", *results.where
+                    f"node {name!r} has no state {result!r}{self.source.nearest(result, states)}",
+                    *results.where,
                 )
             row = [0.0] * len(states)
             row[states.index(result)] = 1.0
