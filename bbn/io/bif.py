@@ -26,6 +26,7 @@ from math import prod
 
 from bbn.cpt import CPT
 from bbn.errors import ModelError, ParseError
+from bbn.io.about import Legal, about, restore_about
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
@@ -44,11 +45,20 @@ _DECLARATION = re.compile(
 _PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({PLAIN})", re.DOTALL)
 _COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
 _HEAD = re.compile(r"(?:\s*+//[^\n]*+\n)++")
-_ABOUT = re.compile(r"// (\w+) = ([^\n]*)")
+_ABOUT = re.compile(rf"^[ \t]*+// (\w++|{QUOTED}) = ([^\r\n]*+)", re.MULTILINE)
 _ITEM = re.compile(rf'({QUOTED})|[^",|]++', re.DOTALL)
 _WORD = re.compile(rf'({QUOTED})|[^",|\s]++', re.DOTALL)
-_KEY = re.compile(r"\W")
+_WORD_KEY = re.compile(r"\w+")
 _BARE = re.compile(r"(?!.*/[/*])[\w.+<>=/-]+")
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "\ufffd")
+
+
+_NAMELESS = "unknown"
+# Metadata are comments, where a JSON string holds any text.
+_LEGAL = Legal(lambda name: "_unknown" if name == _NAMELESS else _text(name), str, str)
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
@@ -65,9 +75,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
 def _from_scan(source: Source, scanned: Scan, strict: bool) -> BayesianNetwork:
     """The network of a file that was scanned; tables whose rows are exact need no further look."""
     name, head, exact, found = scanned
-    about = _about(source.data[:head].decode())
+    name, metadata = restore_about(_title(name), _about(source.data[:head].decode()), _LEGAL)
     if not exact:
-        return build(source, [RawNode(*node) for node in found], name, about, strict)
+        return build(source, [RawNode(*node) for node in found], name, metadata, strict)
     variables = {node: Variable(node, states) for node, states, _, _, _ in found}
     conditionals = []
     for node, states, parents, values, _ in found:
@@ -75,7 +85,7 @@ def _from_scan(source: Source, scanned: Scan, strict: bool) -> BayesianNetwork:
         if family:
             values = values.reshape([*[len(parent.states) for parent in family], len(states)])
         conditionals.append(CPT.trusted(variables[node], family, values))
-    return BayesianNetwork(conditionals, name, about)
+    return BayesianNetwork(conditionals, name, metadata)
 
 
 class _Parser:
@@ -105,7 +115,7 @@ class _Parser:
             elif block.keyword == "variable":
                 declared.append(block)
             else:
-                name, metadata = unquoted(block.header), _properties(block.body)
+                name, metadata = _title(unquoted(block.header)), _properties(block.body)
         problems.each(declared, self._declare)
         problems.raise_first()
         nodes = problems.each(waiting, self._node)
@@ -115,7 +125,7 @@ class _Parser:
             if variable not in defined:
                 problems.add(f"variable {variable!r} has no probability block", len(text))
         problems.raise_first()
-        metadata |= _about(head[0] if head else "")
+        name, metadata = restore_about(name, metadata | _about(head[0] if head else ""), _LEGAL)
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
     def _declare(self, block: Block) -> None:
@@ -302,20 +312,29 @@ def _properties(body: str) -> dict[str, str]:
 
 def _about(head: str) -> dict[str, str]:
     """The metadata in the comments at the head of a file."""
-    return {key: _whole(value) for key, value in _ABOUT.findall(head)} if head else {}
+    return {_whole(key): _whole(value) for key, value in _ABOUT.findall(head)} if head else {}
 
 
 def _whole(value: str) -> str:
-    """A value of metadata from its line: text, or a JSON string where it has more lines than one."""
+    """A key or value of metadata from its line: text, or a JSON string where it has more lines than one."""
     try:
         return str(json.loads(value)) if value.startswith('"') else value
     except ValueError:
         return value
 
 
+def _as_key(key: str) -> str:
+    return key if _WORD_KEY.fullmatch(key) else json.dumps(key)
+
+
 def _on_one_line(value: str) -> str:
     plain = value.isprintable() and value == value.strip() and not value.startswith('"')
     return value if plain else json.dumps(value)
+
+
+def _title(name: str) -> str:
+    """The name of a network; programs write `unknown` for one that has none."""
+    return "" if name == _NAMELESS else name
 
 
 def _items(text: str, count: int) -> tuple[str, ...]:
@@ -337,11 +356,12 @@ def _items(text: str, count: int) -> tuple[str, ...]:
 
 def write(network: BayesianNetwork) -> str:
     """The network as BIF, one entry per row of each table; names and states are quoted where they must be."""
-    written = labels(network, "BIF", lambda text: text.replace("\0", "\ufffd"))
+    written = labels(network, "BIF", _text)
+    title, metadata = about(network, "BIF", _LEGAL)
     names = {name: _shown(label.name) for name, label in written.items()}
     shown = {label.states: tuple(map(_shown, label.states)) for label in written.values()}
-    parts = [f"// {_KEY.sub('_', key)} = {_on_one_line(value)}\n" for key, value in network.metadata.items()]
-    parts.append(f"network {_shown(network.name or 'unknown')} {{\n}}\n")
+    parts = [f"// {_as_key(key)} = {_on_one_line(value)}\n" for key, value in metadata.items()]
+    parts.append(f"network {_shown(title or _NAMELESS)} {{\n}}\n")
     for name, label in written.items():
         note = f"  property bbn = {quoted(label.note)};\n" if label.note else ""
         listed = f"  type discrete [ {len(label.states)} ] {{ {', '.join(shown[label.states])} }};\n"

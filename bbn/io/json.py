@@ -15,7 +15,7 @@ from bbn.cpt import CPT
 from bbn.gaussian import Gaussian
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
-from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys
+from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys, texts
 from bbn.io.quick import quick_json
 from bbn.io.spec import read_network
 from bbn.io.text import Source
@@ -49,8 +49,9 @@ def write(network: BayesianNetwork) -> str:
       }
     }
     """
-    texts = {"name": network.name} if network.name else {}
-    head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**texts, **network.metadata}.items()]
+    top, reserved = texts(network)
+    more = {"metadata": reserved} if reserved else {}
+    head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
     nodes = ",\n".join(map(_node_text, conditionals(network)))
     return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
 
@@ -130,8 +131,11 @@ class JsonDocument:
         if word[0] == '"':
             try:
                 scalar = Scalar(json.loads(word) if "\\" in word else word[1:-1], True, mark)
+                scalar.text.encode()
             except json.JSONDecodeError as error:
                 self.problems.fail(f"not JSON: {error.msg}", mark + error.pos)
+            except UnicodeEncodeError:
+                self.problems.fail("half a surrogate pair, which is not a character", mark)
         else:
             scalar = Scalar(word, False, mark)
         self._next()

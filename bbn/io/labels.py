@@ -119,6 +119,7 @@ def _original(node: RawNode, note: str) -> tuple[str, Sequence[str | int | bool]
     try:
         noted = json.loads(note)
         name, states = noted["name"], noted["states"]
+        "".join([name, *(state for state in states if isinstance(state, str))]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         return node.name, node.states
     fits = isinstance(name, str) and isinstance(states, list) and len(states) == len(node.states)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from math import prod
 
+from bbn.io.about import Legal, about, restore_about
 from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
@@ -35,13 +36,13 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     states: dict[str, tuple[str, ...]] = {}
     notes: dict[str, str] = {}
     waiting: list[Block] = []
-    about: dict[str, str] = {}
+    own: dict[str, str] = {}
     text = without_comments(source, _COMMENT) if "%" in source.text else source.text
 
     def declare(block: Block) -> None:
         words = [block.keyword, *block.header.split()]
         if block.keyword == "net":
-            about.update(_attributes(source, block))
+            own.update(_attributes(source, block))
         elif block.keyword == "potential":
             waiting.append(block)
         elif len(words) < 4 and words[-2:-1] == ["node"] and words[0] in ("node", "discrete"):
@@ -69,8 +70,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
         if name not in defined:
             problems.add(f"node {name!r} has no potential", len(text))
     problems.raise_first()
-    metadata = {key: unquoted(value) for key, value in about.items() if value[:1] == '"' and key != "name"}
-    return build(source, restore(nodes, notes), unquoted(about.get("name", "")), metadata, strict)
+    texts = {key: unquoted(value) for key, value in own.items() if value[:1] == '"' and key != "name"}
+    title, metadata = restore_about(unquoted(own.get("name", "")), texts, _LEGAL)
+    return build(source, restore(nodes, notes), title, metadata, strict)
 
 
 def _attributes(source: Source, block: Block) -> dict[str, str]:
@@ -121,12 +123,9 @@ def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numb
 def write(network: BayesianNetwork) -> str:
     """The network as NET; names that are not identifiers are replaced, states are quoted."""
     written = labels(network, "NET", identifier, _text)
-    parts = ["net\n{\n", f"  name = {quoted(_text(network.name))};\n"]
-    parts += [
-        f"  {key} = {quoted(_text(value))};\n"
-        for key, value in network.metadata.items()
-        if _IDENTIFIER.fullmatch(key)
-    ]
+    title, metadata = about(network, "NET", _LEGAL)
+    parts = ["net\n{\n", f"  name = {quoted(title)};\n"]
+    parts += [f"  {key} = {quoted(value)};\n" for key, value in metadata.items()]
     parts.append("}\n")
     for name, label in written.items():
         note = f"  bbn = {quoted(label.note)};\n" if label.note else ""
@@ -164,3 +163,6 @@ def identifier(text: str) -> str:
         return text
     cleaned = _NOT_IDENTIFIER.sub("_", text)
     return cleaned if _IDENTIFIER.fullmatch(cleaned) else f"n{cleaned}"
+
+
+_LEGAL = Legal(_text, lambda key: "name_" if key == "name" else identifier(key), _text)

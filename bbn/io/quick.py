@@ -17,7 +17,7 @@ from typing import Any
 from bbn.errors import ParseError
 from bbn.io.build import RawNode, build
 from bbn.io.document import resolve
-from bbn.io.layout import state_text
+from bbn.io.layout import VERSION, state_text
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 from bbn.variable import State
@@ -31,6 +31,7 @@ _NODE = re.compile(
     rf"  ({_PLAIN}):\n    states: \[({_WORDS})\]\n(?:    parents: \[({_WORDS})\]\n)?+"
     rf"    table:(?: {_NUMBERS}\n|\n((?:      [^\n\[\]:]++: {_NUMBERS}\n)++))"
 )
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ROW = re.compile(r"      \"?([^\n\[\]:]*?)\"?: \[([^\]]*+)\]\n")
 
 
@@ -77,9 +78,13 @@ def quick_json(source: Source, strict: bool) -> BayesianNetwork | None:
         found = json.loads(source.text, object_pairs_hook=_without_repeats, parse_constant=_refuse)
         for name, spec in found.pop("nodes").items():
             nodes.add(name, *_plain_node(**spec))
-        if not all(isinstance(text, str) for text in found.values()):
+        if type(found.get("version")) is int and found["version"] == VERSION:
+            del found["version"]
+        if not all(isinstance(text, str) for text in found.values()) or (
+            "\\u" in source.text and _SURROGATE.search(source.text)
+        ):
             return None
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
         return None
     return nodes.network(source, found.pop("name", ""), found, strict)
 
@@ -152,8 +157,11 @@ def _plain_node(
         if parents:
             raise ValueError("not in the plain form")
         keys, values = (), table
-    if type(states) is not list or type(values) is not list or not set(map(type, values)) <= {int, float}:
+    kinds = set(map(type, values)) if type(values) is list else {None}
+    if type(states) is not list or not kinds <= {int, float}:
         raise TypeError("not in the plain form")
+    if int in kinds:
+        values = list(map(float, values))  # OverflowError if one is past the largest float
     return tuple(states), tuple(parents), keys, values
 
 

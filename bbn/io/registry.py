@@ -163,7 +163,31 @@ def _text(format: Format, network: Any) -> str:
         raise ModelError(
             f"{format.name} holds networks, not a {type(network).__name__}; UAI holds factor graphs too"
         )
-    return format.write(network)
+    text = format.write(network)
+    if not text.isascii() or "\\" in text:  # else every name stands there as it is
+        _require_characters(network)
+    return text
+
+
+def _require_characters(network: Any) -> None:
+    """ModelError if a text is not made of characters: half a surrogate pair can be written, but not read."""
+    metadata = getattr(network, "metadata", {})
+    named = [
+        ("the network's name", network.name),
+        *((f"metadata {key!r}", key + metadata[key]) for key in metadata),
+    ]
+    for variable in network.variables:
+        named.append((f"the name of variable {variable.name!r}", variable.name))
+        named += [(f"a state of variable {variable.name!r}", state) for state in variable.states]
+    for what, text in named:
+        try:
+            if isinstance(text, str):
+                text.encode()
+        except UnicodeEncodeError as error:
+            raise ModelError(
+                f"{what} cannot be written: {text[:40]!r} holds {text[error.start]!r}, half a surrogate pair, "
+                "which is not a character"
+            ) from None
 
 
 def _read(source: Source, format: Format | None, strict: bool) -> BayesianNetwork:

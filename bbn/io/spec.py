@@ -1,6 +1,7 @@
 """What a document says about a network: the keys of bbn's own format and their meaning.
 
-    name, description, source, …: text      nodes: {name: {states: [...], parents: [...], table: ...}}
+    version: 1      name, description, source, …: text      metadata: {key: text}
+    nodes: {name: {states: [...], parents: [...], table: ...}}
 
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
 parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from bbn.errors import nearest
 from bbn.io.build import Problems, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.layout import VERSION
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, Gaussians
@@ -59,6 +61,7 @@ class _Reader:
             found = document.value()
             document.fail(f"expected a mapping with 'nodes', found {found}", found)
         texts: dict[str, str] = {}
+        metadata: dict[str, str] = {}
         drafts: list[_Draft] | None = None
         first: dict[str, Where] = {}
         for key in document.each_key():
@@ -69,9 +72,13 @@ class _Reader:
                 first[name] = self.where(key)
             if name == "nodes" and drafts is None:
                 drafts = self._drafts()
+            elif name == "metadata" and document.next_is_mapping():
+                metadata = self._metadata()
             else:
                 value = document.value()
-                if name is not None and name != "nodes":
+                if name == "version" and not (isinstance(value, Scalar) and isinstance(value.value, str)):
+                    self._check_version(value)
+                elif name is not None and name != "nodes":
                     texts[name] = self._text(name, value)
         if drafts is None:
             hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
@@ -80,10 +87,48 @@ class _Reader:
             self.problems.source,
             self._raw_nodes(drafts),
             texts.pop("name", ""),
-            texts,
+            self._joined(texts, metadata, first),
             strict,
             self.problems,
         )
+
+    def _check_version(self, node: Node) -> None:
+        """Refuse a file of a later version at once: what it holds may mean something else."""
+        version = node.value if isinstance(node, Scalar) else None
+        if type(version) is int and version > VERSION:
+            self.problems.fail(
+                f"the file is of version {node} of the format, this bbn reads version {VERSION}; upgrade bbn",
+                self.where(node),
+            )
+        if type(version) is not int or version < VERSION:
+            self.problems.add(
+                f"'version' is the version of the format and must be {VERSION}, found {node}; a version of the "
+                "network itself is text in 'metadata'",
+                self.where(node),
+            )
+
+    def _metadata(self) -> dict[str, str]:
+        """The mapping `metadata`: texts under any key."""
+        found: dict[str, str] = {}
+        first: dict[str, Where] = {}
+        for key in self.document.each_key():
+            name = self._string(key, "a key of 'metadata'")
+            value = self.document.value()
+            if name is None:
+                continue
+            if name in found:
+                self.problems.twice(f"the key {name!r} of 'metadata'", self.where(key), first[name])
+            first[name] = self.where(key)
+            found[name] = self._text(name, value)
+        return found
+
+    def _joined(
+        self, texts: dict[str, str], metadata: dict[str, str], first: MappingABC[str, Where]
+    ) -> dict[str, str]:
+        """The metadata of the top level and of the mapping; the same key in both is a problem."""
+        for key in texts.keys() & metadata.keys():
+            self.problems.add(f"the key {key!r} is given here and in 'metadata'", first[key])
+        return texts | metadata
 
     # First pass: one node after the other, as they stand in the file
 

@@ -20,6 +20,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
@@ -42,8 +43,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     genie = extensions.first("genie") if extensions else None
     reversed_axes = genie is not None and genie.attributes.get("app", "").startswith("aGrUM")
     reader = _Reader(source, listed, reversed_axes)
-    metadata = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
-    return build(source, restore(reader.nodes, reader.notes), root.attributes.get("id", ""), metadata, strict)
+    texts = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
+    name, metadata = restore_about(root.attributes.get("id", ""), texts, _LEGAL)
+    return build(source, restore(reader.nodes, reader.notes), name, metadata, strict)
 
 
 class _Reader:
@@ -181,11 +183,10 @@ class _Reader:
 def write(network: BayesianNetwork) -> str:
     """The network as XDSL; names and states that are not identifiers are replaced."""
     written = labels(network, "XDSL", identifier)
-    title = identifier(network.name or "network")
+    title, metadata = about(network, "XDSL", _LEGAL)
     parts = [f'<?xml version="1.0" encoding="UTF-8"?>\n<smile version="1.0" id="{title}">\n']
     parts += [
-        f"  <property id={quoteattr(identifier(key))}>{_escaped(value)}</property>\n"
-        for key, value in network.metadata.items()
+        f"  <property id={quoteattr(key)}>{_escaped(value)}</property>\n" for key, value in metadata.items()
     ]
     parts.append("  <nodes>\n")
     for cpt in tables(network):
@@ -211,3 +212,6 @@ def write(network: BayesianNetwork) -> str:
 
 def _escaped(text: str) -> str:
     return escape(legal_text(text), {"\r": "&#13;"})
+
+
+_LEGAL = Legal(lambda name: identifier(name or "network"), identifier, legal_text)

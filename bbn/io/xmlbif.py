@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import escape
 
+from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.tables import BadNumberError, Numbers, row_texts, tables
@@ -55,13 +56,8 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
             problems.add(f"variable {name!r} has no <DEFINITION>", network.where)
     problems.raise_first()
     title = network.first("name")
-    return build(
-        source,
-        restore(nodes, notes),
-        title.text.strip() if title else "",
-        _properties(network),
-        strict,
-    )
+    name, metadata = restore_about(title.text.strip() if title else "", _properties(network), _LEGAL)
+    return build(source, restore(nodes, notes), name, metadata, strict)
 
 
 def _node(
@@ -103,12 +99,10 @@ def _properties(element: Element) -> dict[str, str]:
 
 def write(network: BayesianNetwork) -> str:
     """The network as XMLBIF."""
-    written = labels(network, "XMLBIF", legal_text)
-    parts = [_HEADER, f"<NETWORK>\n<NAME>{_escaped(legal_text(network.name))}</NAME>\n"]
-    parts += [
-        f"<PROPERTY>{_escaped(legal_text(f'{key} = {value}'))}</PROPERTY>\n"
-        for key, value in network.metadata.items()
-    ]
+    written = labels(network, "XMLBIF", _legal_name)
+    title, metadata = about(network, "XMLBIF", _LEGAL)
+    parts = [_HEADER, f"<NETWORK>\n<NAME>{_escaped(title)}</NAME>\n"]
+    parts += [f"<PROPERTY>{_escaped(f'{key} = {value}')}</PROPERTY>\n" for key, value in metadata.items()]
     for label in written.values():
         parts.append(f'<VARIABLE TYPE="nature">\n  <NAME>{_escaped(label.name)}</NAME>\n')
         parts += [f"  <OUTCOME>{_escaped(state)}</OUTCOME>\n" for state in label.states]
@@ -125,8 +119,20 @@ def write(network: BayesianNetwork) -> str:
 
 
 def legal_text(text: str) -> str:
-    """The text without what XML cannot hold and without spaces at its ends, which readers drop."""
-    return _ILLEGAL.sub("\ufffd", text).strip() or "_"
+    """The text without what XML cannot hold."""
+    return _ILLEGAL.sub("\ufffd", text)
+
+
+def _legal_name(text: str) -> str:
+    """The text without what XML cannot hold and without spaces at its ends, which readers drop; never empty."""
+    return _legal_value(text) or "_"
+
+
+def _legal_value(text: str) -> str:
+    return legal_text(text).strip()
+
+
+_LEGAL = Legal(_legal_value, lambda key: _legal_name(key.replace("=", "_")), _legal_value)
 
 
 def _escaped(text: str) -> str:

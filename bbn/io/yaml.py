@@ -28,7 +28,7 @@ from bbn.cpt import CPT
 from bbn.gaussian import Gaussian
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
-from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys, state_text
+from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
 from bbn.io.quick import quick_yaml
 from bbn.io.spec import read_network
 from bbn.io.text import Source
@@ -68,8 +68,10 @@ def write(network: BayesianNetwork) -> str:
         states: [heads, tails]
         table: [0.5, 0.5]
     """
-    lines = [f"name: {_text(network.name)}"] if network.name else []
-    lines += [f"{_key(key, '')}: {_text(value)}" for key, value in network.metadata.items()]
+    top, reserved = texts(network)
+    lines = [f"{_key(key, '')}: {_text(value)}" for key, value in top.items()]
+    if reserved:
+        lines += ["metadata:", *(f"  {key}: {_text(value)}" for key, value in reserved.items())]
     lines.append("nodes:")
     for conditional in conditionals(network):
         if isinstance(conditional, Gaussian):
