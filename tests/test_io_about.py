@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -266,3 +267,109 @@ def test_an_integer_past_the_largest_float_is_no_probability(digits):
     with pytest.raises(bbn.ParseError, match=r"node 'A'.*: (expected a probability|sums to)") as caught:
         loads(text, "json")
     assert caught.value.line == 1
+
+
+GENIE = """<?xml version="1.0" encoding="UTF-8"?>
+<smile version="1.0" id="Venture" numsamples="1000">
+  <nodes>
+    <cpt id="Success"><state id="Yes" /><state id="No" /><probabilities>0.2 0.8</probabilities></cpt>
+    <cpt id="Forecast"><state id="Good" /><state id="Poor" /><parents>Success</parents>
+      <probabilities>0.4 0.6 0.1 0.9</probabilities></cpt>
+  </nodes>
+  <extensions>
+    <genie version="1.0" app="GeNIe 2.1.406.0" name="The venture &amp; its forecast" faultnameformat="nodestate">
+      <submodel id="inner">
+        <name>Inner</name>
+        <node id="Success">
+          <name>Success of the venture</name>
+          <interior color="e5f6f7" /><outline color="000080" />
+          <font color="000000" name="Arial" size="8" />
+          <position>54 98 138 148</position>
+          <comment>Two lines,
+one &lt; two.</comment>
+        </node>
+      </submodel>
+      <node id="Forecast"><name>Expert forecast</name><position>10 20 30 40</position></node>
+      <textbox><caption>Read me</caption></textbox>
+    </genie>
+  </extensions>
+</smile>
+"""
+
+
+def looks(text):
+    """What the extension of an XDSL file says of each node, by a reader that is not ours."""
+    genie = ElementTree.fromstring(text).find("extensions/genie")
+    nodes = {
+        node.get("id"): [(child.tag, dict(child.attrib), child.text) for child in node]
+        for node in genie.iter("node")
+    }
+    others = [
+        (child.tag, dict(child.attrib)) for child in genie.iter() if child.tag in ("submodel", "textbox")
+    ]
+    return genie.get("name"), genie.get("faultnameformat"), nodes, others
+
+
+@pytest.mark.parametrize("through", [[], ["yaml"], ["json"], ["bif"], ["net"], ["xmlbif"]])
+def test_what_genie_keeps_about_the_looks_survives(through):
+    net = loads(GENIE.encode(), "xdsl")
+    assert net.name == "Venture"
+    for format in through:
+        net = loads(written(net, format)[0], format)
+    text, warned = written(net, "xdsl")
+    assert warned == []
+    assert looks(text) == looks(GENIE)
+    assert ElementTree.fromstring(text).find("extensions/genie").get("app") == "bbn"
+    back = loads(text, "xdsl")
+    assert back == net
+    assert dict(back.metadata) == dict(net.metadata)
+
+
+def test_the_looks_of_nodes_that_are_gone_are_dropped_and_new_nodes_are_added():
+    net = loads(GENIE, "xdsl")
+    more = bbn.BayesianNetwork(
+        [net["Success"], bbn.CPT(bbn.Variable("New <one>", ["x", "y"]), table=[0.5, 0.5])],
+        "Venture",
+        net.metadata,
+    )
+    _, _, nodes, others = looks(written(more, "xdsl")[0])
+    assert nodes["Success"] == looks(GENIE)[2]["Success"]
+    assert nodes["New__one_"] == [("name", {}, "New <one>")]
+    assert set(nodes) == {"Success", "New__one_"}
+    assert [tag for tag, _ in others] == ["submodel", "textbox"]
+
+
+def test_the_axes_of_a_file_of_agrum_are_right_after_rewriting():
+    """Its first parent varies fastest, which its name in the extension tells: the name must not be kept."""
+    states = '<state id="s" /><state id="t" />'
+    root = f'<cpt id="{{}}">{states}<probabilities>0.5 0.5</probabilities></cpt>'
+    text = (
+        f'<smile id="x"><nodes>{root.format("a")}{root.format("b")}<cpt id="c">{states}<parents>a b</parents>'
+        "<probabilities>0.1 0.9 0.2 0.8 0.3 0.7 0.4 0.6</probabilities></cpt></nodes><extensions>"
+        '<genie app="aGrUM 1" name="x"><node id="a"><position>1 2 3 4</position></node></genie></extensions></smile>'
+    )
+    net = loads(text, "xdsl")
+    assert net["c"].table[1, 0].tolist() == [0.2, 0.8]
+    assert loads(dumps(net, "xdsl"), "xdsl") == net
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<genie />",
+        "<genie><node /></genie",
+        "<genie>\n<textbox/></genie>",
+        "<other><a /></other>",
+        "<genie",
+        "x",
+    ],
+)
+def test_metadata_called_genie_that_are_not_its_own_are_text(text):
+    back = loads(written(coin("x", {"genie": text}), "xdsl")[0], "xdsl")
+    assert dict(back.metadata) == {"genie": text}
+
+
+@pytest.mark.parametrize("entity", ['<!DOCTYPE genie [<!ENTITY a "x">]><genie>&a;</genie>', "<genie>" * 200])
+def test_hostile_looks_are_text_too(entity):
+    back = loads(written(coin("x", {"genie": entity}), "xdsl")[0], "xdsl")
+    assert dict(back.metadata) == {"genie": entity}

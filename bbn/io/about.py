@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from bbn.errors import LossyFormatWarning
 from bbn.io.labels import distinct
-from bbn.network import BayesianNetwork
 
 NOTE = "bbn"
 """The key of the note."""
@@ -34,16 +33,16 @@ class About(NamedTuple):
     metadata: dict[str, str]
 
 
-def about(network: BayesianNetwork, format: str, legal: Legal) -> About:
+def about(name: str, metadata: Mapping[str, str], format: str, legal: Legal) -> About:
     """What is written for the name and the metadata; a warning if any had to be changed.
 
     `format` is what the warning calls the format. That a network has no name is noted without a warning.
     """
-    metadata = dict(network.metadata)
-    written = _written(network.name, metadata, legal)
-    if written == (network.name, metadata):
+    metadata = dict(metadata)
+    written = _written(name, metadata, legal)
+    if written == (name, metadata):
         return written
-    changed = [(network.name, written.name)] if network.name else []
+    changed = [(name, written.name)] if name else []
     for pair in zip(metadata.items(), written.metadata.items(), strict=True):
         changed += zip(*pair, strict=True)
     told = [f"{old!r} as {new!r}" for old, new in changed if old != new]
@@ -55,7 +54,7 @@ def about(network: BayesianNetwork, format: str, legal: Legal) -> About:
             LossyFormatWarning,
             stacklevel=4,
         )
-    note = json.dumps({"name": network.name, "metadata": metadata})
+    note = json.dumps({"name": name, "metadata": metadata})
     return About(written.name, {**written.metadata, NOTE: note})
 
 

@@ -357,7 +357,7 @@ def _items(text: str, count: int) -> tuple[str, ...]:
 def write(network: BayesianNetwork) -> str:
     """The network as BIF, one entry per row of each table; names and states are quoted where they must be."""
     written = labels(network, "BIF", _text)
-    title, metadata = about(network, "BIF", _LEGAL)
+    title, metadata = about(network.name, network.metadata, "BIF", _LEGAL)
     names = {name: _shown(label.name) for name, label in written.items()}
     shown = {label.states: tuple(map(_shown, label.states)) for label in written.values()}
     parts = [f"// {_as_key(key)} = {_on_one_line(value)}\n" for key, value in metadata.items()]

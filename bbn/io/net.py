@@ -123,7 +123,7 @@ def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numb
 def write(network: BayesianNetwork) -> str:
     """The network as NET; names that are not identifiers are replaced, states are quoted."""
     written = labels(network, "NET", identifier, _text)
-    title, metadata = about(network, "NET", _LEGAL)
+    title, metadata = about(network.name, network.metadata, "NET", _LEGAL)
     parts = ["net\n{\n", f"  name = {quoted(title)};\n"]
     parts += [f"  {key} = {quoted(value)};\n" for key, value in metadata.items()]
     parts.append("}\n")

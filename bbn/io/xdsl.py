@@ -22,6 +22,7 @@ import numpy as np
 
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
+from bbn.io.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
 from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
@@ -44,8 +45,12 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     reversed_axes = genie is not None and genie.attributes.get("app", "").startswith("aGrUM")
     reader = _Reader(source, listed, reversed_axes)
     texts = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
-    name, metadata = restore_about(root.attributes.get("id", ""), texts, _LEGAL)
-    return build(source, restore(reader.nodes, reader.notes), name, metadata, strict)
+    title = root.attributes.get("id", "")
+    name, metadata = restore_about(title, texts, _LEGAL)
+    nodes = restore(reader.nodes, reader.notes)
+    names = {raw.name: legal_text(node.name) for raw, node in zip(reader.nodes, nodes, strict=True)}
+    kept = extension(genie, legal_text(name or title), names) if genie is not None else ""
+    return build(source, nodes, name, metadata | ({KEY: kept} if kept else {}), strict)
 
 
 class _Reader:
@@ -183,7 +188,9 @@ class _Reader:
 def write(network: BayesianNetwork) -> str:
     """The network as XDSL; names and states that are not identifiers are replaced."""
     written = labels(network, "XDSL", identifier)
-    title, metadata = about(network, "XDSL", _LEGAL)
+    texts = dict(network.metadata)
+    looks = texts.pop(KEY) if is_extension(texts.get(KEY, "")) else ""
+    title, metadata = about(network.name, texts, "XDSL", _LEGAL)
     parts = [f'<?xml version="1.0" encoding="UTF-8"?>\n<smile version="1.0" id="{title}">\n']
     parts += [
         f"  <property id={quoteattr(key)}>{_escaped(value)}</property>\n" for key, value in metadata.items()
@@ -200,13 +207,10 @@ def write(network: BayesianNetwork) -> str:
         if label.note:
             parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')
         parts.append("    </cpt>\n")
-    parts.append('  </nodes>\n  <extensions>\n    <genie version="1.0" app="bbn" name=')
-    parts.append(f"{quoteattr(legal_text(network.name or title))}>\n")
-    parts += [
-        f'      <node id="{label.name}">\n        <name>{_escaped(name)}</name>\n      </node>\n'
-        for name, label in written.items()
-    ]
-    parts.append("    </genie>\n  </extensions>\n</smile>\n")
+    parts.append("  </nodes>\n  <extensions>\n")
+    names = {label.name: legal_text(name) for name, label in written.items()}
+    parts += extension_lines(looks, legal_text(network.name or title), names)
+    parts.append("  </extensions>\n</smile>\n")
     return "".join(parts)
 
 

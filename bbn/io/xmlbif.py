@@ -100,7 +100,7 @@ def _properties(element: Element) -> dict[str, str]:
 def write(network: BayesianNetwork) -> str:
     """The network as XMLBIF."""
     written = labels(network, "XMLBIF", _legal_name)
-    title, metadata = about(network, "XMLBIF", _LEGAL)
+    title, metadata = about(network.name, network.metadata, "XMLBIF", _LEGAL)
     parts = [_HEADER, f"<NETWORK>\n<NAME>{_escaped(title)}</NAME>\n"]
     parts += [f"<PROPERTY>{_escaped(f'{key} = {value}')}</PROPERTY>\n" for key, value in metadata.items()]
     for label in written.values():
