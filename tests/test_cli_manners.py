@@ -467,3 +467,52 @@ def test_completion_in_zsh(path_with_bbn):
     told = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
     assert told.stdout.split("\n")[0] == "compdef _bbn bbn"
     assert told.stdout.split()[3:] == ["xray=yes", "convert"]
+
+
+class TestFactorGraphs:
+    """A UAI file may hold a factor graph: commands take it where there is a meaning, or say that they do not."""
+
+    COMMANDS = (
+        *(
+            ["show", "FILE"],
+            ["show", "FILE", "--brief"],
+            ["sample", "FILE", "-n", "2"],
+            ["explain", "FILE", "0"],
+        ),
+        *(
+            ["plot", "FILE", "-o", "OUT.svg"],
+            ["explore", "FILE"],
+            ["predict", "FILE", "DATA", "--target", "0"],
+        ),
+        *(["learn", "DATA", "--structure", "FILE", "-o", "OUT.bif"], ["convert", "FILE", "OUT.bif"]),
+    )
+
+    def run(self, command, tmp_path):
+        (tmp_path / "pair.uai").write_text("MARKOV\n2\n2 2\n1\n2 0 1\n4\n3 1 1 3\n")
+        (tmp_path / "rows.csv").write_text("0,1\n0,1\n1,0\n")
+        named = {
+            "FILE": "pair.uai",
+            "DATA": "rows.csv",
+            "OUT.svg": "out.svg",
+            "OUT.bif": "out.bif",
+            "OUT.uai": "out.uai",
+        }
+        return main([str(tmp_path / named[word]) if word in named else word for word in command])
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+    def test_what_needs_a_network_says_so_in_a_line(self, command, tmp_path, capsys):
+        assert self.run(command, tmp_path) == 1
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "factor graph" in said or "FactorGraph" in said
+        assert not list(tmp_path.glob("out.*"))
+
+    def test_what_has_a_meaning_works(self, tmp_path, capsys):
+        assert self.run(["check", "FILE"], tmp_path) == 0
+        assert "ok, a factor graph: 2 variables, 1 factors, 4 table entries" in capsys.readouterr().out
+        assert self.run(["query", "FILE", "0", "-e", "1=0", "--format", "csv"], tmp_path) == 0
+        assert capsys.readouterr().out.splitlines() == ["0,probability", "0,0.75", "1,0.25"]
+        assert self.run(["mpe", "FILE", "-e", "1=1", "--format", "csv"], tmp_path) == 0
+        assert "1,0,1," in capsys.readouterr().out
+        assert self.run(["convert", "FILE", "OUT.uai"], tmp_path) == 0
+        assert bbn.load(tmp_path / "out.uai") == bbn.load(tmp_path / "pair.uai")

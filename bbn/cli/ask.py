@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.files import data_file, named_output, open_network
+from bbn.cli.files import data_file, named_output, open_model, open_network
 from bbn.cli.output import print_rows, show
 from bbn.errors import DataError, EvidenceError, nearest
 from bbn.evidence import Not, OneOf, Soft, Virtual
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def query(options: argparse.Namespace) -> int:
     """Print the joint posterior of the targets; without targets, that of each unobserved variable."""
-    network = open_network(options.file, options.from_format)
+    network = open_model(options.file, options.from_format)
     targets, evidence = read_evidence(network, options)
     settings = read_settings(options)
     if targets:
@@ -55,7 +55,7 @@ def query(options: argparse.Namespace) -> int:
 
 def mpe(options: argparse.Namespace) -> int:
     """Print the most probable explanation of the evidence, or the k best."""
-    network = open_network(options.file, options.from_format)
+    network = open_model(options.file, options.from_format)
     targets, evidence = read_evidence(network, options)
     if targets and options.k is not None:
         raise EvidenceError("-k goes with explanations by all variables; leave the targets out")

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bbn.cli.output import print_rows, write
-from bbn.errors import BBNError, BBNWarning, DataError, ParseError, nearest
+from bbn.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
+from bbn.factor_graph import FactorGraph
 from bbn.gaussian import Gaussian
 from bbn.io import dumps, find_format, load, loads, save
 from bbn.tables import settings
@@ -25,12 +26,24 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20
 """So many rows of each table are shown unless all are asked for."""
+MAX_TEXT = 1000
+"""So many characters of each text of the metadata are shown unless all are asked for."""
 KINDS = ("csv", "tsv", "parquet")
 """What a file of data may be."""
 
 
 def open_network(name: str, format: str | None = None, strict: bool = False) -> BayesianNetwork:
     """The network in a file, on standard input (``-``), or among the examples; a file comes first."""
+    model = open_model(name, format, strict)
+    if isinstance(model, FactorGraph):
+        raise ModelError(
+            f"{name} holds a factor graph, which is not a network; only check, convert, query and mpe take one"
+        )
+    return cast("BayesianNetwork", model)
+
+
+def open_model(name: str, format: str | None = None, strict: bool = False) -> Any:
+    """The network, or the factor graph of a UAI file (MARKOV), under a name as `open_network` takes it."""
     from bbn.models import example, examples
 
     if format is not None:
@@ -88,7 +101,7 @@ def check(options: argparse.Namespace) -> int:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BBNWarning)
             try:
-                network = open_network(file, options.from_format, options.strict)
+                network = open_model(file, options.from_format, options.strict)
             except ParseError as error:
                 for problem in error.problems or (error,):
                     said = " ".join(problem.message.split())
@@ -127,7 +140,9 @@ def show(options: argparse.Namespace) -> int:
         return 0
     if not options.nodes:
         for key, text in network.metadata.items():
-            print(f"{key}: {text}")
+            hidden = len(text) - MAX_TEXT if not options.all else 0
+            more = f"… {hidden} more characters (--all shows them)"
+            print(f"{key}: {text[:MAX_TEXT]}{more}" if hidden > 0 else f"{key}: {text}")
     for name in options.nodes or network.names:
         print(f"\n{_node(network, name, None if options.all else MAX_ROWS)}")
     return 0
@@ -135,7 +150,7 @@ def show(options: argparse.Namespace) -> int:
 
 def convert(options: argparse.Namespace) -> int:
     """Write the network of one file to another."""
-    network = open_network(options.file, options.from_format, options.strict)
+    network = open_model(options.file, options.from_format, options.strict)
     if options.output == "-":
         if options.to_format is None:
             raise ValueError("writing to standard output needs --to FORMAT")
@@ -178,7 +193,11 @@ def _size(network: BayesianNetwork) -> dict[str, int]:
     return dict(zip(_SIZES, sizes, strict=True))
 
 
-def _size_text(network: BayesianNetwork) -> str:
+def _size_text(network: BayesianNetwork | FactorGraph) -> str:
+    if isinstance(network, FactorGraph):
+        factors = network.factors()
+        entries = sum(factor.values.size for factor in factors)
+        return f"a factor graph: {len(network)} variables, {len(factors)} factors, {entries} table entries"
     n, m, free, entries = _size(network).values()
     return (
         f"{n} node{'s' * (n != 1)}, {m} arc{'s' * (m != 1)}, {free} free parameter{'s' * (free != 1)}, "
