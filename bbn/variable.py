@@ -177,10 +177,11 @@ def _checked_states(name: str, states: Iterable[object]) -> tuple[State, ...]:
     checked = tuple(states) if type(states) is not tuple else states
     if not checked:
         raise ModelError(f"variable {name!r} has no states; at least one is needed")
+    kinds = set(map(type, checked))
+    if len(kinds) == 1 and kinds <= {str, int, bool} and len(set(checked)) == len(checked):
+        return checked  # type: ignore[return-value]  # all of one kind, by far the most frequent case
     checked = tuple(map(plain, checked))
     kind = type(checked[0])
-    if kind is str and set(map(type, checked)) == {str} and len(set(checked)) == len(checked):
-        return checked  # type: ignore[return-value]  # all strings, by far the most frequent case
     for state in checked:
         if not isinstance(state, str | int | bool):
             raise ModelError(

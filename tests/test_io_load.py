@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import gzip
 import json
+import tracemalloc
 import zlib
 
 import pytest
 
 import bbn
 from bbn.errors import MOST_COMPARED, ParseError, nearest
-from bbn.io import loads
+from bbn.io import dumps, find_format, loads
 from bbn.io.build import MAX_PROBLEMS
 from bbn.io.text import MAX_COMPARED, MAX_MESSAGE, Source
 
@@ -165,3 +167,186 @@ def test_states_given_twice_among_many_are_found():
     states = [f"s{i}" for i in range(50_000)] + ["s49999"]
     with pytest.raises(bbn.ModelError, match="'s49999' twice"):
         bbn.Variable("v", states)
+
+
+# Memory. tracemalloc counts what Python and numpy take, so the peaks do not depend on the machine.
+
+
+def peak(read):
+    """The most memory that was taken at once, in bytes, and what `read` gave or raised."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = read()
+    except ParseError as error:
+        result = error
+    finally:
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    return most, result
+
+
+def default_rows(n, tables=1, row="0.5, 0.5"):
+    text = "".join(f"variable v{i} {{ type discrete [ 2 ] {{ a, b }}; }}\n" for i in range(n + tables))
+    text += "".join(f"probability ( v{i} ) {{ default 1, 0; }}\n" for i in range(n))
+    parents = ", ".join(f"v{i}" for i in range(n))
+    return text + "".join(
+        f"probability ( v{n + i} | {parents} ) {{ default {row}; }}\n" for i in range(tables)
+    )
+
+
+def uniform_potentials(n, tables=1):
+    text = "".join(f'node v{i} {{ states = ("a" "b"); }}\n' for i in range(n + tables))
+    text += "".join(f"potential ( v{i} ) {{ }}\n" for i in range(n))
+    parents = " ".join(f"v{i}" for i in range(n))
+    return text + "".join(f"potential ( v{n + i} | {parents} ) {{ }}\n" for i in range(tables))
+
+
+def noisy_max(n, tables=1):
+    states = '<state id="a" /><state id="b" />'
+    text = "".join(f'<cpt id="v{i}">{states}<probabilities>1 0</probabilities></cpt>' for i in range(n))
+    parents = " ".join(f"v{i}" for i in range(n))
+    text += "".join(
+        f'<noisymax id="c{i}">{states}<parents>{parents}</parents><parameters>{"0.1 0.9 " * (2 * n + 1)}</parameters>'
+        "</noisymax>"
+        for i in range(tables)
+    )
+    return f'<smile id="x"><nodes>{text}</nodes></smile>'
+
+
+def deterministic(n, tables=1):
+    """Tables of 2^(n / 2) results, each one of 2^(n / 2) states."""
+    count = 2 ** (n // 2)
+    states = "".join(f'<state id="s{i}" />' for i in range(count))
+    text = f'<cpt id="p">{states}<probabilities>1 {"0 " * (count - 1)}</probabilities></cpt>'
+    text += "".join(
+        f'<deterministic id="d{i}">{states}<parents>p</parents><resultingstates>{"s1 " * count}</resultingstates>'
+        "</deterministic>"
+        for i in range(tables)
+    )
+    return f'<smile id="x"><nodes>{text}</nodes></smile>'
+
+
+def free_variables(n, tables=1):
+    return f"MARKOV {tables} {f'{2**n} ' * tables} 0"
+
+
+# The format, what asks for 2^n entries or so in a few words, and the n at which one, and 40 of them, are too large.
+ASKING = {
+    "bif": ("bif", default_rows, 22, 17),
+    "bif uneven": ("bif", lambda n, tables=1: default_rows(n, tables, "0.3333, 0.6666"), 22, 17),
+    "net": ("net", uniform_potentials, 22, 17),
+    "noisy-MAX": ("xdsl", noisy_max, 22, 17),
+    "deterministic": ("xdsl", deterministic, 24, 18),
+    "uai": ("uai", free_variables, 19, 17),
+}
+
+
+@pytest.mark.parametrize("case", ASKING)
+@pytest.mark.parametrize("tables", [1, 40])
+def test_what_a_few_words_ask_for_is_refused_before_it_is_taken(case, tables, monkeypatch):
+    format, make, one, all_together = ASKING[case]
+    text = make(one if tables == 1 else all_together, tables)
+    monkeypatch.setenv("BBN_MEMORY_LIMIT", "60MB")
+    most, error = peak(lambda: loads(text, format))
+    assert isinstance(error, bbn.BudgetError)
+    assert isinstance(error, ParseError)
+    assert "limit of 60 MB" in str(error)
+    assert error.limit == 60_000_000 < error.needed
+    assert most < 75_000_000
+
+
+@pytest.mark.filterwarnings("ignore::bbn.RenormalisedWarning")
+@pytest.mark.parametrize("case", ASKING)
+def test_what_a_few_words_ask_for_is_priced_truly(case):
+    format, make, *_ = ASKING[case]
+    source = Source(make(18).encode())
+    read = find_format(format).read
+    read(Source(make(2).encode()), False)  # what is imported is not counted
+    most, model = peak(lambda: read(source, False))
+    assert len(model.names) >= 1
+    assert source._reserved / 4 < most < 1.2 * source._reserved
+
+
+NUMBERS = [f"0.{i:06d}" for i in range(12_000)]
+STATES = [f"s{i}" for i in range(12_000)]
+DENSE = {  # many words for their bytes, as much memory for each as we could think of
+    "yaml numbers": ("yaml", lambda: f"nodes: {{a: {{states: [x], table: [{','.join(NUMBERS)}]}}}}"),
+    "yaml states": ("yaml", lambda: f"nodes: {{a: {{states: [{','.join(STATES)}], table: [1]}}}}"),
+    "yaml nodes": ("yaml", lambda: f"nodes: {{{','.join(f'{s}: 1' for s in STATES)}}}"),
+    "yaml lists": ("yaml", lambda: f"nodes: {{a: {{states: [x], table: [{'[],' * 30_000}]}}}}"),
+    "json numbers": ("json", lambda: f'{{"nodes": {{"a": {{"states": ["x"], "table": [{",".join(NUMBERS)}]}}}}}}'),
+    "json nodes": ("json", lambda: f'{{"nodes": {{{",".join(f"{json.dumps(s)}:{{}}" for s in STATES)}}}}}'),
+    "bif numbers": ("bif", lambda: (
+        f"variable a {{ type discrete [ 1 ] {{ x }}; }} probability ( a ) {{ table {' '.join(NUMBERS)}; }}")),
+    "bif rows": ("bif", lambda: (
+        "variable a { type discrete [ 2 ] { x y }; } "
+        f"variable b {{ type discrete [ 12000 ] {{ {' '.join(STATES)} }}; }} "
+        f"probability ( a | b ) {{ {' '.join(f'({s}) 1 0;' for s in STATES)} }}")),
+    "net numbers": ("net", lambda: f'node a {{ states = ("x"); }} potential (a) {{ data = ({" ".join(NUMBERS)}); }}'),
+    "net states": ("net", lambda: f"node a {{ states = ({' '.join(STATES)}); }} potential (a) {{ data = (1); }}"),
+    "xdsl numbers": ("xdsl", lambda: (
+        '<smile><nodes><cpt id="a"><state id="x" /><probabilities>'
+        f"{' '.join(NUMBERS)}</probabilities></cpt></nodes></smile>")),
+    "xdsl elements": ("xdsl", lambda: f"<smile><nodes>{'<a/>x' * 20_000}</nodes></smile>"),
+    "xmlbif variables": ("xmlbif", lambda: (
+        f"<BIF><NETWORK>{'<VARIABLE><NAME>a</NAME></VARIABLE>' * 5_000}</NETWORK></BIF>")),
+    "uai numbers": ("uai", lambda: f"BAYES 1 12000 1 1 0 12000 {' '.join(NUMBERS)}"),
+    "uai variables": ("uai", lambda: (
+        f"BAYES 12000 {'1 ' * 12_000} 12000 {' '.join(f'1 {i}' for i in range(12_000))} {'1 1 ' * 12_000}")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DENSE)
+def test_the_words_of_a_file_are_priced_truly(case, monkeypatch):
+    format, make = DENSE[case]
+    text = make()
+    loads('{"nodes": {"a": {"states": ["x"], "table": [1]}}}', "json")
+    most, _ = peak(lambda: loads(text, format))
+    limit = int(most / 1.2)  # what it takes is refused where only this much is allowed
+    monkeypatch.setenv("BBN_MEMORY_LIMIT", str(limit))
+    most_refused, error = peak(lambda: loads(text, format))
+    assert isinstance(error, bbn.BudgetError)
+    assert "more than the limit of" in str(error)
+    assert most_refused < 8 * len(text) + 10**6
+
+
+def test_files_of_every_size_are_read_where_there_is_room(monkeypatch):
+    monkeypatch.setenv("BBN_MEMORY_LIMIT", "1MB")  # below what the text of a small file would be priced
+    assert len(loads(dumps(bbn.example("alarm"), "bif"), "bif")) == 37
+
+
+@pytest.mark.parametrize("format", ["bif", "yaml"])
+def test_keys_of_rows_are_not_made_longer_than_the_file(format):
+    """Rows for parents whose states have long names would have keys of gigabytes."""
+    n, long = 14, "x" * 100_000
+    states = [long + "1", long + "2"]
+    names = [f"p{i}" for i in range(n)]
+    if format == "bif":
+        text = "".join(f"variable {p} {{ type discrete [ 2 ] {{ {', '.join(states)} }}; }}\n" for p in names)
+        text += "".join(f"probability ( {p} ) {{ table 1, 0; }}\n" for p in names)
+        text += f"variable c {{ type discrete [ 1 ] {{ y }}; }}\nprobability ( c | {', '.join(names)} ) {{ "
+        text += "(z) 1; " * 2**n + "}"
+    else:
+        text = "nodes:\n" + "".join(
+            f"  {p}:\n    states: [{', '.join(states)}]\n    table: [1.0, 0.0]\n" for p in names
+        )
+        text += f"  c:\n    states: [y]\n    parents: [{', '.join(names)}]\n    table:\n"
+        text += "".join(f"      k{i}: [1.0]\n" for i in range(2**n))
+    most, error = peak(lambda: loads(text, format))
+    assert isinstance(error, ParseError)
+    assert most < 200_000_000
+
+
+@pytest.mark.parametrize("format", ["yaml", "json"])
+def test_tables_that_name_rows_in_odd_ways_are_found_out_in_linear_work(format):
+    """Each key is looked up in a dictionary that is made once, however many rows and states there are."""
+    n = 20_000
+    rows = {f" s{i} ": [1, 0] for i in range(n)}
+    table = [1] + [0] * (n - 1)
+    nodes = {
+        "a": {"states": [f"s{i}" for i in range(n)], "table": table},
+        "b": {"states": ["x", "y"], "parents": ["a"], "table": rows},
+    }
+    net = loads(json.dumps({"nodes": nodes}), format)
+    assert net["b"].table.shape == (n, 2)

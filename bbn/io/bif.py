@@ -24,13 +24,17 @@ from contextlib import suppress
 from itertools import chain, islice, product
 from math import prod
 
+import numpy as np
+
 from bbn.cpt import CPT
 from bbn.errors import ModelError, ParseError
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
+from bbn.io.layout import key_length
+from bbn.io.rows import Values
+from bbn.io.tables import BadNumberError, Numbers, reserve_table, row_texts, tables
 from bbn.io.text import Source
 from bbn.kernels.bif import Scan, scan
 from bbn.network import BayesianNetwork
@@ -158,7 +162,7 @@ class _Parser:
         given = tuple([self.states[parent] for parent in parents])
         n_rows = prod(map(len, given))
         entries = block.statements()
-        known = self._keys(given) if n_rows <= len(entries) else {}
+        known = self._keys(given, len(block.body)) if n_rows <= len(entries) else {}
         rows: dict[int, list[str]] = {}
         others: dict[str, list[str]] = {}
         for index, entry in enumerate(entries):
@@ -185,11 +189,12 @@ class _Parser:
             if len(words) != count or seen:
                 fault = "given twice" if seen else f"expected {count} numbers, found {len(words)}"
                 self.source.fail(f"probability of {name!r}, {title}: {fault}", block.place(index))
-        if len(rows) < n_rows:
-            self._fill(name, block, given, rows, others)
-        words = list(chain.from_iterable(map(rows.__getitem__, range(n_rows))))
         try:
-            values = self.numbers.floats(words)
+            if len(rows) < n_rows:
+                values: Values = self._filled(name, block, given, rows, others)
+            else:
+                words = list(chain.from_iterable(map(rows.__getitem__, range(n_rows))))
+                values = self.numbers.floats(words)
         except BadNumberError as error:
             self.source.fail(
                 f"probability of {name!r}: expected a number from 0 to 1, found {error.found}",
@@ -199,10 +204,15 @@ class _Parser:
             name, self.states[name], parents, values, block.start, self._place_finder(block, parents)
         )
 
-    def _keys(self, given: tuple[tuple[str, ...], ...]) -> dict[str, int]:
-        """Row numbers by key, written as most programs do, without the last parenthesis."""
+    def _keys(self, given: tuple[tuple[str, ...], ...], room: int) -> dict[str, int]:
+        """Row numbers by key, written as most programs do, without the last parenthesis.
+
+        None are made if they would be longer than `room` characters in all: the file then writes them otherwise.
+        """
         known = self.rows.get(given)
         if known is None:
+            if key_length(given) > room:
+                return {}
             known = {f"({', '.join(key)}": row for row, key in enumerate(product(*given))}
             self.rows[given] = known
         return known
@@ -275,30 +285,36 @@ class _Parser:
 
         return place
 
-    def _fill(
+    def _filled(
         self,
         name: str,
         block: Block,
         given: Sequence[Sequence[str]],
         rows: dict[int, list[str]],
         others: dict[str, list[str]],
-    ) -> None:
-        """The rows that have no entry of their own, from `table` or `default`."""
-        n_rows = prod(map(len, given))
-        if "table" in others:  # the child's states vary slowest, so a row's entries are n_rows apart
-            table = others["table"]
-            rows |= {row: table[row::n_rows] for row in range(n_rows) if row not in rows}
+    ) -> Values:
+        """The entries where some rows have none of their own, from `table` or `default`."""
+        n_rows, card = prod(map(len, given)), len(self.states[name])
+        floats = self.numbers.floats
+        if "table" in others:  # the child's states vary slowest
+            table = np.array(floats(others["table"])).reshape(card, n_rows).T.copy()
         elif "default" in others:
-            require_size(self.source, name, [*map(len, given), len(self.states[name])], block.start)
-            rows |= {row: others["default"] for row in range(n_rows) if row not in rows}
+            default = floats(others["default"])
+            reserve_table(self.source, name, [*map(len, given), card], block.start)
+            table = np.empty((n_rows, card))
+            table[:] = default
         else:
-            keys = enumerate(islice(product(*given), len(rows) + 3))
-            missing = [f"({', '.join(key)})" for row, key in keys if row not in rows]
+            keys = enumerate(product(*given))
+            missing = islice((f"({', '.join(key)})" for row, key in keys if row not in rows), 3)
             self.source.fail(
                 f"probability of {name!r}: expected {n_rows} rows or a default, found {len(rows)} rows; "
-                f"missing {', '.join(missing[:3])}",
+                f"missing {', '.join(missing)}",
                 block.start,
             )
+        if rows:
+            own = floats(list(chain.from_iterable(rows.values())))
+            table[list(rows)] = np.array(own).reshape(-1, card)
+        return table.ravel()
 
 
 def _properties(body: str) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 from bbn.cpt import CPT
@@ -72,6 +73,17 @@ def nested(rows: list[str], shape: tuple[int, ...]) -> str:
 def flags(gaussian: Gaussian) -> list[str]:
     """The flags that are true."""
     return [flag for flag in ("tied_variance", "fixed_variance") if getattr(gaussian, flag)]
+
+
+def key_length(states: Sequence[Sequence[str]]) -> int:
+    """How many characters the keys of all rows have, for parents with these states, each joined by ", ".
+
+    >>> key_length([["yes", "no"], ["a", "b"]])  # yes, a; yes, b; no, a; no, b
+    26
+    """
+    n_rows = prod(map(len, states))
+    texts = sum(n_rows // len(own) * sum(map(len, own)) for own in states if own)
+    return texts + 2 * n_rows * (len(states) - 1)
 
 
 def row_keys(parents: tuple[Variable, ...]) -> list[str] | None:

@@ -14,11 +14,14 @@ from __future__ import annotations
 import re
 from math import prod
 
+import numpy as np
+
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
+from bbn.io.rows import Values
+from bbn.io.tables import BadNumberError, Numbers, reserve_table, row_texts, tables
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 
@@ -105,7 +108,7 @@ def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numb
     attributes = _attributes(source, block)
     if "data" in attributes:
         try:
-            values = numbers.floats(attributes["data"].replace("(", " ").replace(")", " ").split())
+            values: Values = numbers.floats(attributes["data"].replace("(", " ").replace(")", " ").split())
         except BadNumberError as error:
             source.fail(
                 f"potential of {name!r}: expected a number from 0 to 1, found {error.found}",
@@ -115,8 +118,8 @@ def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numb
         source.fail(f"potential of {name!r}: expected 'data', found an expression", block.start)
     else:
         cards = [*(len(states[parent]) for parent in parents), len(states[name])]
-        require_size(source, name, cards, block.start)
-        values = [1.0 / max(cards[-1], 1)] * prod(cards)
+        reserve_table(source, name, cards, block.start)
+        values = np.full(prod(cards), 1.0 / max(cards[-1], 1))
     return RawNode(name, states[name], parents, values, block.start)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from bbn.errors import ParseError
 from bbn.io.build import RawNode, build
 from bbn.io.document import resolve
-from bbn.io.layout import VERSION, state_text
+from bbn.io.layout import VERSION, key_length, state_text
 from bbn.io.text import Source
 from bbn.network import BayesianNetwork
 from bbn.variable import State
@@ -133,6 +133,8 @@ class _Nodes:
             if prod(len(own) for own, _ in family) != len(keys):
                 return False
             texts = [[state_text(state) for state in own] for own, _ in family]
+            if key_length(texts) != sum(map(len, keys)):
+                return False
             expected = self.expected[family] = tuple(", ".join(setting) for setting in product(*texts))
         return tuple(keys) == expected
 

@@ -12,9 +12,10 @@ To add a format, write one file and one line:
      `bbn.io.rows`) and makes the network.
    - ``write(network: BayesianNetwork) -> str``: the whole text. Warn `LossyFormatWarning` about what is lost.
 
-2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free)
-   and a regular expression that matches the start of such a file (searched in the first 4,000 characters),
-   by which a file without a known suffix is recognised.
+2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free),
+   a regular expression that matches the start of such a file (searched in the first 4,000 characters),
+   by which a file without a known suffix is recognised, a title, and the memory that reading takes for a word
+   (``tests/test_io_load.py`` measures it).
 
 Formats are imported when first used. The tests that run over `FORMATS` pick a new one up by themselves.
 """
@@ -39,13 +40,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """One file format: how it is called, where its reader and writer are, how it is recognised."""
+    """One file format: how it is called, where its reader and writer are, how it is recognised.
+
+    `word_bytes` is the memory that reading takes at most for each word of a file.
+    """
 
     name: str
     module: str
     suffixes: tuple[str, ...]
     pattern: str
     title: str
+    word_bytes: int
 
     @property
     def read(self) -> Callable[[Source, bool], Any]:
@@ -61,14 +66,15 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)nodes[ \t]*:", "bbn's own, in YAML"),
-    Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON"),
+    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)nodes[ \t]*:", "bbn's own, in YAML", 400),
+    Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON", 300),
     Format(
         "bif",
         "bbn.io.bif",
         (".bif",),
         r"^\s*(?:network|variable|probability)\b[^;{}]*\{",
         "interchange format",
+        160,
     ),
     Format(
         "xmlbif",
@@ -76,12 +82,18 @@ FORMATS: tuple[Format, ...] = (
         (".xmlbif", ".bifxml", ".xml"),
         r"<BIF\b|<!DOCTYPE\s+BIF\b",
         "the same, in XML",
+        240,
     ),
     Format(
-        "net", "bbn.io.net", (".net", ".hugin"), r"^\s*(?:net|discrete|node|potential)\b[^;{}]*\{", "Hugin"
+        "net",
+        "bbn.io.net",
+        (".net", ".hugin"),
+        r"^\s*(?:net|discrete|node|potential)\b[^;{}]*\{",
+        "Hugin",
+        240,
     ),
-    Format("xdsl", "bbn.io.xdsl", (".xdsl",), r"<smile\b", "GeNIe and SMILE"),
-    Format("uai", "bbn.io.uai", (".uai",), r"\A\s*(?:BAYES|MARKOV)\b", "UAI competitions"),
+    Format("xdsl", "bbn.io.xdsl", (".xdsl",), r"<smile\b", "GeNIe and SMILE", 240),
+    Format("uai", "bbn.io.uai", (".uai",), r"\A\s*(?:BAYES|MARKOV)\b", "UAI competitions", 420),
 )
 
 
@@ -196,6 +208,7 @@ def _read(source: Source, format: Format | None, strict: bool) -> BayesianNetwor
         raise source.error(
             f"cannot tell the format of this file; give it a suffix ({_known_suffixes()}) or say format="
         )
+    source.require_room(chosen.word_bytes)
     return cast("BayesianNetwork", chosen.read(source, strict))
 
 

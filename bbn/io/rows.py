@@ -3,7 +3,7 @@
 Off by at most 1e-9: kept bit for bit. By at most 1e-6 (printed in single precision): renormalised. By at
 most 1e-2 (few digits): renormalised, with one warning per file that counts them. Beyond that, or beyond
 1e-9 when strict: an error. All rows of one length are looked at together, so that a file of many small tables
-costs a few array operations.
+costs a few array operations; large tables are looked at one by one, and not copied.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ TOLERATED = 1e-2
 """A row of a file may be off 1 by this much and is renormalised, with a warning, unless strict."""
 
 Values = Array | Sequence[float]
+"""The entries of a table. An array is settled in place."""
+
+_LARGE = 2**16
 
 
 def settle(
@@ -46,13 +49,14 @@ def settle(
     >>> settle([(2, [0.5, 0.5]), (2, [0.3333333, 0.6666666])], False, print)[1].sum().item()
     1.0
     """
-    members: dict[int, list[int]] = {}
-    for i, (card, _) in enumerate(tables):
-        members.setdefault(card, []).append(i)
+    members: dict[tuple[int, int], list[int]] = {}
+    for i, (card, values) in enumerate(tables):
+        alone = i + 1 if len(values) > _LARGE else 0
+        members.setdefault((card, alone), []).append(i)
     settled: list[Array] = [np.empty(0)] * len(tables)
     noticed = 0
     worst = 0.0
-    for card, group in members.items():
+    for (card, _), group in members.items():
         rows = _stack([tables[i][1] for i in group]).reshape(-1, card)
         sums = rows.sum(axis=1)
         off = np.abs(sums - 1.0)
@@ -60,11 +64,11 @@ def settle(
         if not (off.max() <= EXACT and rows.min() >= 0):  # NaN fails the comparison
             possible = np.asarray((np.isfinite(rows) & (rows >= 0)).all(axis=1))
             allowed = possible & (off <= (EXACT if strict else TOLERATED))
-            for row in np.flatnonzero(~allowed).tolist():
+            for row in np.flatnonzero(~allowed):
                 place = int(np.searchsorted(starts, row, side="right")) - 1
-                report(group[place], row - starts[place], _fault(rows[row], bool(possible[row])))
+                report(group[place], int(row) - starts[place], _fault(rows[row], bool(possible[row])))
             uneven = allowed & (off > EXACT)
-            rows[uneven] /= sums[uneven, None]
+            rows /= np.where(uneven, sums, 1.0)[:, None]  # the others stay bit for bit
             noticeable = uneven & (off > ROUNDED)
             noticed += int(noticeable.sum())
             worst = max(worst, float(off[noticeable].max(initial=0.0)))
@@ -82,6 +86,8 @@ def settle(
 
 
 def _stack(tables: list[Values]) -> Array:
+    if len(tables) == 1 and isinstance(tables[0], np.ndarray) and tables[0].flags.writeable:
+        return tables[0]
     if all(isinstance(values, list) for values in tables):
         return np.fromiter(chain.from_iterable(tables), np.float64, sum(map(len, tables)))
     return np.concatenate([np.asarray(values, dtype=np.float64).ravel() for values in tables])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import inf
+from math import inf, prod
 
-from bbn.budget import require_table
+from bbn.budget import MAX_AXES
 from bbn.cpt import CPT
-from bbn.errors import BudgetError, ModelError
+from bbn.errors import ModelError
 from bbn.frozen import Array
 from bbn.io.build import Where
-from bbn.io.text import OversizedFileError, Source
+from bbn.io.text import OversizedFileError, Source, cut
 from bbn.kernels import decimals
 from bbn.network import BayesianNetwork
 
@@ -74,15 +74,19 @@ def row_texts(table: Array, separator: str, end: str = "") -> list[str]:
     return decimals.row_texts(table.ravel(), table.shape[-1], separator, end)
 
 
-def require_size(source: Source, name: str, cards: list[int], where: Where) -> None:
-    """ParseError if a table that the file describes without giving every entry would be too large."""
-    try:
-        require_table(cards, f"the table of {name!r}")
-    except BudgetError as error:
-        line, column = source.position(where) if isinstance(where, int) else where or (None, None)
-        refusal = OversizedFileError(str(error), source.path, line, column)
-        refusal.needed, refusal.limit = error.needed, error.limit
-        raise refusal from None
+def reserve_table(source: Source, name: str, cards: list[int], where: Where) -> None:
+    """OversizedFileError if a table that the file describes without giving every entry would be too large.
+
+    Its price is that of the entries, and of their checks until the network is built. The tables of one file are
+    counted together.
+    """
+    line, column = source.position(where) if isinstance(where, int) else where or (None, None)
+    what = f"the table of {name!r}"
+    cells = prod(cards)
+    source.reserve(12 * cells + 24 * (cells // max(cards[-1], 1)), what, line, column)
+    if len(cards) > MAX_AXES:
+        message = f"{what} would have {len(cards)} axes; at most {MAX_AXES} are possible"
+        raise OversizedFileError(cut(message), source.path, line, column)
 
 
 def tables(network: BayesianNetwork) -> list[CPT]:

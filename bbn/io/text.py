@@ -16,6 +16,8 @@ from functools import cached_property
 from io import FileIO
 from typing import NoReturn
 
+import numpy as np
+
 from bbn.budget import memory_limit, require_memory, show_bytes
 from bbn.errors import BudgetError, ParseError, nearest
 
@@ -23,6 +25,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 MAX_BYTES = 2**30
 """The most bytes a file may hold, unpacked, however much memory there is."""
 
+SURELY_SMALL = 2**16
+"""Files of at most so many bytes are read without asking what memory that takes."""
 MAX_COMPARED = 100_000
 """Once this many names of a file were compared with unknown ones, errors stop naming the nearest."""
 MAX_MESSAGE = 2000
@@ -30,6 +34,8 @@ MAX_MESSAGE = 2000
 
 _CHUNK = 2**20
 _FIRST_CHUNK = 2**10
+_BETWEEN = np.isin(np.arange(256), list(b" \t\r\n\f\v,;:\"'|=()[]{}<>"))
+_BRACKET = np.isin(np.arange(256), list(b"[]{}<>"))
 _PADDING = re.compile(rb"\0*+")  # zeros may stand between members
 
 
@@ -123,13 +129,24 @@ class Source:
         self._n_compared += len(choices)
         return nearest(word, choices)
 
+    def require_room(self, per_word: int) -> None:
+        """OversizedFileError if reading would take more than the limit, at so many bytes of memory for each word.
+
+        Brackets count as words. Files of at most SURELY_SMALL bytes are not looked at.
+        """
+        size = len(self.data)
+        if size <= SURELY_SMALL or size * per_word <= memory_limit():
+            return
+        n_words = _n_words(self.data)
+        self.reserve(5 * size + per_word * n_words, f"reading {show_bytes(size)} with {n_words:,} words")
+
     def reserve(self, size: int, what: str, line: int | None = None, column: int | None = None) -> None:
         """Count the bytes that a file asks for without spelling them out, before they are taken.
 
         OversizedFileError, pointing at the line and column, if with what was counted before they pass the limit.
         """
         try:
-            require_memory(self._reserved + size, what, "use fewer parents or states")
+            require_memory(self._reserved + size, what)
         except BudgetError as error:
             raise OversizedFileError(
                 cut(str(error)), self.path, line, column, error.needed, error.limit
@@ -174,6 +191,17 @@ class Source:
             at = min(at, len(data)) - len(unpacker.unused_data)
             at = _PADDING.match(data, at).end()  # type: ignore[union-attr]  # it matches everywhere
         return b"".join(pieces)
+
+
+def _n_words(data: bytes) -> int:
+    """How many words and brackets there are in the content of a file."""
+    codes = np.frombuffer(data, np.uint8)
+    found = 0
+    for start in range(0, len(codes), _CHUNK):
+        chunk = codes[start : start + _CHUNK]
+        between = _BETWEEN[chunk]
+        found += int(np.count_nonzero(between[1:] & ~between[:-1])) + 1 + int(_BRACKET[chunk].sum())
+    return found
 
 
 def cut(message: str) -> str:

@@ -36,6 +36,10 @@ from bbn.variable import Variable
 _COMMENT = re.compile(r"#[^\n]*")
 _AGRUM = re.compile(r"^[0-9 ]+   # \S", re.MULTILINE)
 _WORD = re.compile(r"\S+")
+_STATES_BYTES = (
+    300  # the memory of a state: an integer, its entry in a dictionary, and in others while it is checked
+)
+_SHARED_BYTES = 10  # that of a state of another variable with the same states, and of its entry in a factor
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
@@ -124,13 +128,19 @@ def _factor_graph(
     free = sorted(set(range(len(cards))) - {i for scope in scopes for i in scope})
     if any(cards[i] > 10**6 for i in free):
         raise source.error("a variable of more than a million states is in no table")
+    unlisted = {cards[i] for i in free}
+    source.reserve(
+        _STATES_BYTES * sum(unlisted) + _SHARED_BYTES * sum(cards[i] for i in free),
+        f"the {len(free)} variables that are in no table",
+    )
+    states = {card: tuple(range(card)) for card in set(cards)}
     try:
-        variables = [Variable(str(i), range(card)) for i, card in enumerate(cards)]
+        variables = [Variable(str(i), states[card]) for i, card in enumerate(cards)]
         factors = [
             Factor([variables[i] for i in scope], np.array(table).reshape([cards[i] for i in scope]))
             for scope, table in zip(scopes, values, strict=True)
         ]
-        factors += [Factor([variables[i]], [1.0] * cards[i]) for i in free]
+        factors += [Factor([variables[i]], np.ones(cards[i])) for i in free]
         return FactorGraph(factors)
     except (ModelError, BudgetError) as error:
         raise source.error(str(error)) from None

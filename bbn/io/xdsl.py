@@ -20,12 +20,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from bbn.budget import MAX_AXES
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
-from bbn.io.tables import BadNumberError, Numbers, require_size, row_texts, tables
+from bbn.io.rows import Values
+from bbn.io.tables import BadNumberError, Numbers, reserve_table, row_texts, tables
 from bbn.io.text import Source
 from bbn.io.xml import Element, parse
 from bbn.io.xmlbif import legal_text
@@ -82,9 +84,10 @@ class _Reader:
                     f"node {name!r} has the unknown parent {parent!r}{self.source.nearest(parent, self.states)}",
                     *element.where,
                 )
+        values: Values
         if element.tag == "cpt":
             values = self._floats(name, element, "probabilities")
-            if self.reversed_axes and len(parents) > 1:
+            if self.reversed_axes and 1 < len(parents) < MAX_AXES:  # more are refused later
                 values = self._reversed(name, parents, values)
         elif element.tag == "deterministic":
             values = self._deterministic(name, element)
@@ -119,27 +122,28 @@ class _Reader:
         axes = [*range(len(parents) - 1, -1, -1), len(parents)]
         return np.array(values).reshape([*cards, len(self.states[name])]).transpose(axes).ravel().tolist()
 
-    def _deterministic(self, name: str, element: Element) -> list[float]:
+    def _deterministic(self, name: str, element: Element) -> Values:
         """One state per setting of the parents, as a table."""
         states = self.states[name]
+        codes = {state: code for code, state in enumerate(states)}
         results = self._child(name, element, "resultingstates")
-        values: list[float] = []
-        for result in results.text.split():
-            if result not in states:
+        words = results.text.split()
+        for result in words:
+            if result not in codes:
                 raise self.source.error(
                     f"node {name!r} has no state {result!r}{self.source.nearest(result, states)}",
                     *results.where,
                 )
-            row = [0.0] * len(states)
-            row[states.index(result)] = 1.0
-            values += row
-        return values
+        reserve_table(self.source, name, [len(words), len(states)], element.where)
+        table = np.zeros((len(words), len(states)))
+        table[range(len(words)), [codes[result] for result in words]] = 1.0
+        return table.ravel()
 
-    def _noisy_max(self, name: str, parents: list[str], element: Element) -> list[float]:
+    def _noisy_max(self, name: str, parents: list[str], element: Element) -> Values:
         """The table of a noisy-MAX node: the product, over parents and leak, of P(effect ≥ k)."""
         cards = [len(self.states[parent]) for parent in parents]
         card = len(self.states[name])
-        require_size(self.source, name, [*cards, card], element.where)
+        reserve_table(self.source, name, [*cards, card], element.where)
         parameters = np.array(self._floats(name, element, "parameters"))
         if parameters.size != card * (sum(cards) + 1):
             raise self.source.error(
@@ -150,18 +154,17 @@ class _Reader:
         # at_least[r, k] = P(effect of row r ≥ k)
         at_least = np.cumsum(parameters.reshape(-1, card)[:, ::-1], axis=1)[:, ::-1]
         order = self._strengths(name, cards, element)
-        product = np.broadcast_to(at_least[-1], [*cards, card])
+        table = np.empty([*cards, card])
+        table[...] = at_least[-1]
         start = 0
         for axis, count in enumerate(cards):
             effect = np.empty((count, card))
             effect[order[start : start + count]] = at_least[start : start + count]
-            product = product * effect.reshape(
-                [count if a == axis else 1 for a in range(len(cards))] + [card]
-            )
+            table *= effect.reshape([count if a == axis else 1 for a in range(len(cards))] + [card])
             start += count
-        table = product.copy()
-        table[..., :-1] -= product[..., 1:]
-        return table.ravel().tolist()
+        for k in range(card - 1):  # P(child = k) = P(child ≥ k) − P(child ≥ k + 1)
+            table[..., k] -= table[..., k + 1]
+        return table.ravel()
 
     def _strengths(self, name: str, cards: list[int], element: Element) -> list[int]:
         """For each parent its states from strongest to weakest, all in one list."""
