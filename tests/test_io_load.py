@@ -9,6 +9,7 @@ import json
 import tracemalloc
 import zlib
 
+import networkx as nx
 import pytest
 
 import bbn
@@ -350,3 +351,53 @@ def test_tables_that_name_rows_in_odd_ways_are_found_out_in_linear_work(format):
     }
     net = loads(json.dumps({"nodes": nodes}), format)
     assert net["b"].table.shape == (n, 2)
+
+
+ONES = [f"p{i}" for i in range(64)]
+SIXTY_FIVE_AXES = {
+    "yaml": "nodes:\n"
+    + "".join(f"  {p}: {{states: [a], table: [1]}}\n" for p in ONES)
+    + f"  c: {{states: [x, y], parents: [{', '.join(ONES)}], table: {'[' * 65}0.5, 0.5{']' * 65}}}\n",
+    "json": json.dumps(
+        {
+            "nodes": {p: {"states": ["a"], "table": [1]} for p in ONES}
+            | {"c": {"states": ["x", "y"], "parents": ONES, "table": {", ".join("a" * 64): [0.5, 0.5]}}}
+        }
+    ),
+    "bif": "".join(
+        f"variable {p} {{ type discrete [ 1 ] {{ a }}; }} probability ( {p} ) {{ table 1; }}\n" for p in ONES
+    )
+    + "variable c { type discrete [ 2 ] { x, y }; }\n"
+    + f"probability ( c | {', '.join(ONES)} ) {{ table 0.5, 0.5; }}",
+    "net": "".join(f'node {p} {{ states = ("a"); }} potential ({p}) {{ }}\n' for p in ONES)
+    + f'node c {{ states = ("x" "y"); }}\npotential (c | {" ".join(ONES)}) {{ data = (0.5 0.5); }}',
+    "xdsl": "<smile><nodes>"
+    + "".join(f'<cpt id="{p}"><state id="a" /><probabilities>1</probabilities></cpt>\n' for p in ONES)
+    + f'<cpt id="c"><state id="x" /><state id="y" /><parents>{" ".join(ONES)}</parents>'
+    + "<probabilities>0.5 0.5</probabilities></cpt></nodes>%s</smile>",
+    "xmlbif": "<BIF><NETWORK>"
+    + "".join(f"<VARIABLE><NAME>{p}</NAME><OUTCOME>a</OUTCOME></VARIABLE>" for p in ONES)
+    + "<VARIABLE><NAME>c</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>"
+    + "".join(f"<DEFINITION><FOR>{p}</FOR><TABLE>1</TABLE></DEFINITION>" for p in ONES)
+    + f"<DEFINITION><FOR>c</FOR>{''.join(f'<GIVEN>{p}</GIVEN>' for p in ONES)}<TABLE>0.5 0.5</TABLE></DEFINITION>"
+    + "</NETWORK></BIF>",
+    "uai": f"BAYES 65 {'1 ' * 64} 2 65 {' '.join(f'1 {i}' for i in range(64))} 65 {' '.join(map(str, range(65)))} "
+    + f"{'1 1 ' * 64} 2 0.5 0.5",
+}
+SIXTY_FIVE_AXES["xdsl of aGrUM"] = SIXTY_FIVE_AXES["xdsl"] % '<extensions><genie app="aGrUM" /></extensions>'
+SIXTY_FIVE_AXES["xdsl"] %= ""
+
+
+@pytest.mark.parametrize("format", SIXTY_FIVE_AXES)
+def test_more_axes_than_a_table_may_have(format):
+    with pytest.raises(ParseError, match=r"65 axes; at most 32|from 0 to 32, found '65'") as caught:
+        loads(SIXTY_FIVE_AXES[format], format.split()[0])
+    assert caught.value.line is not None
+
+
+@pytest.mark.parametrize("n", [32, 64])
+def test_more_axes_than_a_learned_table_may_have(n):
+    rows = {f"p{i}": ["a"] * 4 for i in range(n)} | {"c": ["x", "y", "x", "y"]}
+    structure = nx.DiGraph([(f"p{i}", "c") for i in range(n)])
+    with pytest.raises(bbn.BudgetError, match=f"CPT 'c' would have {n + 1} axes; at most 32"):
+        bbn.fit(structure, rows)

@@ -49,7 +49,7 @@ _DECLARATION = re.compile(
 _PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({PLAIN})", re.DOTALL)
 _COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
 _HEAD = re.compile(r"(?:\s*+//[^\n]*+\n)++")
-_ABOUT = re.compile(rf"^[ \t]*+// (\w++|{QUOTED}) = ([^\r\n]*+)", re.MULTILINE)
+_ABOUT = re.compile(rf"^[ \t]*+// (\w++|{QUOTED}) = ?([^\r\n]*+)", re.MULTILINE)
 _ITEM = re.compile(rf'({QUOTED})|[^",|]++', re.DOTALL)
 _WORD = re.compile(rf'({QUOTED})|[^",|\s]++', re.DOTALL)
 _WORD_KEY = re.compile(r"\w+")
@@ -344,7 +344,7 @@ def _as_key(key: str) -> str:
 
 
 def _on_one_line(value: str) -> str:
-    plain = value.isprintable() and value == value.strip() and not value.startswith('"')
+    plain = value.isprintable() and value == value.strip() and value and not value.startswith('"')
     return value if plain else json.dumps(value)
 
 

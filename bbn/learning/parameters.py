@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn.budget import MAX_AXES, require_table
 from bbn.cpt import CPT
 from bbn.errors import DataError, UnseenRowsWarning
 from bbn.frozen import Array, read_only
@@ -126,6 +127,11 @@ def _fit(
     parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
     numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
     tables = {name: v for name, v in variables.items() if name not in numeric}
+    for name, variable in tables.items():
+        if len(parents[name]) >= MAX_AXES:
+            require_table(
+                [*(p.card for p in parents[name]), variable.card], f"CPT {name!r}", "use fewer parents"
+            )
     prior = checked_prior(prior, tuple(tables))
     gaussian_prior = checked_gaussian_prior(gaussians.prior, numeric)
     given = {} if shape.network is None else {name: shape.network[name] for name in shape.continuous}
