@@ -63,7 +63,7 @@ def show_bytes(size: int) -> str:
     """
     if size < 1000:
         return f"{size} bytes"
-    amount = float(size)
+    amount = float(min(size, 10**300))  # an integer may be past the largest float
     for unit in ("kB", "MB", "GB", "TB", "PB"):
         amount /= 1000
         if amount < 999.5:  # which is shown as 1000

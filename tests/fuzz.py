@@ -8,6 +8,8 @@ hurt: bombs, deep nesting, endless numbers, tables that a few words ask to be hu
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import resource
 import signal
@@ -187,6 +189,17 @@ CPTS = "".join(
 )
 PARENTS = " ".join(f"v{i}" for i in range(1, 60))
 LAUGHS = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 10))
+MANY_PARENTS = json.dumps(
+    {
+        "nodes": {f"v{i}": {"states": ["a", "b"], "table": [1, 0]} for i in range(1100)}
+        | {"c": {"states": ["x"], "parents": [f"v{i}" for i in range(1100)], "table": {"a": [1]}}}
+    }
+)
+GIVENS = "".join(f"<GIVEN>v{i}</GIVEN>" for i in range(1, 60))
+ROOTS = "variable c { type discrete [ 2 ] { a, b }; }" + "".join(
+    f" probability ( v{i} ) {{ table 1 0; }}" for i in range(60)
+)
+ROOT_NAMES = ", ".join(f"v{i}" for i in range(18))
 NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "gzip bomb": ("bif", lambda: bomb(b"")),
     "gzip bomb inside valid text": ("yaml", lambda: bomb(b"nodes:\n")),
@@ -233,6 +246,46 @@ NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "a variable of 10^9 states": ("uai", lambda: "MARKOV 1 1000000000 0"),
     "a scope of 10^9 variables": ("uai", lambda: "MARKOV 1 2 1 1000000000"),
     "a thousand variables in a scope": ("uai", lambda: f"BAYES 1000 {'999 ' * 1000} 1 1000 {'1 ' * 1000}"),
+    "2^100000 rows by default": ("bif", lambda: (
+        f"{VARIABLES} probability ( v0 | {'v1, ' * 10**5} v2 ) {{ default 1 0; }}")),
+    "2^100000 rows missing": ("bif", lambda: f"{VARIABLES} probability ( v0 | {'v1, ' * 10**5} v2 ) {{ }}"),
+    "2^100000 entries in NET": ("net", lambda: f"{NODES} potential (v0 | {'v1 ' * 10**5}) {{ data = (1); }}"),
+    "2^100000 rows in NET": ("net", lambda: f"{NODES} potential (v0 | {'v1 ' * 10**5}) {{ }}"),
+    "2^1100 entries in YAML": ("yaml", lambda: MANY_PARENTS),
+    "2^1100 entries in JSON": ("json", lambda: MANY_PARENTS),
+    "2^59 entries in XMLBIF": ("xmlbif", lambda: (
+        "<BIF><NETWORK>" + "".join(f"<VARIABLE><NAME>v{i}</NAME><OUTCOME>a</OUTCOME><OUTCOME>b</OUTCOME></VARIABLE>"
+        f"<DEFINITION><FOR>v{i}</FOR>{GIVENS if not i else ''}<TABLE>1 0</TABLE></DEFINITION>" for i in range(60))
+        + "</NETWORK></BIF>")),
+    "noisy-MAX without states": ("xdsl", lambda: (
+        "<smile><nodes><noisymax id='a'><parameters /></noisymax></nodes></smile>")),
+    "noisy-MAX of a parent without states": ("xdsl", lambda: (
+        "<smile><nodes><cpt id='b'><probabilities /></cpt><noisymax id='a'><state id='x' /><parents>b</parents>"
+        "<parameters>1</parameters></noisymax></nodes></smile>")),
+    "deterministic without states": ("xdsl", lambda: (
+        "<smile><nodes><deterministic id='a'><resultingstates /></deterministic></nodes></smile>")),
+    "a hexadecimal state of 8,000 digits": ("yaml", lambda: (
+        f"nodes: {{a: {{states: [0x{'f' * 8000}, 1], table: [1, 0]}}, "
+        "b: {states: [x], parents: [a], table: {0: [1]}}}")),
+    "an octal state of 10^6 digits": ("yaml", lambda: f"nodes: {{a: {{states: [0o{'7' * 10**6}], table: [1]}}}}"),
+    "an integer of 310 digits": ("json", lambda: f'{{"nodes": {{"a": {{"states": ["x"], "table": [{"1" * 310}]}}}}}}'),
+    "half a surrogate pair": ("json", lambda: '{"nodes": {"\\ud800": {"states": ["x"], "table": [1]}}}'),
+    "the same node again and again": ("yaml", lambda: "nodes:\n" + "  a: {states: [x], table: [1]}\n" * 5000),
+    "the same row again and again": ("yaml", lambda: (
+        "nodes: {a: {states: [x], table: [1]}, "
+        f"b: {{states: [y], parents: [a], table: {{{'x: [1], ' * 20_000}}}}}}}")),
+    "the same state again and again": ("net", lambda: f"node a {{ states = ({'y ' * 10**5}); }} potential (a) {{ }}"),
+    "the same variable again and again": ("bif", lambda: VARIABLES * 300),
+    "the same parent again and again": ("xmlbif", lambda: (
+        f"<BIF><NETWORK><VARIABLE><NAME>a</NAME><OUTCOME>x</OUTCOME></VARIABLE><DEFINITION><FOR>a</FOR>"
+        f"{'<GIVEN>a</GIVEN>' * 20_000}<TABLE>1</TABLE></DEFINITION></NETWORK></BIF>")),
+    "a later version": ("yaml", lambda: "version: 2\nnodes: {a: {states: [x], table: [1]}}"),
+    "2^18 wrong rows": ("bif", lambda: (
+        f"{VARIABLES} {ROOTS} probability ( c | {ROOT_NAMES} ) {{ default 0.5 0.2; }}")),
+    "members of gzip data": ("bif", lambda: gzip.compress(b"", mtime=0) * 50_000),
+    "gzip in gzip": ("bif", lambda: gzip.compress(bomb(b""))),
+    "variables of a million states in no table": ("uai", lambda: f"MARKOV 50 {'1000000 ' * 50} 0"),
+    "no variables": ("uai", lambda: "BAYES 0 0"),
     "NUL": ("bif", lambda: b"network x {\0}"),
     "not text": ("net", lambda: bytes(range(256)) * 100),
     "a lone surrogate in UTF-16": ("bif", lambda: b"\xff\xfe\x00\xd8"),

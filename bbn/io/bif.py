@@ -26,6 +26,7 @@ from math import prod
 
 import numpy as np
 
+from bbn.budget import MAX_AXES
 from bbn.cpt import CPT
 from bbn.errors import ModelError, ParseError
 from bbn.io.about import Legal, about, restore_about
@@ -160,6 +161,8 @@ class _Parser:
         name, parents = self._family(block)
         card = len(self.states[name])
         given = tuple([self.states[parent] for parent in parents])
+        if len(given) >= MAX_AXES:
+            reserve_table(self.source, name, [*map(len, given), card], block.start)
         n_rows = prod(map(len, given))
         entries = block.statements()
         known = self._keys(given, len(block.body)) if n_rows <= len(entries) else {}

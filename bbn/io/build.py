@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple, NoReturn, TypeVar
 
 from bbn.assembly import shown_cycle
-from bbn.budget import require_table
+from bbn.budget import MAX_AXES, require_table
 from bbn.cpt import CPT, Conditional, discrete_child
 from bbn.errors import BudgetError, ModelError, ParseError
 from bbn.frozen import Array
@@ -250,7 +250,7 @@ def _has_right_size(
     assert node.values is not None
     cards = [*(p.card for p in parents), variable.card]
     found = len(node.values)
-    if found != prod(cards):
+    if len(cards) <= MAX_AXES and found != prod(cards):
         axes = " × ".join(f"{v.name} {v.card}" for v in (*parents[:8], variable))
         problems.add(
             f"node {node.name!r}: expected {prod(cards)} entries ({axes}), found {found}",
@@ -268,6 +268,8 @@ def refusal(cards: list[int]) -> str:
     """Why a table with axes of these lengths is too large, or nothing."""
     if len(cards) < 16 and prod(cards) < 2**20:
         return ""
+    if len(cards) > MAX_AXES:
+        return f"the table would have {len(cards)} axes; at most {MAX_AXES} are possible"
     try:
         require_table(cards, "the table", "use fewer parents or states")
     except BudgetError as error:

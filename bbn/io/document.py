@@ -15,6 +15,7 @@ from bbn.io.build import Problems, Where
 MAX_DEPTH = 100
 """Lists and mappings may be nested this deep; a table of 32 axes needs 35."""
 
+_MOST_DIGITS = 3000
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NAMED = {
@@ -99,14 +100,15 @@ class Document(Protocol):
 def resolve(text: str) -> Any:
     """What an unquoted word means by the core schema of YAML 1.2: null, bool, int, float or else a string.
 
+    An integer of more than 3,000 digits is infinite.
+
     >>> resolve("yes"), resolve("true"), resolve("0x10"), resolve("1e-3"), resolve("~")
     ('yes', True, 16, 0.001, None)
     """
     if text in _NAMED:
         return _NAMED[text]
     if _INT.fullmatch(text):
-        try:
-            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-        except ValueError:  # more digits than Python converts
+        if len(text) > _MOST_DIGITS:  # Python does not write such an integer
             return float("inf")
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
     return float(text) if _FLOAT.fullmatch(text) else text

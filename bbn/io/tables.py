@@ -82,11 +82,11 @@ def reserve_table(source: Source, name: str, cards: list[int], where: Where) -> 
     """
     line, column = source.position(where) if isinstance(where, int) else where or (None, None)
     what = f"the table of {name!r}"
-    cells = prod(cards)
-    source.reserve(12 * cells + 24 * (cells // max(cards[-1], 1)), what, line, column)
     if len(cards) > MAX_AXES:
         message = f"{what} would have {len(cards)} axes; at most {MAX_AXES} are possible"
         raise OversizedFileError(cut(message), source.path, line, column)
+    cells = prod(cards)
+    source.reserve(12 * cells + 24 * (cells // max(cards[-1], 1)), what, line, column)
 
 
 def tables(network: BayesianNetwork) -> list[CPT]:

@@ -143,6 +143,8 @@ class _Reader:
         """The table of a noisy-MAX node: the product, over parents and leak, of P(effect ≥ k)."""
         cards = [len(self.states[parent]) for parent in parents]
         card = len(self.states[name])
+        if not card:
+            return []  # that it has no states is reported later
         reserve_table(self.source, name, [*cards, card], element.where)
         parameters = np.array(self._floats(name, element, "parameters"))
         if parameters.size != card * (sum(cards) + 1):
