@@ -284,7 +284,6 @@ NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
         f"{VARIABLES} {ROOTS} probability ( c | {ROOT_NAMES} ) {{ default 0.5 0.2; }}")),
     "members of gzip data": ("bif", lambda: gzip.compress(b"", mtime=0) * 50_000),
     "gzip in gzip": ("bif", lambda: gzip.compress(bomb(b""))),
-    "variables of a million states in no table": ("uai", lambda: f"MARKOV 50 {'1000000 ' * 50} 0"),
     "no variables": ("uai", lambda: "BAYES 0 0"),
     "NUL": ("bif", lambda: b"network x {\0}"),
     "not text": ("net", lambda: bytes(range(256)) * 100),
