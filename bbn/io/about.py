@@ -39,9 +39,11 @@ def about(name: str, metadata: Mapping[str, str], format: str, legal: Legal) -> 
     `format` is what the warning calls the format. That a network has no name is noted without a warning.
     """
     metadata = dict(metadata)
+    if legal.name(name) == name and all(
+        legal.key(key) == key != NOTE and legal.value(value) == value for key, value in metadata.items()
+    ):
+        return About(name, metadata)
     written = _written(name, metadata, legal)
-    if written == (name, metadata):
-        return written
     changed = [(name, written.name)] if name else []
     for pair in zip(metadata.items(), written.metadata.items(), strict=True):
         changed += zip(*pair, strict=True)
@@ -60,6 +62,8 @@ def about(name: str, metadata: Mapping[str, str], format: str, legal: Legal) -> 
 
 def restore_about(name: str, metadata: Mapping[str, str], legal: Legal) -> About:
     """The name and the metadata that were noted, or those that were read, without the note."""
+    if NOTE not in metadata:
+        return About(name, dict(metadata))
     read = About(name, {key: value for key, value in metadata.items() if key != NOTE})
     try:
         noted = json.loads(metadata[NOTE])
