@@ -17,7 +17,6 @@ References: Cozman, *The Interchange Format for Bayesian Networks*, 1998; Hulten
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from bbn.budget import MAX_AXES
 from bbn.cpt import CPT
 from bbn.errors import ModelError, ParseError
 from bbn.io.about import Legal, about, restore_about
+from bbn.io.bif_comments import read_comments, write_comments
 from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
@@ -50,10 +50,8 @@ _DECLARATION = re.compile(
 _PROPERTIES = re.compile(rf"(?:\A|[;}}])\s*+property\b({PLAIN})", re.DOTALL)
 _COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)', re.DOTALL)
 _HEAD = re.compile(r"(?:\s*+//[^\n]*+\n)++")
-_ABOUT = re.compile(rf"^[ \t]*+// (\w++|{QUOTED}) = ?([^\r\n]*+)", re.MULTILINE)
 _ITEM = re.compile(rf'({QUOTED})|[^",|]++', re.DOTALL)
 _WORD = re.compile(rf'({QUOTED})|[^",|\s]++', re.DOTALL)
-_WORD_KEY = re.compile(r"\w+")
 _BARE = re.compile(r"(?!.*/[/*])[\w.+<>=/-]+")
 
 
@@ -80,7 +78,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
 def _from_scan(source: Source, scanned: Scan, strict: bool) -> BayesianNetwork:
     """The network of a file that was scanned; tables whose rows are exact need no further look."""
     name, head, exact, found = scanned
-    name, metadata = restore_about(_title(name), _about(source.data[:head].decode()), _LEGAL)
+    name, metadata = restore_about(_title(name), read_comments(source.data[:head].decode()), _LEGAL)
     if not exact:
         return build(source, [RawNode(*node) for node in found], name, metadata, strict)
     variables = {node: Variable(node, states) for node, states, _, _, _ in found}
@@ -130,7 +128,7 @@ class _Parser:
             if variable not in defined:
                 problems.add(f"variable {variable!r} has no probability block", len(text))
         problems.raise_first()
-        name, metadata = restore_about(name, metadata | _about(head[0] if head else ""), _LEGAL)
+        name, metadata = restore_about(name, metadata | read_comments(head[0] if head else ""), _LEGAL)
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
     def _declare(self, block: Block) -> None:
@@ -329,28 +327,6 @@ def _properties(body: str) -> dict[str, str]:
     return found
 
 
-def _about(head: str) -> dict[str, str]:
-    """The metadata in the comments at the head of a file."""
-    return {_whole(key): _whole(value) for key, value in _ABOUT.findall(head)} if head else {}
-
-
-def _whole(value: str) -> str:
-    """A key or value of metadata from its line: text, or a JSON string where it has more lines than one."""
-    try:
-        return str(json.loads(value)) if value.startswith('"') else value
-    except ValueError:
-        return value
-
-
-def _as_key(key: str) -> str:
-    return key if _WORD_KEY.fullmatch(key) else json.dumps(key)
-
-
-def _on_one_line(value: str) -> str:
-    plain = value.isprintable() and value == value.strip() and value and not value.startswith('"')
-    return value if plain else json.dumps(value)
-
-
 def _title(name: str) -> str:
     """The name of a network; programs write `unknown` for one that has none."""
     return "" if name == _NAMELESS else name
@@ -379,7 +355,7 @@ def write(network: BayesianNetwork) -> str:
     title, metadata = about(network.name, network.metadata, "BIF", _LEGAL)
     names = {name: _shown(label.name) for name, label in written.items()}
     shown = {label.states: tuple(map(_shown, label.states)) for label in written.values()}
-    parts = [f"// {_as_key(key)} = {_on_one_line(value)}\n" for key, value in metadata.items()]
+    parts = write_comments(metadata)
     parts.append(f"network {_shown(title or _NAMELESS)} {{\n}}\n")
     for name, label in written.items():
         note = f"  property bbn = {quoted(label.note)};\n" if label.note else ""

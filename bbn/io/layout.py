@@ -79,7 +79,7 @@ def key_length(states: Sequence[Sequence[str]]) -> int:
     """How many characters the keys of all rows have, for parents with these states, each joined by ", ".
 
     >>> key_length([["yes", "no"], ["a", "b"]])  # yes, a; yes, b; no, a; no, b
-    26
+    22
     """
     n_rows = prod(map(len, states))
     texts = sum(n_rows // len(own) * sum(map(len, own)) for own in states if own)
