@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from bbn.cpt import CPT, Conditional
 from bbn.data import DataSource
-from bbn.errors import DataError, nearest
+from bbn.data.located import located
+from bbn.errors import DataError, ImpossibleEvidenceError, nearest
 from bbn.frozen import Array
 from bbn.gaussian import Gaussian
-from bbn.learning.checkpoint import Checkpoint, Trace
+from bbn.learning.checkpoint import Checkpoint, Trace, malformed
 from bbn.learning.expected import Expectation, Expected, by_name, flat_tables, tabled
 from bbn.learning.families import observe, read_structure
 from bbn.learning.gaussian_part import GaussianPart
@@ -257,9 +258,13 @@ class Problem:
     def fingerprint(self, method: str, seed: Any) -> str:
         """A digest of what a checkpoint belongs to."""
         families = [(n, self.start[n].variable.states, self.start.parents(n)) for n in self.names]
-        text = repr((method, families, repr(seed), self.free.tobytes(), self.alpha.tobytes()))
+        start = flat_tables(self.start).tobytes() if self.given else b""
+        text = repr((method, families, repr(seed), start, self.free.tobytes(), self.alpha.tobytes()))
+        text += repr([[(part.start, part.stop) for part in group] for group in self.groups])
         if self.part is not None:
             text += self.part.described()
+            given = self._gaussians_given().values() if self.given else ()
+            text += repr([[part.tolist() for part in (g.means, g.variances, g.weights)] for g in given])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -277,6 +282,9 @@ class Climber(Protocol):
 
     def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
         """The next point."""
+
+    def memory_shape(self, size: int) -> tuple[int, ...] | None:
+        """The shape of the memory where a point has so many numbers; None if there never is one."""
 
 
 Stop = Callable[[Point, Point], bool]
@@ -308,9 +316,11 @@ def climb(
         generator = np.random.default_rng(seed)
         first = problem.start_tables() if problem.given else problem.random_tables(generator)
         starts = [first, *(problem.random_tables(generator) for _ in range(restarts - 1))]
-    saved = Checkpoint(checkpoint, problem.fingerprint(method, seed if isinstance(seed, int) else None))
+    fingerprint = problem.fingerprint(method, seed if isinstance(seed, int) else None)
+    size = len(starts[0])
+    saved = Checkpoint(checkpoint, fingerprint, size, climber.memory_shape(size))
     traces = saved.traces[:restarts]
-    _check_data(problem, traces)
+    _check_saved(problem, traces, saved.path)
     with progress_bar(progress, restarts * max_iter, method, "step") as advance:
         for k in range(restarts):
             before = traces[k] if k < len(traces) else None
@@ -368,12 +378,24 @@ def _climb_once(
     return trace._replace(reason="max_iter")
 
 
-def _check_data(problem: Problem, traces: Sequence[Trace]) -> None:
-    """DataError if a checkpoint's last log-likelihood is not what these data give."""
+def _check_saved(problem: Problem, traces: Sequence[Trace], path: Any) -> None:
+    """DataError if the climbs of a checkpoint are not at tables, or not at what these data give."""
+    for trace in traces:
+        tables, gaussians = problem.split(trace.tables)
+        numbers = [] if problem.part is None else problem.part.numbers(gaussians)
+        with located(str(path)):
+            if (tables < 0).any() or (abs(problem.row_sums(tables) - 1) > 1e-6).any():
+                raise malformed("a table", "a row that is not a distribution", "numbers that add up to 1")
+            if not all((own.variances > 0).all() for own in numbers):
+                raise malformed("a Gaussian", "a variance of 0 or less", "a positive one")
     for trace in traces[-1:]:
-        found, told = problem.look(trace.tables).log_likelihood, trace.log_likelihoods[-1]
-        if abs(found - told) > 1e-9 * abs(told) + 1e-9:
+        told = trace.log_likelihoods[-1]
+        try:
+            found = problem.look(trace.tables).log_likelihood
+        except ImpossibleEvidenceError:
+            found = -np.inf
+        if not (found == told or abs(found - told) <= 1e-9 * abs(told) + 1e-9):
             raise DataError(
-                f"the checkpoint says that the log-likelihood is {told!r}, but these data give {found!r}: "
+                f"{path}: the checkpoint says that the log-likelihood is {told!r}, but these data give {found!r}: "
                 "it was written for other data; remove it to start anew"
             )

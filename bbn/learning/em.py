@@ -156,6 +156,9 @@ class EM:
         """The M step, and the E step at where it leads."""
         return problem.look(maximise(problem, point)), None
 
+    def memory_shape(self, size: int) -> None:
+        """Nothing is remembered."""
+
 
 class Squarem:
     """EM with squared extrapolation, scheme S3 of Varadhan and Roland (2008).
@@ -178,6 +181,10 @@ class Squarem:
             if reached.objective >= point.objective:
                 return reached, None
         return problem.look(after), None
+
+    def memory_shape(self, size: int) -> tuple[int, ...]:
+        """One point."""
+        return (size,)
 
     def _inside(self, problem: Problem, guess: Array, after: Array) -> Array:
         """The guess, where it left what parameters may be, brought back near the plain step's."""

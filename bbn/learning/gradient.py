@@ -197,6 +197,9 @@ class FixedStep:
         _, direction = ascent_direction(problem, point)
         return problem.look(moved(problem, point.tables, self.learning_rate * direction)), None
 
+    def memory_shape(self, size: int) -> None:
+        """Nothing is remembered."""
+
 
 class Textbook:
     """The rule that textbooks print: step along the bare gradient, then divide by the row's sum."""
@@ -208,6 +211,9 @@ class Textbook:
         """A step along the gradient itself."""
         raw, _ = ascent_direction(problem, point)
         return problem.look(problem.normalise(point.tables + self.learning_rate * raw, point.tables)), None
+
+    def memory_shape(self, size: int) -> None:
+        """Nothing is remembered."""
 
 
 class Backtracking:
@@ -232,6 +238,10 @@ class Backtracking:
             uphill = problem.row_sums(projected * direction) > 0
             direction = np.where(uphill & ~(problem.row_sums(stuck * 1.0) > 0), direction, projected)
         return problem.look(climb_rows(problem, point, direction)), np.stack([projected, direction])
+
+    def memory_shape(self, size: int) -> tuple[int, ...]:
+        """A gradient and a direction."""
+        return (2, size)
 
 
 def climb_rows(problem: Problem, point: Point, direction: Array) -> Array:
@@ -283,6 +293,10 @@ class Minibatches:
                 _, direction = ascent_direction(problem, here)
                 tables = moved(problem, tables, self.learning_rate * shrink * direction)
         return problem.look(tables), np.array([passed + 1])
+
+    def memory_shape(self, size: int) -> tuple[int, ...]:
+        """A number."""
+        return (1,)
 
 
 class Sampled:
