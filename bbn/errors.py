@@ -73,6 +73,10 @@ class ParseError(BBNError, ValueError):
         return f"{place}: {self.message}" if place else self.message
 
 
+class DamagedFileError(ParseError, DataError):
+    """A file of data that cannot be decoded, or whose content does not match its checksums."""
+
+
 class BudgetError(BBNError):
     """Work that would need more memory than allowed, refused before it starts.
 

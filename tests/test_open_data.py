@@ -139,9 +139,11 @@ def test_a_batch_of_weightless_rows_is_fine_but_not_all(tmp_path):
     parts = [{"A": [0, 1], "w": [0, 0]}, {"A": [0, 1], "w": [1, 2]}]
     np.testing.assert_array_equal(open_data(parts, weights="w").counts([("A",)])[0], [1.0, 2.0])
     with pytest.raises(DataError, match="every weight is 0"):
-        open_data(parts[:1], weights="w")
+        open_data(parts[:1], weights="w").counts([("A",)])
+    with pytest.raises(DataError, match="every weight is 0"):
+        open_data(parts[:1], weights="w", states={"A": [0, 1]}).counts([("A",)])
     with pytest.raises(DataError, match=r"table 1: row 1: the weight is -3\.0"):
-        open_data([parts[0], {"A": [0, 1], "w": [1, -3]}], weights="w")
+        _ = open_data([parts[0], {"A": [0, 1], "w": [1, -3]}], weights="w").total
 
 
 def test_sums_do_not_lose_what_a_double_loses():
@@ -156,10 +158,77 @@ def test_declared_data_are_read_once(tmp_path):
     rows = net.sample(N, seed=2).astype(str)
     folder = parquet_folder(rows, tmp_path / "rows")
     source = open_data(folder, variables=net.variables)
-    assert (source.passes, source.n_rows, source.incomplete) == (0, N, ())
+    assert (source.passes, source.n_rows) == (0, N)
     fitted = bbn.fit(net, source)
     assert source.passes == 1
     assert fitted == bbn.fit(net, rows)
+    folder = net.sample(N, seed=2, to=tmp_path / "complete")  # columns that say that they miss no value
+    source = open_data(folder, variables=net.variables)
+    assert (source.passes, source.n_rows, source.incomplete) == (0, N, ())
+
+
+def learners():
+    """Learners of the whole structure that take states, each with what it does in memory."""
+    net = bbn.example("asia")
+    arcs = list(net.graph.edges)
+    states = {v.name: v.states for v in net.variables}
+    return {
+        "fit a graph": lambda data: bbn.fit(arcs, data, bbn.BDeu(1), states=states),
+        "fit a network": lambda data: bbn.fit(net, data, bbn.BDeu(1)),
+        "score": lambda data: bbn.score(arcs, data, states=states),
+        "fit_em": lambda data: bbn.fit_em(net, data, max_iter=0).network,
+    }
+
+
+@pytest.mark.parametrize("kind", ["pandas", "bbn", "csv", "list", "dataset"])
+@pytest.mark.parametrize("learner", learners())
+def test_states_that_the_learner_declares_are_not_looked_for(kind, learner, tmp_path):
+    rows = bbn.example("asia").sample(N, seed=2).astype(str)
+    if kind == "bbn":
+        data = bbn.example("asia").sample(N, seed=2, to=tmp_path / "bbn")
+    elif kind == "dataset":
+        data = pyarrow.dataset.dataset(parquet_folder(rows, tmp_path / "rows"))
+    elif kind == "csv":
+        data = tmp_path / "rows.csv"
+        rows.to_csv(data, index=False)
+    else:
+        data = parquet_folder(rows, tmp_path / "rows") if kind == "pandas" else [rows[:50], rows[50:]]
+    source = open_data(data)
+    assert source.passes == 0
+    assert learners()[learner](source) == learners()[learner](rows)
+    assert source.passes == 1
+    assert source.n_rows == N
+
+
+def test_a_missing_value_is_named_in_the_one_pass_that_meets_it(tmp_path):
+    rows = bbn.example("asia").sample(N, seed=2).astype(str).astype(object)
+    rows.iloc[N - 2, 3] = None
+    folder = parquet_folder(rows, tmp_path / "rows")
+    states = {v.name: v.states for v in bbn.example("asia").variables}
+    name = rows.columns[3]
+    for work in (
+        lambda source: bbn.fit(bbn.example("asia"), source),
+        lambda source: bbn.chow_liu(open_data(folder, states=states)),
+        lambda source: bbn.score(bbn.example("asia"), source),
+    ):
+        source = open_data(folder)
+        with pytest.raises(
+            DataError, match=rf"row group \d: row \d+: column '{name}' has missing values; .*fit_em"
+        ):
+            work(source)
+    assert source.passes == 1
+    source = open_data([rows], states=states, unseen="missing")
+    with pytest.raises(DataError, match=rf"column '{name}' has missing values; .*fit_em"):
+        bbn.fit(bbn.example("asia"), source)
+    assert source.incomplete == (name,)  # and whoever wants to know is told, by a pass
+    assert bbn.fit_em(bbn.example("asia"), source, max_iter=1).n_iter == 1
+
+
+def test_data_without_rows_are_refused_in_the_pass(tmp_path):
+    (tmp_path / "none.csv").write_text("A,B\n")
+    for data in (tmp_path / "none.csv", [{"A": [], "B": []}]):
+        with pytest.raises(DataError, match="the data have no rows"):
+            bbn.fit([("A", "B")], open_data(data), states={"A": ["x", "y"], "B": ["x", "y"]})
 
 
 def test_states_in_another_order_than_discovered(tmp_path):
@@ -180,6 +249,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
             return dict.__getitem__(self, name)
 
     source = open_data([Spy(A=[0, 1], B=[1, 1], C=[0, 0])], n_jobs=1)
+    assert len(source.variables) == 3
     asked.clear()
     source.counts([("A",), ("C", "A")])
     assert set(asked) == {"A", "C"}
@@ -188,7 +258,7 @@ def test_only_the_columns_that_are_asked_for_are_read():
 def test_columns_by_name_and_columns_without_values(tmp_path):
     parts = [{"A": ["x"], "id": [1.5], "Z": [None]}, {"A": ["y"], "id": [2.5], "Z": [None]}]
     with pytest.raises(DataError, match="'id' holds 2 different numbers"):
-        open_data(parts)
+        _ = open_data(parts).variables
     source = open_data(parts, variables=["A", "Z"])
     assert [v.name for v in source.variables] == ["A"]
     with pytest.raises(DataError, match="'Z' holds no value at all"):
@@ -217,7 +287,7 @@ def test_columns_by_name_and_columns_without_values(tmp_path):
 )
 def test_what_cannot_be_opened_says_why(given, message):
     with pytest.raises(DataError, match=message):
-        open_data(given)
+        _ = open_data(given).variables
 
 
 def test_options_that_cannot_be_met():
@@ -414,7 +484,7 @@ def test_csv_is_read_by_the_rules_of_memory(tmp_path):
         np.testing.assert_array_equal(source.counts([(v.name,)])[0], memory.counts([(v.name,)])[0])
     path.write_text("A,B\n1,2\n1,2,3\n", encoding="utf-8")
     with pytest.raises(bbn.ParseError, match=r"odd.csv"):
-        open_data(path, variables=["A"])
+        _ = open_data(path, variables=["A"]).variables
     path.write_text("A,B,C\nx\nx\ny,p,q\n", encoding="utf-8")  # fields that are not there are missing
     for source in (open_data(path, batch_rows=1), open_data(path), code(path)):
         assert [c.tolist() for c in source.counts([("A",), ("B",), ("A", "B")])] == [[2, 1], [1], [[0], [1]]]
@@ -443,7 +513,7 @@ def test_numbers_stream_too():
     with pytest.raises(DataError, match="'A' states, but it is continuous"):
         bbn.fit([("A", "X")], source, continuous=["A", "X"])
     with pytest.raises(DataError, match=r"table 0: row 0, column 'A'.*no finite number"):
-        open_data(parts, continuous=["X", "A"])
+        _ = open_data(parts, continuous=["X", "A"]).n_rows
 
 
 @pytest.mark.parametrize("pure", [False, True])

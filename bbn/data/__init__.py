@@ -16,7 +16,7 @@ from bbn.data.coding import code
 from bbn.data.discretize import Discretizer, discretize
 from bbn.data.kinds import Kind
 from bbn.data.open import open_data
-from bbn.data.source import Block, CodedTable, DataSource, as_source, continuous_columns
+from bbn.data.source import Block, CodedTable, DataSource, as_source, complete_data, continuous_columns
 
 __all__ = [
     "Block",
@@ -26,6 +26,7 @@ __all__ = [
     "Kind",
     "as_source",
     "code",
+    "complete_data",
     "continuous_columns",
     "discretize",
     "open_data",

@@ -26,7 +26,7 @@ from bbn.budget import memory_limit as parsed_limit
 from bbn.data.batches import Batch, Part, Reader, Table, Tables, is_dask, reader
 from bbn.data.cluster import Cluster
 from bbn.data.open import MOST_ROWS, Batched, batch_size, fold_part, from_footers, read_declared
-from bbn.data.stream import Coding
+from bbn.data.stream import Coding, Facts
 from bbn.data.tables import checked_names
 from bbn.errors import DataError
 from bbn.variable import State, Variable
@@ -62,16 +62,14 @@ def open_dask(
     wanted, declared, numeric = read_declared(partitions.names(), variables, states, weights, continuous)
     coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
     rows = batch_rows or batch_size(len(wanted), partitions.text, 1, parsed_limit(memory_limit))
-    found = (
-        from_footers(partitions.source, wanted, declared, coding) if isinstance(partitions, Files) else None
-    )
-    source = Clustered(partitions, Cluster(client), rows, coding, found, memory_limit)
-    return source.with_variables(wanted, declared)
+    footers = partitions.source if isinstance(partitions, Files) else None
+    facts = from_footers(footers, wanted, declared, coding)
+    return Clustered(partitions, Cluster(client), rows, coding, facts, memory_limit)
 
 
 def rows_of(data: Any, client: Any = None) -> Clustered:
     """The same data for whoever wants their rows alone: nothing is found out about the columns."""
-    return Clustered(_partitions(data), Cluster(client), MOST_ROWS, Coding({}), None)
+    return Clustered(_partitions(data), Cluster(client), MOST_ROWS, Coding({}), Facts())
 
 
 def _partitions(data: Any) -> Partitions:
@@ -208,7 +206,7 @@ class Clustered(Batched):
         Where the rows are.
     cluster
         Who does the work.
-    rows, coding, found, limit
+    rows, coding, facts, limit
         As in `Batched`.
     """
 
@@ -218,10 +216,10 @@ class Clustered(Batched):
         cluster: Cluster,
         rows: int,
         coding: Coding,
-        found: Any,
+        facts: Facts,
         limit: Any = None,
     ) -> None:
-        super().__init__(rows, coding, found, n_jobs=1, limit=limit)
+        super().__init__(rows, coding, facts, n_jobs=1, limit=limit)
         self.partitions = partitions
         self.cluster = cluster
 
@@ -243,7 +241,7 @@ class Clustered(Batched):
 
     def mapped(self, work: Callable[[Batch], Any], columns: Sequence[str], meta: Any) -> Any:
         """A Dask collection like `meta` of the tables that `work` makes of batches, from the columns that are there."""
-        self._passes[0] += 1
+        self.facts.passes += 1
         there = set(self.partitions.names())
         whole = Tabling(work, tuple(name for name in columns if name in there), self.rows)
         return self.partitions.mapped(_sent(whole), whole, meta)

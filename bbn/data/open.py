@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from bbn.budget import jobs, require_memory
 from bbn.budget import memory_limit as parsed_limit
 from bbn.data.batches import Batch, Part, Reader, is_client, is_dask, reader
-from bbn.data.discovery import Column, Discovering, Discovery, discovered_variables
-from bbn.data.source import DataSource
-from bbn.data.stream import Coding, Streamed, Task
+from bbn.data.coding import missing_tokens
+from bbn.data.discovery import Column, Discovering, Discovery
+from bbn.data.source import DataSource, is_source
+from bbn.data.stream import Coding, Facts, Streamed, Task
 from bbn.data.sums import Sum
 from bbn.errors import DataError, ParseError, nearest
 from bbn.threads import in_order
@@ -78,17 +79,19 @@ def open_data(
     Returns
     -------
     DataSource
-        With `passes`, how often the data have been read. States that nobody declared are found in a first pass.
+        With `passes`, how often the data have been read. Nothing is read before it is asked for; states that nobody
+        declared, neither here nor the learner, are found in a first pass.
 
     >>> source = open_data([{"Rain": ["yes", "no"]}, {"Rain": ["no"]}])
     >>> source.n_rows, source.variables, source.counts([("Rain",)])[0], source.passes
     (3, (Variable('Rain', ['no', 'yes']),), array([2, 1]), 2)
     """
-    if isinstance(data, DataSource):
+    if is_source(data):
         given = (states, variables, weights, memory_limit, n_jobs, batch_rows, client)
         if any(option is not None for option in given) or missing != () or continuous != ():
             raise DataError("the data are open already; say how they are to be read where they are opened")
-        return data
+        opened: DataSource = data
+        return opened
     if isinstance(data, tuple) and len(data) == 2 and is_client(data[0]):
         client, data = data
     if unseen not in ("raise", "missing"):
@@ -114,10 +117,8 @@ def open_data(
     wanted, declared, numeric = read_declared(source.names(), variables, states, weights, continuous)
     coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
     rows = batch_rows or batch_size(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
-    stream = FileStream(
-        source, rows, coding, from_footers(source, wanted, declared, coding), n_jobs, memory_limit
-    )
-    return stream.with_variables(wanted, declared)
+    facts = from_footers(source, wanted, declared, coding)
+    return FileStream(source, rows, coding, facts, n_jobs, memory_limit)
 
 
 def open_for(
@@ -138,8 +139,7 @@ def open_for(
         wanted = [name for name in wanted if name in there or (name not in unseen and absent == "raise")]
     own = {name: listed for name, listed in declared.items() if name in there and name not in unseen}
     opened: Any = open_data(data, variables=wanted, states=own, **options)
-    if not opened.n_rows:
-        raise DataError("the data have no rows")
+    opened.require_rows()
     numeric = {*opened.continuous} if variables is not None else options.get("continuous", ())
     view: DataSource = opened.viewed(wanted, own, unseen, numeric)
     return view
@@ -149,14 +149,14 @@ def read_batches(data: Any, columns: Sequence[str]) -> tuple[Iterator[Batch], Co
     """The batches of any data, in their order, those of the columns that are there, and how they are to be coded."""
     if isinstance(data, FileStream):
         return data.batches(columns), data.coding
-    if isinstance(data, DataSource):
+    if is_source(data):
         raise DataError(
             f"a {type(data).__name__} does not give its rows one after the other, so there are no answers row by row; "
             "ask for those of its parts"
         )
     source = reader(data)
     rows = batch_size(len(columns), source.text, jobs(None), parsed_limit(None))
-    return FileStream(source, rows, Coding({}), None).batches(columns), Coding({})
+    return FileStream(source, rows, Coding({}), Facts()).batches(columns), Coding({})
 
 
 def read_declared(
@@ -217,30 +217,27 @@ def batch_size(n_columns: int, text: bool, n_jobs: int, limit: int) -> int:
 
 
 def from_footers(
-    source: Reader, wanted: Sequence[str], declared: Mapping[str, Variable], coding: Coding
-) -> Discovery | None:
-    """What a pass of discovery would find, where all is declared and the files' footers say the rest."""
-    nulls: Any = getattr(source, "nulls", None)
-    if nulls is None or set(wanted) - set(declared) or coding.weights or coding.unseen != "raise":
-        return None
-    missing = (
-        coding.missing if isinstance(coding.missing, list | tuple | set | frozenset) else (coding.missing,)
-    )
-    known = None if len(missing) else nulls(wanted)
-    if known is None:
-        return None
-    n_rows: int = source.n_rows  # type: ignore[attr-defined]
+    source: Reader | None, wanted: Sequence[str], declared: Mapping[str, Variable], coding: Coding
+) -> Facts:
+    """What the files' footers tell: how many rows there are, and of declared columns whether a value may be missing."""
+    facts = Facts(wanted, declared, getattr(source, "n_rows", None))
+    plain = not (coding.weights or coding.continuous or missing_tokens(coding.missing))
+    complete: Any = getattr(source, "complete", None)
+    if (
+        not plain
+        or coding.unseen != "raise"
+        or set(wanted) - set(declared)
+        or not complete
+        or not complete(wanted)
+    ):
+        return facts
     columns = {
-        name: Column(
-            {(type(s), s): s for s in declared[name].states} if known[name] < n_rows else {},
-            declared=True,
-            text=False,
-            missing=known[name] > 0,
-            kinds={},
-        )
+        name: Column({(type(s), s): s for s in declared[name].states}, True, False, False, {})
         for name in wanted
     }
-    return Discovery(n_rows, Sum([np.array([float(n_rows)])]), columns)
+    n_rows = facts.n_rows or 0
+    facts.found = Discovery(n_rows, Sum([np.array([float(n_rows)])]), columns)
+    return facts
 
 
 class Adding(Protocol):
@@ -260,48 +257,36 @@ class Batched(Streamed):
 
     Parameters
     ----------
-    coding, n_jobs, limit
-        As in `Streamed`.
     rows
         The most rows of a batch.
-    found
-        What is known of the columns, or None where a pass has yet to find it out.
+    coding, facts, n_jobs, limit
+        As in `Streamed`.
     """
 
     def __init__(
         self,
         rows: int,
         coding: Coding,
-        found: Discovery | None,
+        facts: Facts,
         n_jobs: int | None = None,
         limit: int | float | str | None = None,
     ) -> None:
-        nothing = Discovery(0, Sum([np.zeros(1)]), {})
-        super().__init__(coding, found or nothing, n_jobs, limit)
+        super().__init__(coding, facts, n_jobs, limit)
         self.rows = rows
-        self._known = found is not None
 
     @abstractmethod
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""
 
-    def with_variables(self, wanted: Sequence[str], declared: Mapping[str, Variable]) -> Self:
-        """Itself with all its variables, discovered if need be."""
-        coding = self.coding
-        if not self._known:
-            find = Discovering(
-                tuple(wanted), coding.missing, coding.weights, frozenset(coding.continuous), coding.unseen
-            )
-            columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
-            self._passes[0] += 1
-            self.found = self._fold(lambda batch: find(*batch), columns) or Discovery(
-                0, Sum([np.zeros(1)]), {name: Column({}, False, False, False, {}) for name in wanted}
-            )
-        if coding.weights and self.n_rows and not self.total:
-            raise DataError("every weight is 0; at least one row must count")
-        found = discovered_variables(self.found, wanted, declared, coding.missing)
-        self.coding = coding._replace(variables={v.name: v for v in found})
-        return self
+    def _discover(self) -> Discovery:
+        """What a pass finds of all the columns."""
+        coding, wanted = self._coding, self.facts.columns
+        numeric = frozenset(coding.continuous)
+        find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen)
+        columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
+        nothing = {name: Column({}, False, False, False, {}) for name in wanted}
+        found = self._fold(lambda batch: find(*batch), columns)
+        return found or Discovery(0, Sum([np.zeros(1)]), nothing)
 
     def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
         """The task on each batch, coded; what they found adds up in their order."""
@@ -312,11 +297,10 @@ class Batched(Streamed):
         )
         read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
         total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
-        *results, rows = [np.zeros(1, np.int64)] if total is None else total.result()
-        if rows[0] != self.n_rows:
-            raise DataError(
-                f"the data had {self.n_rows} rows when they were opened, but this pass found {rows[0]}; open them again"
-            )
+        *results, rows, weight = [np.zeros(1, np.int64), np.zeros(1)] if total is None else total.result()
+        self.facts.learn(int(rows[0]), float(weight[0]))
+        if self._some:
+            self.require_rows()
         return results
 
 
@@ -334,16 +318,16 @@ class FileStream(Batched):
         source: Reader,
         rows: int,
         coding: Coding,
-        found: Discovery | None,
+        facts: Facts,
         n_jobs: int | None = None,
         limit: int | float | str | None = None,
     ) -> None:
-        super().__init__(rows, coding, found, n_jobs, limit)
+        super().__init__(rows, coding, facts, n_jobs, limit)
         self.reader = source
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The batches in their order, with those of the columns that are there."""
-        self._passes[0] += 1
+        self.facts.passes += 1
         there = set(self.reader.names())
         wanted = [name for name in columns if name in there]
         for part in self.reader.parts(self.rows):

@@ -22,10 +22,10 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
 
 from bbn.data.batches import Batch, Part, Stamp
-from bbn.data.kinds import Narwhals
+from bbn.data.kinds import Kind, Narwhals, Pandas
 from bbn.data.located import located
 from bbn.data.tables import Levels, RawTable, arrow_levels, checked_names
-from bbn.errors import DataError, ParseError, nearest
+from bbn.errors import BBNError, DamagedFileError, DataError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ PIECE = 1 << 20
 class ArrowBatch(RawTable):
     """A batch whose columns are pyarrow's; text that was read as a dictionary declares no order of states."""
 
-    plain: frozenset[str]
+    plain: frozenset[str] = frozenset()
 
     def levels(self, name: str) -> Levels:
         """A column as levels."""
@@ -53,11 +53,12 @@ class ArrowBatch(RawTable):
         return levels._replace(declared=False) if name in self.plain else levels
 
 
-def arrow_batch(table: Any, plain: Iterable[str] = ()) -> ArrowBatch:
+def arrow_batch(table: Any, plain: Iterable[str] = (), kind: Kind | None = None) -> ArrowBatch:
     """A pyarrow RecordBatch or Table as a raw table; `plain` columns are dictionaries that declare nothing."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    batch = ArrowBatch(tuple(table.schema.names), table.num_rows, table.column, Narwhals("pyarrow"))
+    names = tuple(table.schema.names)
+    batch = ArrowBatch(names, table.num_rows, table.column, kind or Narwhals("pyarrow"))
     batch.plain = frozenset(plain)
     return batch
 
@@ -68,14 +69,22 @@ class File(NamedTuple):
     stamp: Stamp
     metadata: Any
     schema: Any
+    columns: tuple[str, ...]
+    """The columns, without those that hold the index of a pandas DataFrame."""
+    rows: tuple[int, ...]
+    """The number of rows of each row group."""
 
     @classmethod
     def read(cls, path: Path) -> File:
-        """The file with its footer; ParseError if it has none."""
+        """The file with its footer; DamagedFileError if it has none, or one that contradicts itself."""
         stamp = Stamp.of(path)
         with _naming(path, "footer"), pq.ParquetFile(path) as file, located(str(path)):
-            checked_names(file.schema_arrow.names)
-            return cls(stamp, file.metadata, file.schema_arrow)
+            metadata, schema = file.metadata, file.schema_arrow
+            checked_names(schema.names)
+            rows = tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
+            if sum(rows) != metadata.num_rows or min(rows, default=0) < 0:
+                raise ValueError(f"it tells of {metadata.num_rows} rows, but its row groups have {sum(rows)}")
+            return cls(stamp, metadata, schema, _columns(schema), rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Sent elsewhere, it is its name: whoever unpacks it reads the footer there, once."""
@@ -101,34 +110,64 @@ class RowGroups(NamedTuple):
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
         """The columns of the row groups, text as dictionaries."""
-        path, schema = self.file.path, self.file.schema
-        shown = str(self.groups[0]) if len(self.groups) == 1 else f"{self.groups[0]} to {self.groups[-1]}"
-        where = f"{path}, row group {shown}"
+        schema = self.file.schema
+        where = f"{self.file.path}, {self.place}"
         for name in columns:
             if name not in schema.names:
                 raise DataError(f"{where}: the data have no column {name!r}{nearest(name, schema.names)}")
-        text = [name for name in columns if _is_text(schema.field(name).type)]
+        first = 0
+        with self._opened(columns) as opened:
+            if len(self.groups) > 1:
+                yield Batch(arrow_batch(self._read(opened, columns), self._text(columns)), where, 0)
+            else:
+                for batch in opened.iter_batches(rows, self.groups, columns=list(columns), use_threads=False):
+                    batch.validate(full=True)
+                    yield Batch(arrow_batch(batch, self._text(columns)), where, first)
+                    first += batch.num_rows
+                self._check_rows(first)
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """All of the row groups as one table of pyarrow's, text as dictionaries, read by pyarrow's threads."""
+        with self._opened(columns) as opened:
+            return self._read(opened, columns, use_threads=True)
+
+    @property
+    def place(self) -> str:
+        """Which row groups they are."""
+        some = f" to {self.groups[-1]}" if len(self.groups) > 1 else ""
+        return f"row group {self.groups[0]}{some}" if self.groups else "no row group"
+
+    @contextmanager
+    def _opened(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The file, checksums verified; whatever is wrong with it names it."""
         size = sum(self.file.metadata.row_group(g).total_byte_size for g in self.groups)
         self.file.stamp.check()
-        first = 0
         with (
-            _naming(path, f"row group {shown}"),
+            _naming(self.file.path, self.place),
             pq.ParquetFile(
-                path,
+                self.file.path,
                 metadata=self.file.metadata,
-                read_dictionary=text,
+                read_dictionary=self._text(columns),
                 buffer_size=PIECE if size > LARGE else 0,
                 page_checksum_verification=True,
             ) as opened,
         ):
-            if len(self.groups) > 1:
-                table = opened.read_row_groups(self.groups, columns=list(columns), use_threads=False)
-                yield Batch(arrow_batch(table, text), where, 0)
-            else:
-                for batch in opened.iter_batches(rows, self.groups, columns=list(columns), use_threads=False):
-                    yield Batch(arrow_batch(batch, text), where, first)
-                    first += batch.num_rows
+            yield opened
         self.file.stamp.check()
+
+    def _read(self, opened: Any, columns: Sequence[str], use_threads: bool = False) -> Any:
+        table = opened.read_row_groups(self.groups, columns=list(columns), use_threads=use_threads)
+        table.validate(full=True)
+        self._check_rows(table.num_rows)
+        return table
+
+    def _check_rows(self, found: int) -> None:
+        told = sum(self.file.rows[g] for g in self.groups)
+        if found != told:
+            raise ValueError(f"the footer tells of {told} rows, found {found}")
+
+    def _text(self, columns: Sequence[str]) -> list[str]:
+        return [name for name in columns if _is_text(self.file.schema.field(name).type)]
 
     def smaller(self) -> Sequence[RowGroups]:
         """The row groups one by one."""
@@ -146,24 +185,23 @@ class ParquetFiles:
     @property
     def parallel(self) -> bool:
         """Whether there are row groups enough for several threads."""
-        return sum(int(file.metadata.num_row_groups) for file in self.files) > 1
+        return sum(len(file.rows) for file in self.files) > 1
 
     @property
     def n_rows(self) -> int:
         """The number of rows, as the footers say."""
-        return sum(int(file.metadata.num_rows) for file in self.files)
+        return sum(sum(file.rows) for file in self.files)
 
     def names(self) -> tuple[str, ...]:
         """The columns of the first file."""
-        return _columns(self.files[0].schema)
+        return self.files[0].columns
 
     def parts(self, rows: int) -> Iterable[Part]:
         """Row groups, small ones several at a time up to so many rows."""
         for file in self.files:
             held: list[int] = []
             n = 0
-            for g in range(file.metadata.num_row_groups):
-                own = file.metadata.row_group(g).num_rows
+            for g, own in enumerate(file.rows):
                 if held and n + own > rows:
                     yield RowGroups(file, tuple(held))
                     held, n = [], 0
@@ -172,20 +210,36 @@ class ParquetFiles:
             if held:
                 yield RowGroups(file, tuple(held))
 
-    def nulls(self, names: Sequence[str]) -> dict[str, int] | None:
-        """How many values each column misses, as the footers say; None if they do not say, or it cannot be told."""
-        found = dict.fromkeys(names, 0)
-        for file in self.files:
-            places = {file.metadata.schema.column(i).path: i for i in range(file.metadata.num_columns)}
-            for name in names:
-                if name not in places or not _nulls_alone_miss(file.schema.field(name).type):
-                    return None
-                for g in range(file.metadata.num_row_groups):
-                    statistics = file.metadata.row_group(g).column(places[name]).statistics
-                    if statistics is None or not statistics.has_null_count:
-                        return None
-                    found[name] += statistics.null_count
-        return found
+    def complete(self, names: Sequence[str]) -> bool:
+        """Whether the schemas say that none of these columns can miss a value."""
+        fields = [
+            file.schema.field(name) for file in self.files for name in names if name in file.schema.names
+        ]
+        return all(not field.nullable and _nulls_alone_miss(field.type) for field in fields)
+
+
+def read_parquet(path: Path) -> ArrowBatch:
+    """A whole file as one table, its checksums verified; results about it are pandas', with the index that it holds."""
+    file = File.read(path)
+    if not file.rows:
+        with _naming(path, "footer"):
+            table = file.schema.empty_table()
+    else:
+        whole = RowGroups(file, tuple(range(len(file.rows))))
+        try:
+            table = whole.table(file.schema.names)
+        except DamagedFileError:
+            for one in whole.smaller():
+                one.table(file.schema.names)
+            raise
+    with _naming(path, "index"):
+        index = (
+            table.select([name for name in table.schema.names if name not in file.columns]).to_pandas().index
+        )
+    text = [name for name in file.columns if _is_text(file.schema.field(name).type)]
+    return arrow_batch(
+        table.select(file.columns), text, Pandas(index if len(index) == table.num_rows else None)
+    )
 
 
 class Dataset:
@@ -245,7 +299,7 @@ def dataset_reader(dataset: Any) -> ParquetFiles | Dataset:
     files = ParquetFiles([Path(one.path) for one in fragments])
     whole = all(
         one.partition_expression.equals(ds.scalar(True))
-        and one.num_row_groups == file.metadata.num_row_groups
+        and one.num_row_groups == len(file.rows)
         and file.schema.equals(dataset.schema)
         for one, file in zip(fragments, files.files, strict=True)
     )
@@ -289,17 +343,13 @@ def _as_arrow(frame: pd.DataFrame) -> Any:
 
 @contextmanager
 def _naming(path: Path, place: str) -> Iterator[None]:
-    """Let pyarrow's errors be a ParseError that names the file and the place in it."""
+    """Let what pyarrow says of a file that it cannot read be an error that names the file and the place in it."""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError, IsADirectoryError, BBNError):
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, DataError | ParseError):
-            raise
-        if isinstance(error, PermissionError | IsADirectoryError):
-            raise
-        raise ParseError(f"{place}: not readable as Parquet: {error}", path=str(path)) from error
+    except Exception as error:  # of every kind, as damage can be anywhere
+        raise DamagedFileError(f"{place}: not readable as Parquet: {error}", path=str(path)) from error
 
 
 def _columns(schema: Any) -> tuple[str, ...]:

@@ -255,6 +255,37 @@ def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
     return np.where(np.diff(ptr) > 0, np.multiply.reduceat(padded, ptr)[:-1], 1.0)
 
 
+def is_source(data: Any) -> bool:
+    """Whether data are a source; looked for in its class, as a source may have to read data to say what it has."""
+    return all(callable(getattr(type(data), name, None)) for name in ("counts", "reduce"))
+
+
+def complete_data(source: DataSource, columns: Iterable[str], found: str, way_out: str) -> DataSource:
+    """The source, none of whose values in these columns is missing.
+
+    DataError if some are, at once where that is known, else in the pass that finds one; so none is made to find out.
+
+    Parameters
+    ----------
+    source
+        The data.
+    columns
+        The columns to look at.
+    found, way_out
+        The message, "{}" for the columns that miss values; and what to do then.
+    """
+    later: Any = getattr(source, "completed", None)
+    if later is not None and not source.discovered:  # type: ignore[attr-defined]
+        view: DataSource = later(way_out)
+        return view
+    wanted = set(columns)
+    holes = [name for name in source.incomplete if name in wanted]
+    if holes:
+        shown = ", ".join(map(repr, holes[:4])) + (", …" if len(holes) > 4 else "")
+        raise DataError(f"{found.format(shown)}; {way_out}")
+    return source
+
+
 def as_source(
     data: Any,
     variables: Iterable[Variable] | None = None,
@@ -270,9 +301,11 @@ def as_source(
     The parameters are those of `code`. DataError for an empty table, or a column without any value that is not
     named in `hidden` (unless `all_missing="allow"`).
     """
-    if isinstance(data, DataSource):
+    if is_source(data):
         _refuse_options(options)
-        if not data.n_rows:
+        if hasattr(data, "require_rows"):  # it counts them when it reads them
+            data.require_rows()
+        elif not data.n_rows:
             raise DataError("the data have no rows")
         if options.get("absent") == "allow" and variables is not None:
             there = {*(v.name for v in data.variables), *continuous_columns(data)}

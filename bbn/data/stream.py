@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bbn.budget import jobs, memory_limit, require_memory, show_bytes
 from bbn.data.coding import code
 from bbn.data.counts import Tables
-from bbn.data.discovery import Column, Discovery, batch_weights, require_column
+from bbn.data.discovery import Column, Discovery, batch_weights, discovered_variables, require_column
 from bbn.data.located import located
 from bbn.data.source import Block, CodedTable, Family
 from bbn.data.sums import Sum
@@ -72,6 +72,8 @@ class Coding(NamedTuple):
         The name of the column of weights, if there is one.
     continuous
         The names of the columns that are read as numbers.
+    complete
+        Where no value may be missing, what to do if one is, for the DataError; empty where some may.
     """
 
     variables: Mapping[str, Variable]
@@ -79,6 +81,7 @@ class Coding(NamedTuple):
     unseen: str = "raise"
     weights: str | None = None
     continuous: tuple[str, ...] = ()
+    complete: str = ""
 
     def table(self, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0) -> CodedTable:
         """Some columns of a batch, coded; `where` it is from and the number of its first row are for messages."""
@@ -107,23 +110,70 @@ class Coding(NamedTuple):
                         continuous=own,
                     ).numbers
                 )
-        return CodedTable(coded.variables, coded.codes, raw.n_rows, weights, coded.kind, numbers)
+            table = CodedTable(coded.variables, coded.codes, raw.n_rows, weights, coded.kind, numbers)
+            if self.complete:
+                _refuse_holes(table, self.complete)
+        return table
 
     def run(self, task: Task, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0) -> Sum:
-        """A task's result for one batch and last its number of rows, ready to be added to those of others."""
+        """A task's result for one batch, then its number of rows and their weight, ready to be added to others'."""
         table = self.table(data, columns, where, first_row)
-        return Sum([*task(table), np.array([table.n_rows])])
+        return Sum([*task(table), np.array([table.n_rows]), np.array([table.total])])
+
+
+class Facts:
+    """What is known of the data so far, shared by the views of one source.
+
+    Attributes
+    ----------
+    columns
+        The columns that are wanted.
+    declared
+        The variables that were declared among them where the data were opened.
+    n_rows, total
+        The number of rows and the sum of their weights, or None before anything told it.
+    found
+        What a pass of discovery found of the columns, or None before there was one.
+    passes
+        How many passes over the data were made so far, discovery among them.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str] = (),
+        declared: Mapping[str, Variable] | None = None,
+        n_rows: int | None = None,
+    ) -> None:
+        self.columns = tuple(columns)
+        self.declared = dict(declared or {})
+        self.n_rows = n_rows
+        self.total: float | None = None
+        self.found: Discovery | None = None
+        self.passes = 0
+
+    def learn(self, n_rows: int, total: float) -> None:
+        """Take up what a pass says of the rows; DataError if another pass said something else."""
+        if self.n_rows is not None and self.n_rows != n_rows:
+            raise DataError(
+                f"the data had {self.n_rows} rows when they were opened, but this pass found {n_rows}; open them again"
+            )
+        if n_rows and not total:
+            raise DataError("every weight is 0; at least one row must count")
+        self.n_rows, self.total = n_rows, total
 
 
 class Streamed(ABC):
-    """A data source that reads its data batch by batch; one method, `_pass`, says how.
+    """A data source that reads its data batch by batch; two methods, `_pass` and `_discover`, say how.
+
+    Nothing is read before it is asked for. Where a learner declares all states one pass counts, and checks that all
+    values are states; else a first pass finds the states.
 
     Parameters
     ----------
     coding
-        How batches are coded.
-    found
-        What is known of the columns, from a pass of `Discovering` or otherwise.
+        How batches are coded; the variables are those that the facts declare, or else are found.
+    facts
+        What is known of the data.
     n_jobs
         How many threads read, code and count; None is OMP_NUM_THREADS, or else the number of cores.
     limit
@@ -138,19 +188,49 @@ class Streamed(ABC):
     def __init__(
         self,
         coding: Coding,
-        found: Discovery,
+        facts: Facts,
         n_jobs: int | None = None,
         limit: int | float | str | None = None,
     ) -> None:
-        self.coding = coding
-        self.found = found
+        self.facts = facts
         self.n_jobs = jobs(n_jobs)
         self.limit = memory_limit(limit)
-        self._passes = [0]  # shared by the views of one source
+        self._coding = coding._replace(variables=facts.declared)
+        self._settled = {*facts.columns} == {*facts.declared, *coding.continuous}
+        self._some = False
 
     @abstractmethod
     def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
         """Code these columns of each batch, do the task on it, and add the results up in the order of the batches."""
+
+    @abstractmethod
+    def _discover(self) -> Discovery:
+        """What a pass finds of all the columns."""
+
+    @property
+    def found(self) -> Discovery:
+        """What is known of the columns; if nothing is yet, from a pass."""
+        if self.facts.found is None:
+            self.facts.passes += 1
+            found = self._discover()
+            self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
+            self.facts.found = found
+        return self.facts.found
+
+    @property
+    def discovered(self) -> bool:
+        """Whether it is known what the columns hold, so that asking for it takes no pass."""
+        return self.facts.found is not None
+
+    @property
+    def coding(self) -> Coding:
+        """How batches are coded; the states that nobody declared are found in a pass."""
+        if not self._settled:
+            facts, missing = self.facts, self._coding.missing
+            found = discovered_variables(self.found, facts.columns, facts.declared, missing)
+            self._coding = self._coding._replace(variables={v.name: v for v in found})
+            self._settled = True
+        return self._coding
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -160,25 +240,35 @@ class Streamed(ABC):
     @property
     def continuous(self) -> tuple[str, ...]:
         """The names of the columns of numbers."""
-        return self.coding.continuous
+        return self._coding.continuous
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
-        return self.found.n_rows
+        return self.found.n_rows if self.facts.n_rows is None else self.facts.n_rows
 
     @property
     def total(self) -> float:
         """The sum of the rows' weights."""
-        return float(self.found.total.result()[0][0])
+        if self._coding.weights is None:
+            return float(self.n_rows)
+        return float(self.found.total.result()[0][0]) if self.facts.total is None else self.facts.total
+
+    def require_rows(self) -> None:
+        """DataError if it is known that there are no rows."""
+        if self.facts.n_rows == 0:
+            raise DataError("the data have no rows")
 
     @property
     def incomplete(self) -> tuple[str, ...]:
         """The names of the variables with a missing value in some row."""
+        coding = self.coding
+        if coding.complete:
+            return ()
         return tuple(
             name
-            for name in (*self.coding.variables, *self.coding.continuous)
-            if self._misses(self.found.columns[name], self.coding.variables.get(name))
+            for name in (*coding.variables, *coding.continuous)
+            if self._misses(self.found.columns[name], coding.variables.get(name))
         )
 
     def _misses(self, column: Column, variable: Variable | None) -> bool:
@@ -187,10 +277,19 @@ class Streamed(ABC):
             return column.missing
         return any(not _is_state(variable, value, column.text) for value in column.values.values())
 
+    def completed(self, way_out: str) -> Self:
+        """The same data for a learner that takes no missing values: a pass that finds one is a DataError.
+
+        So no pass is needed to find out beforehand.
+        """
+        view = copy.copy(self)
+        view._coding = self.coding._replace(complete=way_out)
+        return view
+
     @property
     def passes(self) -> int:
         """How many passes over the data were made so far, discovery among them."""
-        return self._passes[0]
+        return self.facts.passes
 
     def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
         """One contingency table per family, axes in the family's order, from one pass over the columns they name.
@@ -259,7 +358,7 @@ class Streamed(ABC):
         return self._counted_pass(Reducing(f), columns)
 
     def _counted_pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
-        self._passes[0] += 1
+        self.facts.passes += 1
         return self._pass(task, columns)
 
     def viewed(
@@ -277,64 +376,80 @@ class Streamed(ABC):
         unseen = set(hidden)
         numeric = {continuous} if isinstance(continuous, str) else set(continuous)
         numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
-        known = self.coding.variables
+        given: dict[str, Any] = {**self.facts.declared, **(declared or {})}
         variables: dict[str, Variable] = {}
-        for name in known if names is None else names:
-            column = self.found.columns.get(name)
+        for name in self.coding.variables if names is None else names:
+            there = name in self.facts.columns
             if name in unseen:
+                column = self.found.columns[name] if there else None
                 if column is not None and column.values:
                     value = next(iter(column.values.values()))
                     raise DataError(f"hidden variable {name!r} has values in the data, such as {value!r}")
-            elif name in self.coding.continuous:
+            elif name in self.continuous:
                 if names is not None and name not in numeric:
                     raise DataError(
                         f"the data give {name!r} numbers, but it is not continuous; continuous= says so"
                     )
-            elif name in numeric and name in known:
+            elif name in numeric and there:
                 raise DataError(
                     f"the data give {name!r} states, but it is continuous: open them with continuous=[{name!r}]"
                 )
-            elif column is None or (name not in known and column.values):
-                raise DataError(f"the data have no column {name!r}{nearest(name, self.found.columns)}")
+            elif not there:
+                raise DataError(f"the data have no column {name!r}{nearest(name, self.facts.columns)}")
             else:
-                variables[name] = self._viewed(name, column, (declared or {}).get(name))
+                variables[name] = self._viewed(name, given.get(name))
         view = copy.copy(self)
-        view.coding = self.coding._replace(
+        view._coding = self._coding._replace(
             variables=variables,
-            continuous=tuple(n for n in self.coding.continuous if names is None or n in set(names)),
+            continuous=tuple(n for n in self.continuous if names is None or n in set(names)),
         )
+        view._settled = view._some = True
         return view
 
-    def _viewed(self, name: str, column: Column, own: Variable | Sequence[State] | None) -> Variable:
-        """The variable of a column, its states as declared if they are."""
-        if own is None and name not in self.coding.variables:
-            raise DataError(
-                f"column {name!r} holds no value at all; if it was never observed, say "
-                f"hidden={{{name!r}: [its states]}}"
-            )
+    def _viewed(self, name: str, own: Variable | Sequence[State] | None) -> Variable:
+        """The variable of a column, its states as declared if they are; if not, those that are found."""
         if own is None:
+            if name not in self.coding.variables:
+                raise DataError(
+                    f"column {name!r} holds no value at all; if it was never observed, say "
+                    f"hidden={{{name!r}: [its states]}}"
+                )
             return self.coding.variables[name]
         variable = own if isinstance(own, Variable) else Variable(name, own)
-        odd = next((v for v in column.values.values() if not _is_state(variable, v, column.text)), None)
-        if odd is not None and self.coding.unseen == "raise" and not column.declared:
-            self._refuse(variable, odd)
+        if self.facts.found is not None and self._coding.unseen == "raise":
+            column = self.facts.found.columns[name]
+            odd = next((v for v in column.values.values() if not _is_state(variable, v, column.text)), None)
+            if odd is not None and not column.declared:
+                self._refuse(variable, odd)
         return variable
 
     def _refuse(self, variable: Variable, odd: Any) -> NoReturn:
         """DataError about a value that is no state, from one more pass that says where it is."""
         view = copy.copy(self)
-        view.coding = self.coding._replace(variables={variable.name: variable}, continuous=())
+        view._coding = self._coding._replace(variables={variable.name: variable}, continuous=())
+        view._settled = True
         view._counted_pass(Counting(((variable.name,),)), (variable.name,))
         raise DataError(
             f"column {variable.name!r}: {variable.unknown(odd)}; unseen='missing' takes it as missing"
         )
 
     def __repr__(self) -> str:
-        n = len(self.coding.variables) + len(self.coding.continuous)
+        rows = "rows not counted yet" if self.facts.n_rows is None else f"{self.facts.n_rows} rows"
+        n = len(self.coding.variables) + len(self.continuous) if self._settled else len(self.facts.columns)
         return (
-            f"<{type(self).__name__}: {self.n_rows} rows, {n} variables, "
+            f"<{type(self).__name__}: {rows}, {n} variables, "
             f"{self.passes} pass{'es' * (self.passes != 1)}, at most {show_bytes(self.limit)}>"
         )
+
+
+def _refuse_holes(table: CodedTable, way_out: str) -> None:
+    """DataError if a batch misses a value, with its row."""
+    for name in table.incomplete:
+        if name in table.codes:
+            gone = table.codes[name] == next(v.card for v in table.variables if v.name == name)
+        else:
+            gone = np.isnan(table.numbers[name])
+        raise DataError(f"row {np.argmax(gone)}: column {name!r} has missing values; {way_out}")
 
 
 def _is_state(variable: Variable, value: Any, text: bool) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bbn.data.kinds import Columns, Kind, Matrix, Narwhals, Pandas, Rows
 from bbn.data.located import located
-from bbn.errors import DataError, ParseError
+from bbn.errors import DamagedFileError, DataError
 from bbn.kernels.count import factorize_objects, factorize_text
 
 Ints = NDArray[np.integer[Any]]
@@ -93,15 +93,10 @@ def table_kind(path: Path) -> str:
 
 
 def _from_path(path: Path) -> RawTable:
-    import pandas as pd
-
     if table_kind(path) == "parquet":
-        try:
-            return _from_pandas(pd.read_parquet(path))
-        except OSError:
-            raise
-        except Exception as error:  # whatever the Parquet reader at hand calls a damaged file
-            raise ParseError(f"not a Parquet file: {error}", path=str(path)) from error
+        from bbn.data.parquet import read_parquet
+
+        return read_parquet(path)
     return next(csv_tables(path))
 
 
@@ -146,7 +141,7 @@ def csv_tables(
                 frame.columns = pd.Index(wanted)
                 yield _from_pandas(frame)._replace(text=True)
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ParseError(str(error).strip(), path=str(path)) from error
+        raise DamagedFileError(str(error).strip(), path=str(path)) from error
     except pd.errors.EmptyDataError:
         raise DataError(
             f"{path}: the file is empty, or its first line is; expected the columns' names"

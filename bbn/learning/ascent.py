@@ -317,8 +317,7 @@ def climb(
         first = problem.start_tables() if problem.given else problem.random_tables(generator)
         starts = [first, *(problem.random_tables(generator) for _ in range(restarts - 1))]
     fingerprint = problem.fingerprint(method, seed if isinstance(seed, int) else None)
-    size = len(starts[0])
-    saved = Checkpoint(checkpoint, fingerprint, size, climber.memory_shape(size))
+    saved = Checkpoint(checkpoint, fingerprint, len(starts[0]), climber.memory_shape(len(starts[0])))
     traces = saved.traces[:restarts]
     _check_saved(problem, traces, saved.path)
     with progress_bar(progress, restarts * max_iter, method, "step") as advance:

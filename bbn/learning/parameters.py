@@ -16,6 +16,7 @@ import numpy as np
 
 from bbn.budget import MAX_AXES, require_table
 from bbn.cpt import CPT
+from bbn.data import complete_data
 from bbn.errors import DataError, UnseenRowsWarning
 from bbn.frozen import Array, read_only
 from bbn.gaussian import Gaussian
@@ -136,12 +137,8 @@ def _fit(
     gaussian_prior = checked_gaussian_prior(gaussians.prior, numeric)
     given = {} if shape.network is None else {name: shape.network[name] for name in shape.continuous}
     families = read_gaussians(parents, variables, given, gaussians.tied_variance, gaussians.fixed_variance)
-    holes = [name for name in source.incomplete if name in variables]
-    if holes:
-        more = f" (and {len(holes) - 1} more columns)" if len(holes) > 1 else ""
-        raise DataError(
-            f"column {holes[0]!r}{more} has missing values; bbn.fit_em learns from incomplete data, or drop those rows"
-        )
+    way_out = "bbn.fit_em learns from incomplete data, or drop those rows"
+    source = complete_data(source, variables, "there are missing values in {}", way_out)
     counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
     estimates = []
     for family, moments in zip(families, moments_of(families, source), strict=True):

@@ -209,7 +209,7 @@ def family_scores(structure: Any, data: Any, score: Any = "bic", **options: Any)
     """
     parsed = read_structure(structure)
     _, source = observe(parsed, data, **options)
-    require_complete(source, "a score")
+    source = require_complete(source, "a score")
     families = parsed.families
     terms = count_and_score(source, families, as_term(score))
     return {family[-1]: float(term) for family, term in zip(families, terms, strict=True)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.data import DataSource, as_source, continuous_columns
+from bbn.data import DataSource, as_source, complete_data, continuous_columns
 from bbn.errors import DataError, ModelError, nearest
 from bbn.frozen import Array
 from bbn.network import BayesianNetwork
@@ -63,9 +63,7 @@ def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.in
 
 def complete_source(data: Any, what: str, **options: Any) -> DataSource:
     """`data` as a source; DataError if it has missing values, with the way out."""
-    source = as_source(data, **options)
-    require_complete(source, what)
-    return source
+    return require_complete(as_source(data, **options), what)
 
 
 def require_discrete(source: DataSource, what: str) -> None:
@@ -78,15 +76,15 @@ def require_discrete(source: DataSource, what: str) -> None:
         )
 
 
-def require_complete(source: DataSource, what: str) -> None:
-    """DataError if there are missing values or columns of numbers, with the way out."""
+def require_complete(source: DataSource, what: str) -> DataSource:
+    """The source; DataError if there are missing values or columns of numbers, with the way out."""
     require_discrete(source, what)
-    if source.incomplete:
-        shown = ", ".join(map(repr, source.incomplete[:4])) + (", …" if len(source.incomplete) > 4 else "")
-        raise DataError(
-            f"{what} needs complete data, but there are missing values in {shown}; "
-            "bbn.structural_em learns a structure from such data, bbn.fit_em the tables of a known one"
-        )
+    return complete_data(
+        source,
+        (v.name for v in source.variables),
+        f"{what} needs complete data, but there are missing values in {{}}",
+        "bbn.structural_em learns a structure from such data, bbn.fit_em the tables of a known one",
+    )
 
 
 class Constraints:
