@@ -100,7 +100,7 @@ def _write_parquet(path: Any, chunks: Iterator[pd.DataFrame], empty: pd.DataFram
     import pyarrow.parquet as pq
 
     schema = pa.Schema.from_pandas(empty, preserve_index=False)
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for chunk in chunks:
             writer.write_table(pa.Table.from_pandas(chunk, schema, preserve_index=False))
 

@@ -7,11 +7,13 @@ missing. Work per row is one table look-up; everything said about states is deci
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.data.located import located
 from bbn.data.numbers import read_numbers
 from bbn.data.source import CodedTable
 from bbn.data.tables import Levels, RawTable, read_table
@@ -86,6 +88,26 @@ def code(
     if unseen not in ("raise", "missing"):
         raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
     table = read_table(data)
+    with located(str(data) if isinstance(data, str | PathLike) else ""):
+        return _coded(
+            table, variables, names, states, missing, unseen, weights, absent, extra, hidden, continuous
+        )
+
+
+def _coded(
+    table: RawTable,
+    variables: Iterable[Variable] | None,
+    names: Sequence[str] | None,
+    states: Mapping[str, Sequence[State]] | None,
+    missing: Any,
+    unseen: str,
+    weights: Any,
+    absent: str,
+    extra: str,
+    hidden: Iterable[str],
+    continuous: Iterable[str],
+) -> CodedTable:
+    """`code` on a table that has been looked at."""
     weight_name, weight_values = _checked_weights(weights, table)
     tokens = missing_tokens(missing)
     declared = _declared(variables, states)

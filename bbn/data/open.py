@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from os import PathLike
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from bbn.budget import memory_limit as parsed_limit
 from bbn.data.batches import Batch, Part, Reader, is_client, is_dask, reader
 from bbn.data.coding import missing_tokens
 from bbn.data.discovery import Column, Discovering, Discovery
+from bbn.data.located import located
 from bbn.data.source import DataSource, is_source
 from bbn.data.stream import Coding, Facts, Streamed, Task
 from bbn.data.sums import Sum
@@ -114,10 +116,14 @@ def open_data(
             continuous=continuous,
         )
     source = reader(data)
-    wanted, declared, numeric = read_declared(source.names(), variables, states, weights, continuous)
+    where = str(data) if isinstance(data, str | PathLike) else ""
+    there = source.names()
+    with located(where):
+        wanted, declared, numeric = read_declared(there, variables, states, weights, continuous)
     coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
     rows = batch_rows or batch_size(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
     facts = from_footers(source, wanted, declared, coding)
+    facts.where = where
     return FileStream(source, rows, coding, facts, n_jobs, memory_limit)
 
 

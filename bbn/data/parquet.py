@@ -6,6 +6,7 @@ or that lacks a column, is an error that names the file and the row group.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -34,6 +35,9 @@ LARGE = 64 << 20
 """Bytes of a row group from which on its columns are read piece by piece, not each in one go."""
 PIECE = 1 << 20
 """Bytes of such a piece."""
+
+SCHEMA = b"/////"
+"""How a schema of Arrow's begins in a footer: without it categories would be plain text, in another order."""
 
 
 class ArrowBatch(RawTable):
@@ -84,6 +88,11 @@ class File(NamedTuple):
             rows = tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
             if sum(rows) != metadata.num_rows or min(rows, default=0) < 0:
                 raise ValueError(f"it tells of {metadata.num_rows} rows, but its row groups have {sum(rows)}")
+            for key, value in (metadata.metadata or {}).items():
+                if value.startswith(SCHEMA) and key != b"ARROW:schema":
+                    raise ValueError(
+                        f"a schema of Arrow's is under the key {key!r}, expected b'ARROW:schema'"
+                    )
             return cls(stamp, metadata, schema, _columns(schema), rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -167,7 +176,8 @@ class RowGroups(NamedTuple):
             raise ValueError(f"the footer tells of {told} rows, found {found}")
 
     def _text(self, columns: Sequence[str]) -> list[str]:
-        return [name for name in columns if _is_text(self.file.schema.field(name).type)]
+        own = set(self.file.columns)
+        return [name for name in columns if name in own and _is_text(self.file.schema.field(name).type)]
 
     def smaller(self) -> Sequence[RowGroups]:
         """The row groups one by one."""
@@ -262,13 +272,23 @@ class Dataset:
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
         """The columns of the dataset; each batch names its fragment."""
         scanner = self.dataset.scanner(
-            columns=list(columns), batch_size=rows, batch_readahead=2, fragment_readahead=2
+            columns=list(columns),
+            batch_size=rows,
+            batch_readahead=2,
+            fragment_readahead=2,
+            fragment_scan_options=_verifying(self.dataset),
         )
-        path, first = "", 0
+        files: Sequence[str] = getattr(self.dataset, "files", ())
+        path, first = files[0] if len(files) == 1 else "", 0
         batches = iter(scanner.scan_batches())
         while True:
-            with _naming(Path(path or "the dataset"), "after row " + str(first)):
-                tagged = next(batches, None)
+            try:
+                with _naming(Path(path or "the dataset"), "after row " + str(first)):
+                    tagged = next(batches, None)
+            except DamagedFileError:  # pyarrow reads ahead, so it may be another file's
+                for one in self.smaller():
+                    deque(one.batches(columns, rows), maxlen=0)
+                raise
             if tagged is None:
                 return
             own = str(getattr(tagged.fragment, "path", "")) or "the dataset"
@@ -277,8 +297,23 @@ class Dataset:
             first += tagged.record_batch.num_rows
 
     def smaller(self) -> Sequence[Part]:
-        """None: the fragment is named."""
-        return ()
+        """The files one by one, where there are several."""
+        several = len(getattr(self.dataset, "files", ())) > 1
+        try:
+            return by_file(self.dataset) if several else ()
+        except DataError:  # it has a filter
+            return ()
+
+
+def _verifying(dataset: Any) -> Any:
+    """The options of a dataset of Parquet files with checksums verified; None where it is another dataset's."""
+    if not isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
+        return None
+    given = dataset.format.default_fragment_scan_options
+    kept = ("use_buffered_stream", "buffer_size", "pre_buffer")
+    return ds.ParquetFragmentScanOptions(
+        page_checksum_verification=True, **{name: getattr(given, name) for name in kept}
+    )
 
 
 def dataset_reader(dataset: Any) -> ParquetFiles | Dataset:

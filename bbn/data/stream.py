@@ -130,6 +130,8 @@ class Facts:
         The columns that are wanted.
     declared
         The variables that were declared among them where the data were opened.
+    where
+        The path or the pattern that was opened, for messages; empty for data that have none.
     n_rows, total
         The number of rows and the sum of their weights, or None before anything told it.
     found
@@ -147,6 +149,7 @@ class Facts:
         self.columns = tuple(columns)
         self.declared = dict(declared or {})
         self.n_rows = n_rows
+        self.where = ""
         self.total: float | None = None
         self.found: Discovery | None = None
         self.passes = 0
@@ -227,8 +230,10 @@ class Streamed(ABC):
         """How batches are coded; the states that nobody declared are found in a pass."""
         if not self._settled:
             facts, missing = self.facts, self._coding.missing
-            found = discovered_variables(self.found, facts.columns, facts.declared, missing)
-            self._coding = self._coding._replace(variables={v.name: v for v in found})
+            found = self.found
+            with located(facts.where):
+                variables = discovered_variables(found, facts.columns, facts.declared, missing)
+            self._coding = self._coding._replace(variables={v.name: v for v in variables})
             self._settled = True
         return self._coding
 
@@ -395,7 +400,8 @@ class Streamed(ABC):
                     f"the data give {name!r} states, but it is continuous: open them with continuous=[{name!r}]"
                 )
             elif not there:
-                raise DataError(f"the data have no column {name!r}{nearest(name, self.facts.columns)}")
+                where = f"{self.facts.where}: " if self.facts.where else ""
+                raise DataError(f"{where}the data have no column {name!r}{nearest(name, self.facts.columns)}")
             else:
                 variables[name] = self._viewed(name, given.get(name))
         view = copy.copy(self)
