@@ -517,15 +517,34 @@ def test_numbers_stream_too():
 
 
 @pytest.mark.parametrize("pure", [False, True])
-@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32])
 def test_looking_rows_up(kind, pure):
     from bbn.kernels import recode, recode_py
 
     kernel = recode_py if pure else recode
-    index = np.array([0, 2, 1, 2, 3, 100, *([] if kind == np.uint8 else [-1, -100])], dtype=kind)
+    index = np.array([0, 2, 1, 2, 3, 100, *([-1, -100] if np.dtype(kind).kind == "i" else [])], dtype=kind)
     for width in (np.uint8, np.uint16):
         found = kernel.recode(np.array([5, 6, 7, 9], dtype=width), index)
         assert found.dtype == width
-        assert found.tolist() == [5, 7, 6, 7, 9, 9, *([] if kind == np.uint8 else [9, 9])]
+        assert found.tolist() == [5, 7, 6, 7, 9, 9, *([9, 9] if np.dtype(kind).kind == "i" else [])]
+        found = kernel.recode(np.array([5, 6, 7, 9], dtype=width), index[:5], inside=True)
+        assert (found.dtype, found.tolist()) == (width, [5, 7, 6, 7, 9])
+    with pytest.raises(ValueError, match="look_up is empty"):
+        kernel.recode(np.empty(0, dtype=np.uint8), index)
+    with pytest.raises(ValueError, match="n_values is -1"):
+        kernel.present(index, -1)
     assert kernel.present(index, 4).tolist() == [True, True, True, True, True]
     assert kernel.present(index[:3], 4).tolist() == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint32", "int64"])
+def test_an_index_past_the_end_of_its_dictionary_is_damage(kind):
+    values = pa.DictionaryArray.from_arrays(pa.array([0, 1, 5], kind), pa.array(["x", "y"]), safe=False)
+    table = pa.table({"A": values})
+    for work in (
+        lambda: bbn.fit([("A", "A2")], {"A2": ["x", "y", "x"], "A": table["A"]}, states={"A": ["x", "y"]}),
+        lambda: open_data([table]).variables,
+        lambda: open_data([table], states={"A": ["x", "y"]}).counts([("A",)]),
+    ):
+        with pytest.raises(DataError, match="column 'A' is damaged: a row has value number 5, of 2"):
+            work()

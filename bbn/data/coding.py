@@ -27,7 +27,9 @@ MANY_NUMBERS = 100
 """A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
 MAX_STATES = 65535
 
-_INDEX_TYPES = tuple(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8))
+_INDEX_TYPES = tuple(
+    np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)
+)
 
 Codes = NDArray[Any]
 """Codes of one column, uint8 or uint16."""
@@ -216,20 +218,39 @@ def _code_column(
     by_text = {str(state): i for i, state in enumerate(variable.states)} if text else {}
     look_up = np.full(len(levels.values) + 1, card, dtype=dtype)  # its last entry is where −1 points
     unknown = []
+    same = True
     for i, value in enumerate(levels.values):
-        if means_missing(value, tokens):
-            continue
-        position = by_text.get(value) if text else _find(variable, value)
-        if position is not None:
-            look_up[i] = position
-        else:
-            unknown.append(i)
+        position = None
+        if not means_missing(value, tokens):
+            position = by_text.get(value) if text else _find(variable, value)
+            if position is None:
+                unknown.append(i)
+            else:
+                look_up[i] = position
+        same = same and position == i
     if unknown and unseen == "raise":
         _refuse_unseen(variable, levels, unknown)
     codes = levels.codes
-    if len(codes) and np.array_equal(look_up[:-1], np.arange(len(look_up) - 1)) and codes.min() >= 0:
-        return codes.astype(dtype)
-    return recode(look_up, index_array(codes))
+    high = check_levels(variable.name, levels)
+    if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
+        return recode(look_up, index_array(codes))
+    if high < 256:
+        codes = codes.astype(
+            np.uint8
+        )  # a copy of a quarter of the size or less, which is quicker to look up from
+    if same:
+        return codes.astype(dtype, copy=codes is levels.codes)
+    return recode(look_up, index_array(codes), inside=True)
+
+
+def check_levels(name: str, levels: Levels) -> int:
+    """The largest index of a column; DataError if it is past the end of the values, as it can be in a damaged file."""
+    high = int(levels.codes.max()) if len(levels.codes) else -1
+    if high >= len(levels.values):
+        raise DataError(
+            f"column {name!r} is damaged: a row has value number {high}, of {len(levels.values)} that there are"
+        )
+    return high
 
 
 def index_array(codes: Codes) -> Codes:

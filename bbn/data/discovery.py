@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.data.coding import MAX_STATES, discovered, index_array, means_missing, missing_tokens
+from bbn.data.coding import MAX_STATES, check_levels, discovered, index_array, means_missing, missing_tokens
 from bbn.data.located import located
 from bbn.data.numbers import read_numbers
 from bbn.data.sums import Sum
@@ -136,6 +136,7 @@ class Discovering(NamedTuple):
             found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}
             return Column(found, False, table.text, bool(gone.any()), {}, continuous=True)
         levels = table.levels(name)
+        check_levels(name, levels)
         there = present(index_array(levels.codes), len(levels.values)).tolist()
         missing = there[-1]
         values = {}

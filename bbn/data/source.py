@@ -281,8 +281,8 @@ def complete_data(source: DataSource, columns: Iterable[str], found: str, way_ou
     wanted = set(columns)
     holes = [name for name in source.incomplete if name in wanted]
     if holes:
-        shown = ", ".join(map(repr, holes[:4])) + (", …" if len(holes) > 4 else "")
-        raise DataError(f"{found.format(shown)}; {way_out}")
+        more = f" (and {len(holes) - 1} more columns)" if len(holes) > 1 else ""
+        raise DataError(f"{found.format(repr(holes[0]) + more)}; {way_out}")
     return source
 
 

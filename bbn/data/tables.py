@@ -270,7 +270,7 @@ def arrow_levels(array: Any) -> Levels:
     if not text and not declared:
         array = array.dictionary_encode()
     if isinstance(array, pa.ChunkedArray):
-        if not text:
+        if not text and array.num_chunks > 1:
             array = array.unify_dictionaries()
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if text:

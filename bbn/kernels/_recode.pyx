@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 ctypedef fused index_t:
     int8_t
@@ -11,16 +11,20 @@ ctypedef fused index_t:
     int32_t
     int64_t
     uint8_t
+    uint16_t
+    uint32_t
 
 ctypedef fused code_t:
     uint8_t
     uint16_t
 
 
-def recode(const code_t[::1] look_up, const index_t[::1] index):
+def recode(const code_t[::1] look_up, const index_t[::1] index, bint inside=False):
     """See `recode_py.recode`. Negative numbers are large ones where they are read without a sign."""
     cdef int64_t n = index.shape[0], last = look_up.shape[0] - 1, i
     cdef uint64_t at, most = <uint64_t> last
+    if last < 0:
+        raise ValueError("look_up is empty; expected at least the entry of what is missing")
     if code_t is uint8_t:
         codes = np.empty(n, dtype=np.uint8)
     else:
@@ -28,14 +32,20 @@ def recode(const code_t[::1] look_up, const index_t[::1] index):
     cdef code_t[::1] out = codes
     cdef const code_t* entry = &look_up[0]
     with nogil:
-        for i in range(n):
-            at = <uint64_t> <int64_t> index[i]
-            out[i] = entry[at if at < most else most]
+        if inside:
+            for i in range(n):
+                out[i] = entry[index[i]]
+        else:
+            for i in range(n):
+                at = <uint64_t> <int64_t> index[i]
+                out[i] = entry[at if at < most else most]
     return codes
 
 
 def present(const index_t[::1] index, int64_t n_values):
     """See `recode_py.present`."""
+    if n_values < 0:
+        raise ValueError(f"n_values is {n_values}; expected 0 or more")
     seen = np.zeros(n_values + 1, dtype=np.uint8)
     cdef uint8_t[::1] out = seen
     cdef int64_t n = index.shape[0], i

@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def recode(look_up: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
+def recode(look_up: NDArray[Any], index: NDArray[Any], inside: bool = False) -> NDArray[Any]:
     """The entry of each row; a negative index, or one past the end, is that of the last entry.
+
+    `inside` says that there are none of these, which saves looking for them.
 
     >>> recode(np.array([7, 8, 9], dtype=np.uint8), np.array([1, -1, 0, 5]))
     array([8, 9, 7, 9], dtype=uint8)
     """
+    if not len(look_up):
+        raise ValueError("look_up is empty; expected at least the entry of what is missing")
+    if inside:
+        return np.asarray(look_up[index])
     last = len(look_up) - 1
     return look_up[np.where((index < 0) | (index > last), last, index)]
 
@@ -24,6 +30,8 @@ def present(index: NDArray[Any], n_values: int) -> NDArray[np.bool_]:
     >>> present(np.array([1, -1, 1]), 3)
     array([False,  True, False,  True])
     """
+    if n_values < 0:
+        raise ValueError(f"n_values is {n_values}; expected 0 or more")
     seen = np.zeros(n_values + 1, dtype=bool)
     seen[np.where((index < 0) | (index >= n_values), n_values, index)] = True
     return seen

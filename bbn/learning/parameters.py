@@ -138,7 +138,7 @@ def _fit(
     given = {} if shape.network is None else {name: shape.network[name] for name in shape.continuous}
     families = read_gaussians(parents, variables, given, gaussians.tied_variance, gaussians.fixed_variance)
     way_out = "bbn.fit_em learns from incomplete data, or drop those rows"
-    source = complete_data(source, variables, "there are missing values in {}", way_out)
+    source = complete_data(source, variables, "column {} has missing values", way_out)
     counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
     estimates = []
     for family, moments in zip(families, moments_of(families, source), strict=True):
