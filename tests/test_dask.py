@@ -209,7 +209,7 @@ def test_a_partition_that_kills_its_workers_is_an_error(rows):
         pytest.warns(bbn.WorkerLostWarning),
         pytest.raises(bbn.ClusterError, match=r"workers died .* 1 of them"),
     ):
-        bbn.open_data(deadly, client=client)
+        _ = bbn.open_data(deadly, client=client).variables
 
 
 def test_a_cluster_without_workers_is_an_error_and_no_endless_wait(rows):
@@ -219,7 +219,7 @@ def test_a_cluster_without_workers_is_an_error_and_no_endless_wait(rows):
         dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
         pytest.raises(bbn.ClusterError, match=r"no worker for .* s; start some"),
     ):
-        bbn.open_data(dd.from_pandas(rows, npartitions=2), client=client)
+        _ = bbn.open_data(dd.from_pandas(rows, npartitions=2), client=client).variables
 
 
 def test_a_scheduler_that_goes_away_is_an_error(rows, tmp_path):
@@ -256,7 +256,7 @@ def test_errors_of_workers_are_ours_and_name_the_partition(rows, client):
         dask.config.set({"dataframe.convert-string": False}),
         pytest.raises(bbn.DataError, match="int in partition 3"),
     ):
-        bbn.open_data(dd.from_pandas(odd, npartitions=4), client=client)
+        _ = bbn.open_data(dd.from_pandas(odd, npartitions=4), client=client).variables
 
 
 @pytest.mark.parametrize("npartitions", [1, 2, 9, 40])
@@ -286,7 +286,7 @@ def test_only_the_columns_of_a_pass_are_read(rows, tmp_path):
         read_part, range(4), path=str(tmp_path / "rows.parquet"), log=str(log), meta=rows.iloc[:0]
     )
     source = bbn.open_data(frame, states=STATES)
-    log.unlink()
+    assert not log.exists()
     source.counts([("smoke", "lung"), ("lung",)])
     assert {frozenset(line.split(",")) for line in log.read_text().splitlines()} == {
         frozenset(["smoke", "lung"])
@@ -367,7 +367,7 @@ def test_drifting_columns_are_named(rows, tmp_path, client):
     folder = write_parquet(rows, tmp_path / "data")
     rows.drop(columns="xray").iloc[:50].to_parquet(folder / "part-9.parquet", index=False)
     with pytest.raises(bbn.DataError, match=r"part-9\.parquet, row group 0: the data have no column 'xray'"):
-        bbn.open_data(folder, client=client)
+        _ = bbn.open_data(folder, client=client).variables
 
 
 def test_what_is_no_data_for_a_cluster(rows, tmp_path, client):

@@ -165,6 +165,8 @@ class Files:
             )
         self.source = source
         self.text = source.text
+        if hasattr(source, "dataset"):
+            self.parts(MOST_ROWS)  # DataError if it is not one of files
 
     def names(self) -> tuple[str, ...]:
         """The columns."""
