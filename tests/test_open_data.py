@@ -12,7 +12,8 @@ import pytest
 
 import bbn
 from bbn.data import code, open_data
-from bbn.data.parquet import Dataset, ParquetFiles
+from bbn.data.datasets import Dataset
+from bbn.data.parquet import ParquetFiles
 from bbn.data.sums import Sum
 from bbn.errors import BudgetError, DataError
 from bbn.threads import in_order

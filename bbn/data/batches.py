@@ -172,7 +172,7 @@ class Table(NamedTuple):
 def reader(data: Any) -> Reader:
     """The reader of what `open_data` was given."""
     if _is_dataset(data):
-        from bbn.data.parquet import dataset_reader
+        from bbn.data.datasets import dataset_reader
 
         return dataset_reader(data)
     if isinstance(data, str) and not data:
@@ -209,9 +209,11 @@ def _files(given: Sequence[Path], what: str) -> Reader:
     if len(kinds) > 1:
         raise DataError(f"{what}: there are {' and '.join(sorted(kinds))} files; name those of one kind")
     if kinds == {"parquet"}:
-        from bbn.data.parquet import Dataset, ParquetFiles, hive_dataset
+        from bbn.data.parquet import ParquetFiles
 
         if len(given) == 1 and given[0].is_dir():
+            from bbn.data.datasets import Dataset, hive_dataset
+
             by_folder = hive_dataset(given[0], paths)
             if by_folder is not None:
                 return Dataset(by_folder)

@@ -26,8 +26,9 @@ from bbn.budget import memory_limit as parsed_limit
 from bbn.data.batches import Batch, Part, Reader, Table, Tables, is_dask, reader
 from bbn.data.cluster import Cluster
 from bbn.data.open import MOST_ROWS, Batched, batch_size, fold_part, from_footers, read_declared
-from bbn.data.stream import Coding, Facts
+from bbn.data.stream import Facts
 from bbn.data.tables import checked_names
+from bbn.data.tasks import Coding
 from bbn.errors import DataError
 from bbn.variable import State, Variable
 
@@ -177,7 +178,7 @@ class Files:
         dataset = getattr(self.source, "dataset", None)
         if dataset is None:
             return list(self.source.parts(rows))
-        from bbn.data.parquet import by_file
+        from bbn.data.datasets import by_file
 
         return list(by_file(dataset))
 

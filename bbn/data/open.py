@@ -23,8 +23,9 @@ from bbn.data.coding import missing_tokens
 from bbn.data.discovery import Column, Discovering, Discovery
 from bbn.data.located import located
 from bbn.data.source import DataSource, is_source
-from bbn.data.stream import Coding, Facts, Streamed, Task
+from bbn.data.stream import Facts, Streamed
 from bbn.data.sums import Sum
+from bbn.data.tasks import Coding, Task
 from bbn.errors import DataError, ParseError, nearest
 from bbn.threads import in_order
 from bbn.variable import Continuous, State, Variable

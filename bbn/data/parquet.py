@@ -6,7 +6,6 @@ or that lacks a column, is an error that names the file and the row group.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -16,8 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 try:
     import pyarrow as pa
-    import pyarrow.dataset as ds
-    import pyarrow.fs
     import pyarrow.parquet as pq
 except ModuleNotFoundError:
     raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
@@ -82,7 +79,7 @@ class File(NamedTuple):
     def read(cls, path: Path) -> File:
         """The file with its footer; DamagedFileError if it has none, or one that contradicts itself."""
         stamp = Stamp.of(path)
-        with _naming(path, "footer"), pq.ParquetFile(path) as file, located(str(path)):
+        with naming(path, "footer"), pq.ParquetFile(path) as file, located(str(path)):
             metadata, schema = file.metadata, file.schema_arrow
             checked_names(schema.names)
             rows = tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
@@ -93,7 +90,7 @@ class File(NamedTuple):
                     raise ValueError(
                         f"a schema of Arrow's is under the key {key!r}, expected b'ARROW:schema'"
                     )
-            return cls(stamp, metadata, schema, _columns(schema), rows)
+            return cls(stamp, metadata, schema, columns_of(schema), rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Sent elsewhere, it is its name: whoever unpacks it reads the footer there, once."""
@@ -152,7 +149,7 @@ class RowGroups(NamedTuple):
         size = sum(self.file.metadata.row_group(g).total_byte_size for g in self.groups)
         self.file.stamp.check()
         with (
-            _naming(self.file.path, self.place),
+            naming(self.file.path, self.place),
             pq.ParquetFile(
                 self.file.path,
                 metadata=self.file.metadata,
@@ -232,7 +229,7 @@ def read_parquet(path: Path) -> ArrowBatch:
     """A whole file as one table, its checksums verified; results about it are pandas', with the index that it holds."""
     file = File.read(path)
     if not file.rows:
-        with _naming(path, "footer"):
+        with naming(path, "footer"):
             table = file.schema.empty_table()
     else:
         whole = RowGroups(file, tuple(range(len(file.rows))))
@@ -242,7 +239,7 @@ def read_parquet(path: Path) -> ArrowBatch:
             for one in whole.smaller():
                 one.table(file.schema.names)
             raise
-    with _naming(path, "index"):
+    with naming(path, "index"):
         index = (
             table.select([name for name in table.schema.names if name not in file.columns]).to_pandas().index
         )
@@ -250,116 +247,6 @@ def read_parquet(path: Path) -> ArrowBatch:
     return arrow_batch(
         table.select(file.columns), text, Pandas(index if len(index) == table.num_rows else None)
     )
-
-
-class Dataset:
-    """A pyarrow dataset: read by pyarrow's own threads, one batch after the other."""
-
-    parallel = False
-    text = False
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return _columns(self.dataset.schema)
-
-    def parts(self, rows: int) -> Iterable[Part]:
-        """The dataset as one part."""
-        return [self]
-
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-        """The columns of the dataset; each batch names its fragment."""
-        scanner = self.dataset.scanner(
-            columns=list(columns),
-            batch_size=rows,
-            batch_readahead=2,
-            fragment_readahead=2,
-            fragment_scan_options=_verifying(self.dataset),
-        )
-        files: Sequence[str] = getattr(self.dataset, "files", ())
-        path, first = files[0] if len(files) == 1 else "", 0
-        batches = iter(scanner.scan_batches())
-        while True:
-            try:
-                with _naming(Path(path or "the dataset"), "after row " + str(first)):
-                    tagged = next(batches, None)
-            except DamagedFileError:  # pyarrow reads ahead, so it may be another file's
-                for one in self.smaller():
-                    deque(one.batches(columns, rows), maxlen=0)
-                raise
-            if tagged is None:
-                return
-            own = str(getattr(tagged.fragment, "path", "")) or "the dataset"
-            path, first = own, first if own == path else 0
-            yield Batch(arrow_batch(tagged.record_batch), path, first)
-            first += tagged.record_batch.num_rows
-
-    def smaller(self) -> Sequence[Part]:
-        """The files one by one, where there are several."""
-        several = len(getattr(self.dataset, "files", ())) > 1
-        try:
-            return by_file(self.dataset) if several else ()
-        except DataError:  # it has a filter
-            return ()
-
-
-def _verifying(dataset: Any) -> Any:
-    """The options of a dataset of Parquet files with checksums verified; None where it is another dataset's."""
-    if not isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
-        return None
-    given = dataset.format.default_fragment_scan_options
-    kept = ("use_buffered_stream", "buffer_size", "pre_buffer")
-    return ds.ParquetFragmentScanOptions(
-        page_checksum_verification=True, **{name: getattr(given, name) for name in kept}
-    )
-
-
-def dataset_reader(dataset: Any) -> ParquetFiles | Dataset:
-    """The reader of a dataset: of its files themselves, where it is no more than files of Parquet on this machine.
-
-    pyarrow would hold a whole row group of text at a time, however small the batches are that it gives.
-    """
-    if not (
-        isinstance(dataset, ds.FileSystemDataset)
-        and isinstance(dataset.format, ds.ParquetFileFormat)
-        and isinstance(dataset.filesystem, pa.fs.LocalFileSystem)
-    ):
-        return Dataset(dataset)
-    try:
-        fragments = list(dataset.get_fragments())
-    except ValueError:  # it has a filter
-        return Dataset(dataset)
-    files = ParquetFiles([Path(one.path) for one in fragments])
-    whole = all(
-        one.partition_expression.equals(ds.scalar(True))
-        and one.num_row_groups == len(file.rows)
-        and file.schema.equals(dataset.schema)
-        for one, file in zip(fragments, files.files, strict=True)
-    )
-    return files if fragments and whole else Dataset(dataset)
-
-
-def by_file(dataset: Any) -> list[Dataset]:
-    """A dataset of files as one of each file, which can be sent elsewhere."""
-    if not isinstance(dataset, ds.FileSystemDataset):
-        raise DataError(f"a {type(dataset).__name__} is no data for a cluster; expected a dataset of files")
-    try:
-        fragments = list(dataset.get_fragments())
-    except ValueError:
-        raise DataError("a dataset with a filter is no data for a cluster; filter a Dask DataFrame") from None
-    return [
-        Dataset(ds.FileSystemDataset([one], dataset.schema, dataset.format, dataset.filesystem))
-        for one in fragments
-    ]
-
-
-def hive_dataset(folder: Path, paths: Sequence[Path]) -> Any:
-    """The dataset of a folder whose folders are named ``column=value``; None if they are not."""
-    if not any("=" in part for path in paths for part in path.relative_to(folder).parts[:-1]):
-        return None
-    return ds.dataset(list(map(str, paths)), partitioning="hive", partition_base_dir=str(folder))
 
 
 def write_parquet(path: Path, tables: Iterator[pd.DataFrame], complete: bool, row_group: int) -> None:
@@ -377,7 +264,7 @@ def _as_arrow(frame: pd.DataFrame) -> Any:
 
 
 @contextmanager
-def _naming(path: Path, place: str) -> Iterator[None]:
+def naming(path: Path, place: str) -> Iterator[None]:
     """Let what pyarrow says of a file that it cannot read be an error that names the file and the place in it."""
     try:
         yield
@@ -387,7 +274,7 @@ def _naming(path: Path, place: str) -> Iterator[None]:
         raise DamagedFileError(f"{place}: not readable as Parquet: {error}", path=str(path)) from error
 
 
-def _columns(schema: Any) -> tuple[str, ...]:
+def columns_of(schema: Any) -> tuple[str, ...]:
     """The columns, without those that hold the index of a pandas DataFrame."""
     index = (schema.pandas_metadata or {}).get("index_columns", ())
     return tuple(name for name in schema.names if name not in index)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from bbn.data.batches import Batch
 from bbn.data.cluster import Cluster
 from bbn.data.dask import Clustered, rows_of
-from bbn.data.stream import Coding
 from bbn.data.tables import table_suffix
+from bbn.data.tasks import Coding
 from bbn.data.write import ROW_GROUP, replacing_folder
 from bbn.errors import ClusterError, DataError
 from bbn.inference.blocks import BLOCK, Seeds

@@ -15,7 +15,8 @@ from bbn.data.dask import Clustered
 from bbn.data.kinds import Pandas
 from bbn.data.located import located
 from bbn.data.open import read_batches
-from bbn.data.stream import Coding, Streamed
+from bbn.data.stream import Streamed
+from bbn.data.tasks import Coding
 from bbn.data.write import ROW_GROUP, write_tables
 from bbn.errors import DataError
 from bbn.inference import predict

@@ -23,7 +23,7 @@ from distributed import Client, LocalCluster
 
 import bbn
 from bbn.data.dask import FAN_IN
-from bbn.data.stream import Counting, Reducing
+from bbn.data.tasks import Counting, Reducing
 from tests.benchmarks.bench_streams import NET, WORKS
 from tests.benchmarks.harness import Figure, Row
 
