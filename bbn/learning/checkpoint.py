@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
@@ -13,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn.atomic import replacing
 from bbn.errors import CheckpointWarning, DataError
 from bbn.frozen import Array
 
@@ -107,7 +106,8 @@ class Checkpoint:
             if trace.memory is not None:
                 arrays[f"memory {k}"] = trace.memory
         try:
-            write_atomically(self.path, arrays)
+            with replacing(self.path) as file:
+                np.savez(file, **arrays)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             raise  # a path that was never right
         except OSError as error:  # a full disk: what is on it stays, and the climb goes on
@@ -119,17 +119,3 @@ class Checkpoint:
                     CheckpointWarning,
                     stacklevel=2,
                 )
-
-
-def write_atomically(path: Path, arrays: dict[str, Any]) -> None:
-    """Write an archive of arrays so that, whatever happens, the path holds either the old one or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or Path())
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
