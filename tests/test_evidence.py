@@ -12,7 +12,7 @@ from strategies import networks, variable_lists
 
 import bbn
 from bbn.cpt import CPT
-from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
 from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
@@ -308,3 +308,33 @@ def test_soft_findings_that_contradict_each_other_are_impossible(engine, weights
     with pytest.raises(bbn.ImpossibleEvidenceError, match="A, B cannot hold together") as caught:
         engine(net).query("A", evidence)
     assert caught.value.findings == evidence
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+@pytest.mark.parametrize("kind", [bbn.Virtual, bbn.Soft])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_weight_beyond_every_float_is_an_evidence_error(kind, digits, sign):
+    weights = {"yes": sign * 10**digits, "no": 1}
+    with pytest.raises(EvidenceError, match="'smoke': a weight is beyond what a float holds"):
+        bbn.example("asia").query("lung", {"smoke": kind(weights)})
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_integers_too_long_to_print_are_evidence_errors(digits):
+    net, huge = bbn.example("asia"), 10**digits
+    number = bbn.BayesianNetwork([bbn.Gaussian("x", means=0, variances=1)])
+    for ask in (
+        lambda: net.query("lung", {"smoke": huge}),
+        lambda: net.query("lung", {"smoke": bbn.OneOf(huge)}),
+        lambda: net.query("lung", {"smoke": bbn.Not(huge)}),
+        lambda: net.query("lung", {"smoke": bbn.Virtual({huge: 1})}),
+        lambda: net.query("lung", {huge: 1}),
+        lambda: net.query(huge),
+        lambda: bbn.Virtual(huge),
+        lambda: number.query("x", {"x": huge}),
+    ):
+        with pytest.raises(EvidenceError) as caught:
+            ask()
+        assert len(str(caught.value)) < 1000
+    with pytest.raises(DataError, match="not a finite number"):
+        number.log_likelihood({"x": [huge]})

@@ -1,6 +1,7 @@
-"""Names and texts from a hostile file: nothing that steers a terminal reaches it, and data that are piped stay exact."""
+"""Names and texts from a hostile file: nothing that steers a terminal reaches it, and piped data stay exact."""
 
 import ast
+import contextlib
 import csv
 import io
 import json
@@ -77,10 +78,8 @@ def clean(text):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_meant_for_a_person_is_escaped(name, arguments, capsys):
-    try:
+    with contextlib.suppress(SystemExit):
         main(arguments(COMMANDS[name]))
-    except SystemExit:
-        pass
     told = "".join(capsys.readouterr())
     assert told
     assert clean(told) is True
@@ -97,7 +96,12 @@ def test_nothing_steers_a_terminal(name, arguments):
 def on_terminal(words):
     """What a terminal gets to see of a command."""
     parent, child = pty.openpty()
-    environment = {**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    environment = {
+        **os.environ,
+        "NO_COLOR": "1",
+        "PYTHONUTF8": "1",
+        "PYTHONPATH": str(Path(bbn.__file__).parents[1]),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "bbn", *words], stdin=child, stdout=child, stderr=child, env=environment
     )
