@@ -23,13 +23,18 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 EXTRAS = ("plot", "sklearn", "parquet", "dask")
 TESTING = ("pytest>=8", "hypothesis>=6.100", "polars>=1")
 SUITE = (
-    "test_smoke.py",
-    "test_variable.py",
-    "test_cpt.py",
-    "test_factor.py",
-    "test_network.py",
-    "test_view.py",
+    "smoke",
+    "variable",
+    "cpt",
+    "factor",
+    "network",
+    "view",
+    "data",
+    "numeric_columns",
+    "discretize",
+    "sampling",
 )
+"""The files of tests that are run: test_NAME.py."""
 
 
 def main(names: list[str]) -> int:
@@ -110,7 +115,7 @@ def run(uv: str, python: str, folder: Path) -> str:
         "no:cacheprovider",
         "-m",
         "not slow",
-        *(f"tests/{name}" for name in SUITE),
+        *(f"tests/test_{name}.py" for name in SUITE),
     ]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return "passed" if not subprocess.run(command, cwd=folder, env=clean).returncode else "failed: the suite"
