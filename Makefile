@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 KERNELS := $(wildcard bbn/kernels/*.pyx bbn/kernels/*.pxd bbn/kernels/*.h)
 
-.PHONY: demo test lint venv build bench fuzz docs format clean
+.PHONY: demo test lint venv build bench fuzz oldest docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -26,6 +26,10 @@ build: $(VENV)/.built
 
 bench: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks
+
+# Every dependency at the oldest version that pyproject.toml allows, with each Python from 3.11 on that is there.
+oldest:
+	$(PYTHON) -m tests.oldest
 
 fuzz: venv
 	$(BIN)/python -m tests.fuzz

@@ -153,6 +153,24 @@ LONGEST_COMPARED = 100
 """The most letters of a word, or of a choice, that `nearest` looks at."""
 
 
+def shown(value: object) -> str:
+    """A value as a message shows it: its repr, cut where that is long; an integer may have too many digits for one.
+
+    >>> shown("yes"), shown(10**5000)
+    ("'yes'", 'an int with more digits than Python prints')
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        article = "an" if isinstance(value, int) else "a"
+        return f"{article} {type(value).__name__} with more digits than Python prints"
+    return text if len(text) <= _LONG else f"{text[: _LONG // 2]}…{text[-_LONG // 2 :]}"
+
+
+_LONG = 400
+"""Characters from which on a value is cut in a message."""
+
+
 def nearest(word: object, choices: Iterable[object]) -> str:
     """The clause that ends a message about an unknown `word`: the nearest choice, or all of a few.
 
@@ -167,7 +185,10 @@ def nearest(word: object, choices: Iterable[object]) -> str:
     import difflib
 
     known = list(choices)
-    wanted = str(word)[:LONGEST_COMPARED]
+    try:
+        wanted = str(word)[:LONGEST_COMPARED]
+    except ValueError:  # an integer of too many digits is near to nothing
+        wanted = ""
     by_text = {str(choice)[:LONGEST_COMPARED]: choice for choice in known}
     likely = _likeliest(wanted, list(by_text))
     close = difflib.get_close_matches(wanted, likely, n=1, cutoff=0.6)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bbn.errors import EvidenceError
+from bbn.errors import EvidenceError, shown
 from bbn.factor import Factor
 from bbn.frozen import Array, Frozen
 from bbn.frozen import numbers as as_numbers
@@ -51,7 +51,7 @@ class Virtual(Frozen):
     def __init__(self, weights: Mapping[State, float]) -> None:
         if not isinstance(weights, Mapping):
             raise EvidenceError(
-                f"{type(self).__name__} needs a mapping from each state to a number, found {weights!r}"
+                f"{type(self).__name__} needs a mapping from each state to a number, found {shown(weights)}"
             )
         self._set(weights=dict(weights))
 
@@ -80,14 +80,18 @@ class Virtual(Frozen):
             )
         try:
             array = as_numbers(values)
+        except OverflowError:
+            raise EvidenceError(
+                f"{kind} evidence on {variable.name!r}: a weight is beyond what a float holds, found {shown(values)}"
+            ) from None
         except (TypeError, ValueError):
             raise EvidenceError(
-                f"{kind} evidence on {variable.name!r}: expected numbers, found {values!r}"
+                f"{kind} evidence on {variable.name!r}: expected numbers, found {shown(values)}"
             ) from None
         if not (np.isfinite(array).all() and array.min() >= 0 and array.max() > 0):
             raise EvidenceError(
                 f"{kind} evidence on {variable.name!r}: weights must be finite, not negative "
-                f"and not all zero, found {self.weights!r}"
+                f"and not all zero, found {shown(self.weights)}"
             )
         return array
 
@@ -195,7 +199,7 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
     if evidence is None:
         return Findings(hard, likelihood, soft)
     if not isinstance(evidence, Mapping):
-        raise EvidenceError(f"evidence must be a mapping from variable to finding, found {evidence!r}")
+        raise EvidenceError(f"evidence must be a mapping from variable to finding, found {shown(evidence)}")
     for name, value in evidence.items():
         variable = model.variable(name)
         code = variable.find(value)
@@ -247,7 +251,7 @@ def check_targets(model: Model, targets: str | Sequence[str]) -> tuple[str, ...]
         (targets,) if isinstance(targets, str) else tuple(targets) if isinstance(targets, Iterable) else ()
     )
     if not names:
-        raise EvidenceError(f"targets must be a variable's name or a list of names, found {targets!r}")
+        raise EvidenceError(f"targets must be a variable's name or a list of names, found {shown(targets)}")
     for i, name in enumerate(names):
         model.variable(name)
         if name in names[:i]:

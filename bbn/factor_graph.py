@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bbn.asking import Askable
-from bbn.errors import EvidenceError, ModelError, nearest
+from bbn.errors import EvidenceError, ModelError, nearest, shown
 from bbn.factor import Factor
 from bbn.variable import Variable
 
@@ -79,7 +79,7 @@ class FactorGraph(Askable):
             return self._variables[name]
         except (KeyError, TypeError):
             raise EvidenceError(
-                f"the factor graph has no variable {name!r}{nearest(name, self._variables)}"
+                f"the factor graph has no variable {shown(name)}{nearest(name, self._variables)}"
             ) from None
 
     def factors(self) -> list[Factor]:

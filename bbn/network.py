@@ -17,7 +17,7 @@ from bbn.asking import AskableNetwork
 from bbn.assembly import by_name, check_parents, of_graph, topological_order
 from bbn.budget import require_table
 from bbn.cpt import CPT, Conditional
-from bbn.errors import EvidenceError, ModelError, nearest
+from bbn.errors import EvidenceError, ModelError, nearest, shown
 from bbn.factor import Factor
 from bbn.gaussian import Gaussian
 from bbn.variable import Continuous, State, Variable, checked_name
@@ -390,4 +390,4 @@ class BayesianNetwork(AskableNetwork):
 
     def _unknown(self, name: object) -> str:
         title = f"network {self.name!r}" if self.name else "the network"
-        return f"{title} has no variable {name!r}{nearest(name, self._variables)}"
+        return f"{title} has no variable {shown(name)}{nearest(name, self._variables)}"

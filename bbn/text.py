@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 BAR = 20
 """The length of a bar for probability 1, in characters."""
 MOST = 60
 """So many rows of a table are shown in a notebook."""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a formula begins, for one spreadsheet or another."""
+
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What steers a terminal instead of being seen on it: control characters, those that turn the direction of text
+around, and halves of surrogate pairs."""
 
 
 class Bar(NamedTuple):
@@ -38,7 +48,8 @@ class Table(NamedTuple):
 
     def __str__(self) -> str:
         rows = [[bar(cell.share) if isinstance(cell, Bar) else cell for cell in row] for row in self.rows]
-        return "\n".join(part for part in (self.title, grid(self.head, rows), self.note) if part)
+        parts = (visible(self.title), grid(self.head, rows), visible(self.note, keep="\n"))
+        return "\n".join(part for part in parts if part)
 
     @property
     def html(self) -> str:
@@ -100,6 +111,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     yes    0.25
     no      0.5
     """
+    head, rows = list(map(visible, head)), [list(map(visible, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     right = [_is_numeric([row[i] for row in rows]) for i in range(len(head))]
 
@@ -111,6 +123,24 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         return "  ".join(padded).rstrip()
 
     return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Text that is safe to print: what would steer the terminal is written as an escape, except what is in `keep`.
+
+    >>> print(visible("a\\x1b[2Jb"))
+    a\\x1b[2Jb
+    """
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in keep else repr(match[0])[1:-1], text)
+
+
+def not_a_formula(cell: Any) -> Any:
+    """Text that a spreadsheet would take for a formula with ' before it, by which it is plain text; all else as it is.
+
+    >>> not_a_formula("=1+1"), not_a_formula("yes"), not_a_formula(-1)
+    ("'=1+1", 'yes', -1)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def bar(share: float, length: int = BAR) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any
 
-from bbn.errors import EvidenceError, ModelError, nearest
+from bbn.errors import EvidenceError, ModelError, nearest, shown
 from bbn.frozen import Frozen
 
 State = str | int | bool
@@ -70,12 +70,13 @@ class Variable(Frozen):
 
     def unknown(self, state: object) -> str:
         """What to tell the user about a state that is not one of these."""
-        if isinstance(state, str | int | bool | float) and str(state) in map(str, self.states):
-            right = next(own for own in self.states if str(own) == str(state))
+        text = state if isinstance(state, str) else shown(state)
+        if isinstance(state, str | int | bool | float) and text in map(str, self.states):
+            right = next(own for own in self.states if str(own) == text)
             hint = f"; its states are {self._kind.__name__}s: write {right!r}"
         else:
             hint = nearest(state, self.states)
-        return f"variable {self.name!r} has no state {state!r}{hint}"
+        return f"variable {self.name!r} has no state {shown(state)}{hint}"
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -116,7 +117,8 @@ class Continuous(Variable):
         value = plain(value)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise EvidenceError(
-                f"variable {self.name!r} is continuous: expected a number, found {value!r} ({type(value).__name__})"
+                f"variable {self.name!r} is continuous: expected a number, found {shown(value)} "
+                f"({type(value).__name__})"
             )
         try:
             number = float(value)
@@ -124,13 +126,15 @@ class Continuous(Variable):
             number = math.inf
         if not math.isfinite(number):
             raise EvidenceError(
-                f"variable {self.name!r} is continuous: expected a finite number, found {value!r}"
+                f"variable {self.name!r} is continuous: expected a finite number, found {shown(value)}"
             )
         return number
 
     def unknown(self, state: object) -> str:
         """What to tell the user who named a state of it."""
-        return f"variable {self.name!r} is continuous and has no states; expected a number, found {state!r}"
+        return (
+            f"variable {self.name!r} is continuous and has no states; expected a number, found {shown(state)}"
+        )
 
     def __repr__(self) -> str:
         return f"Continuous({self.name!r})"

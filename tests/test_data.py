@@ -208,8 +208,11 @@ def test_intervals_that_pandas_cut_are_states():
 def test_mixed_columns_are_refused():
     with pytest.raises(DataError, match=r"type int, str"):
         code({"X": [1, "1"]})
-    with pytest.raises(DataError, match=r"type datetime"):
-        code(pd.DataFrame({"X": pd.to_datetime(["2020-01-01"])}))
+    for unit in ("ns", "us", "s"):  # numpy would turn nanoseconds into integers
+        with pytest.raises(DataError, match=r"type datetime"):
+            code(pd.DataFrame({"X": np.array(["2020-01-01"], f"M8[{unit}]")}))
+        with pytest.raises(DataError, match=r"type timedelta"):
+            code({"X": np.array([5], f"m8[{unit}]")})
 
 
 def test_empty_and_all_missing_tables():

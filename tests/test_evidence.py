@@ -12,10 +12,11 @@ from strategies import networks, variable_lists
 
 import bbn
 from bbn.cpt import CPT
-from bbn.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
 from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
+from bbn.text import MOST
 from bbn.variable import Variable
 
 COLOUR, NUMBER, FLAG = (
@@ -170,7 +171,7 @@ def test_a_posterior_is_a_value(p):
 
 @given(posteriors())
 def test_a_posterior_prints_every_state_and_escapes_html(p):
-    assert len(p._repr_html_().split("<tr>")) == 2 + p.values.size
+    assert len(p._repr_html_().split("<tr>")) == 2 + min(p.values.size, MOST)
     text = str(Posterior((Variable("<b>", ["<i>", "&"]),), np.array([0.25, 0.75]), 0.0)._repr_html_())
     assert "<i>" not in text
     assert "&lt;i&gt;" in text
@@ -308,3 +309,33 @@ def test_soft_findings_that_contradict_each_other_are_impossible(engine, weights
     with pytest.raises(bbn.ImpossibleEvidenceError, match="A, B cannot hold together") as caught:
         engine(net).query("A", evidence)
     assert caught.value.findings == evidence
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+@pytest.mark.parametrize("kind", [bbn.Virtual, bbn.Soft])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_weight_beyond_every_float_is_an_evidence_error(kind, digits, sign):
+    weights = {"yes": sign * 10**digits, "no": 1}
+    with pytest.raises(EvidenceError, match="'smoke': a weight is beyond what a float holds"):
+        bbn.example("asia").query("lung", {"smoke": kind(weights)})
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_integers_too_long_to_print_are_evidence_errors(digits):
+    net, huge = bbn.example("asia"), 10**digits
+    number = bbn.BayesianNetwork([bbn.Gaussian("x", means=0, variances=1)])
+    for ask in (
+        lambda: net.query("lung", {"smoke": huge}),
+        lambda: net.query("lung", {"smoke": bbn.OneOf(huge)}),
+        lambda: net.query("lung", {"smoke": bbn.Not(huge)}),
+        lambda: net.query("lung", {"smoke": bbn.Virtual({huge: 1})}),
+        lambda: net.query("lung", {huge: 1}),
+        lambda: net.query(huge),
+        lambda: bbn.Virtual(huge),
+        lambda: number.query("x", {"x": huge}),
+    ):
+        with pytest.raises(EvidenceError) as caught:
+            ask()
+        assert len(str(caught.value)) < 1000
+    with pytest.raises(DataError, match="not a finite number"):
+        number.log_likelihood({"x": [huge]})

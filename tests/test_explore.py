@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import shutil
+import socket
+import struct
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 
 import bbn
 from bbn.view.explore import Explorer
+from bbn.view.server import CLIENTS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -46,6 +51,146 @@ def test_beliefs_are_those_of_the_network(explorer: Explorer) -> None:
     expected = net.posteriors({"xray": "yes", "dysp": bbn.Virtual({"yes": 0.8, "no": 0.2})})
     assert told["log_evidence"] == expected.log_evidence
     assert told["beliefs"] == {name: p.values.tolist() for name, p in expected.items()}
+
+
+def raw(served: Explorer, text: str | bytes, wait: float = 10.0) -> tuple[int, Any]:
+    """Send bytes as they are; the status and the answer, (0, what came) where there is none."""
+    sent = text.encode("latin-1") if isinstance(text, str) else text
+    sent = sent.replace(b"HOST", f"Host: 127.0.0.1:{served.port}\r\nContent-Type: application/json".encode())
+    with socket.create_connection((served.host, served.port), timeout=wait) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        came = b""
+        while more := connection.recv(1 << 16):
+            came += more
+    head, _, body = came.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 "):
+        return 0, came
+    assert f"Content-Length: {len(body)}".encode() in head  # one answer, and all of it
+    return int(head.split()[1]), json.loads(body)
+
+
+def post(headers: str, body: str = "{}") -> str:
+    return f"POST /beliefs HTTP/1.1\r\nHOST\r\n{headers}\r\n\r\n{body}"
+
+
+def virtual(weight: str) -> str:
+    body = f'{{"evidence": {{"smoke": {{"virtual": [{weight}, 1]}}}}}}'
+    return post(f"Content-Length: {len(body)}", body)
+
+
+ODD = {
+    "negative length": (post("Content-Length: -5"), 400),
+    "length with a sign": (post("Content-Length: +2"), 400),
+    "length with an underscore": (post("Content-Length: 1_0"), 400),
+    "length of no digits": (post("Content-Length: two"), 400),
+    "length of odd digits": (post("Content-Length: \xb2"), 400),
+    "length of nothing": (post("Content-Length: "), 400),
+    "two lengths": (post("Content-Length: 2\r\nContent-Length: 2"), 400),
+    "two lengths that differ": (post("Content-Length: 2\r\nContent-Length: 30"), 400),
+    "list of lengths": (post("Content-Length: 2, 2"), 400),
+    "large length": (post(f"Content-Length: {1 << 21}"), 413),
+    "length of 5,000 digits": (post("Content-Length: " + "9" * 5000), 413),
+    "no length": (post("Accept: */*"), 411),
+    "body too short": (post("Content-Length: 50"), 400),
+    "no body": (post("Content-Length: 2", ""), 400),
+    "chunks": (post("Transfer-Encoding: chunked", "2\r\n{}\r\n0\r\n\r\n"), 501),
+    "chunks and a length": (post("Transfer-Encoding: chunked\r\nContent-Length: 2"), 501),
+    "GET with a body": (
+        "GET /model HTTP/1.1\r\nHOST\r\nContent-Length: 18\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+        400,
+    ),
+    "not JSON": (post("Content-Length: 3", "{]}"), 400),
+    "not text": (post("Content-Length: 3", "\xff\xfe\x00"), 400),
+    "deep JSON": (post("Content-Length: 100000", "[" * 100_000), 400),
+    "number of 5,000 digits": (virtual("1" * 5000), 400),
+    "number beyond floats": (virtual("1" + "0" * 400), 400),
+    "garbage": ("\x00\xff garbage\r\n\r\n", 400),
+    "one word": ("GET\r\n\r\n", 400),
+    "four words": ("GET / HTTP/1.1 x\r\n\r\n", 400),
+    "odd version": ("GET / HTTP/1.x\r\nHOST\r\n\r\n", 400),
+    "version to come": ("GET / HTTP/9.9\r\nHOST\r\n\r\n", 505),
+    "version of the past": ("GET /\r\n\r\n", 400),
+    "odd method": ("BREW / HTTP/1.1\r\nHOST\r\n\r\n", 501),
+    "long line": (f"GET /{'a' * 70_000} HTTP/1.1\r\n\r\n", 414),
+    "long header": (f"GET / HTTP/1.1\r\nX: {'a' * 70_000}\r\n\r\n", 431),
+    "many headers": ("GET / HTTP/1.1\r\n" + "X: y\r\n" * 200 + "\r\n", 431),
+    "header without a colon": ("GET / HTTP/1.1\r\nHOST\r\nno colon\r\n\r\n", 400),
+    "odd address": ("GET http://[ HTTP/1.1\r\nHOST\r\n\r\n", 400),
+    "no host": ("GET / HTTP/1.1\r\n\r\n", 400),
+    "two hosts": ("GET / HTTP/1.1\r\nHOST\r\nHOST\r\n\r\n", 400),
+    "control characters": ("GET /\x1b[2J HTTP/1.1\r\nHOST\r\n\r\n", 404),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_requests_are_refused_by_name_without_a_traceback(
+    name: str, explorer: Explorer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sent, expected = ODD[name]
+    status, told = raw(explorer, sent)
+    assert status == expected
+    assert list(told) == ["error"]
+    assert told["error"]
+    assert raw(explorer, post("Content-Length: 2"))[0] == 200  # and the next one is served
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_that_goes_leaves_no_traceback(
+    explorer: Explorer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for text in (
+        post("Content-Length: 2"),
+        post("Content-Length: 50"),
+        "GET /model HTTP/1.1\r\nHOST\r\n\r\n",
+        "GE",
+    ):
+        connection = socket.create_connection((explorer.host, explorer.port))
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )  # reset, not closed
+        connection.sendall(text.replace("HOST", f"Host: 127.0.0.1:{explorer.port}").encode())
+        connection.close()
+    assert raw(explorer, post("Content-Length: 2"))[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("sent", ["GET / HT", "GET / HTTP/1.1\r\nX: ", post("Content-Length: 50")])
+def test_a_slow_client_is_given_up(sent: str, explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbn.view.server.SECONDS", 0.3)
+    with socket.create_connection((explorer.host, explorer.port), timeout=20) as connection:
+        connection.sendall(sent.replace("HOST", f"Host: 127.0.0.1:{explorer.port}").encode())
+        for _ in range(1000):  # a byte at a time, which never ends by itself
+            try:
+                connection.sendall(b"a")
+            except ConnectionError:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("the server is still listening")
+
+
+def test_only_so_many_are_served_at_a_time(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = [socket.create_connection((explorer.host, explorer.port), timeout=10) for _ in range(CLIENTS)]
+    with socket.create_connection((explorer.host, explorer.port), timeout=10) as one_more:
+        assert one_more.recv(1) == b""
+    for connection in waiting:
+        connection.close()
+    for _ in range(200):  # their threads end a moment later
+        with contextlib.suppress(ConnectionError):
+            if raw(explorer, post("Content-Length: 2"))[0] == 200:
+                return
+        time.sleep(0.05)
+    pytest.fail("nobody is served any more")
+
+
+def test_a_fault_is_an_answer_too(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(explorer, "answer", lambda *_: 1 / 0)
+    status, told = raw(explorer, post("Content-Length: 2"))
+    assert (status, told) == (500, {"error": "a fault of bbn: ZeroDivisionError: division by zero"})
+    assert capfd.readouterr() == ("", "")
 
 
 def test_panels_are_those_of_the_network(explorer: Explorer) -> None:

@@ -513,7 +513,7 @@ def test_numbers_stream_too():
         bbn.fit([("A", "X")], source)
     with pytest.raises(DataError, match="'A' states, but it is continuous"):
         bbn.fit([("A", "X")], source, continuous=["A", "X"])
-    with pytest.raises(DataError, match=r"table 0: row 0, column 'A'.*no finite number"):
+    with pytest.raises(DataError, match=r"table 0: row 0, column 'A'.*not a finite number"):
         _ = open_data(parts, continuous=["X", "A"]).n_rows
 
 

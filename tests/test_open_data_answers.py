@@ -72,8 +72,6 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 
 @pytest.mark.parametrize("to", ["rows.parquet", "rows.csv", "rows"])
 def test_a_full_disk_leaves_what_was_there(to, tmp_path, monkeypatch):
-    import bbn.data.write
-
     old = tmp_path / to
     if to != "rows":
         old.write_text("the old one")
@@ -81,7 +79,7 @@ def test_a_full_disk_leaves_what_was_there(to, tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bbn.data.write, "_sync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         NET.sample(1000, seed=1, to=old)
     assert [p.name for p in tmp_path.iterdir()] == ([to] if to != "rows" else [])

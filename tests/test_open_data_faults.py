@@ -299,5 +299,5 @@ def test_extreme_numbers(tmp_path):
     for data in (tmp_path, [big]):
         with pytest.raises(DataError, match="'C'"):
             _ = open_data(data, variables=["C"]).variables
-        with pytest.raises(DataError, match=r"column 'C'.*inf is no finite number"):
+        with pytest.raises(DataError, match=r"column 'C'.*inf is not a finite number"):
             _ = open_data(data, variables=["C"], continuous=["C"]).incomplete

@@ -1,6 +1,7 @@
 """The package as a whole: what importing loads and what the wheel holds."""
 
 import ast
+import email
 import importlib
 import os
 import re
@@ -107,11 +108,29 @@ def test_an_unknown_example_names_the_nearest():
         bbn.example("campfir")
 
 
+def test_the_licence_of_every_model_is_told():
+    mit, shared = (ROOT / "LICENSE-models.txt").read_text().split("2. All other networks:")
+    table = (ROOT / "models" / "README.md").read_text().split("## The Bayesian network repository")
+    names = [set(re.findall(r"^\| (\w+) \| \d", part, re.MULTILINE)) for part in table]
+    assert set(re.findall(r"\w+", mit)) >= names[0]
+    listed = set(re.findall(r"\w+", shared.partition("are from")[0]))
+    assert listed == names[1]
+    assert names[0] | names[1] == {name for name in bbn.examples() if "/" not in name}
+
+
 def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     tree = tmp_path / "tree"
     for folder in ("bbn", "models"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    for file in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md"):
+    for file in (
+        "pyproject.toml",
+        "setup.py",
+        "MANIFEST.in",
+        "README.md",
+        "LICENSE",
+        "LICENSE-models.txt",
+        "CHANGELOG.md",
+    ):
         shutil.copy2(ROOT / file, tree / file)
     subprocess.run(
         [
@@ -136,6 +155,12 @@ def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     assert (tmp_path / "site" / "bbn" / "io" / "network.schema.json").exists()
     for page in (ROOT / "bbn" / "view" / "page").iterdir():
         assert (tmp_path / "site" / "bbn" / "view" / "page" / page.name).exists()
+    (described,) = (tmp_path / "site").glob("*.dist-info")
+    metadata = email.message_from_string((described / "METADATA").read_text())
+    assert metadata["License-Expression"] == "MIT AND CC-BY-SA-3.0"
+    assert sorted(metadata.get_all("License-File")) == ["LICENSE", "LICENSE-models.txt"]
+    for name in ("LICENSE", "LICENSE-models.txt"):
+        assert (described / "licenses" / name).read_bytes() == (ROOT / name).read_bytes()
     code = (
         "import bbn; print(bbn.__file__, bbn.kernels.COMPILED, *bbn.examples());"
         "p = bbn.example('campfire').query('Campfire', {'Storm': 'yes', 'BusTourGroup': 'no'});"

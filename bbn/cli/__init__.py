@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cancer_test: 2 nodes, 1 arc, 3 free parameters, 6 table entries
     0
     """
-    from bbn.cli.output import coloured, prepare
+    from bbn.cli.output import complain, prepare
     from bbn.cli.parser import make_parser
 
     prepare(sys.stdout)
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         users = _is_users(error)
         said = _one_line(error) if users else f"{type(error).__name__}: {_one_line(error)}"
         hint = "" if users else " (a fault of bbn; --debug shows where)"
-        print(f"{coloured('bbn:', 'red', sys.stderr)} {said}{hint}", file=sys.stderr)
+        complain("bbn:", "red", said + hint)
         return WRONG if users else FAULT
 
 
@@ -65,10 +65,9 @@ def _bbn_warning() -> type[Warning]:
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as one line, without the place in the code."""
-    from bbn.cli.output import coloured
+    from bbn.cli.output import complain
 
-    said = " ".join(str(message).split())
-    print(f"bbn: {coloured('warning:', 'yellow', sys.stderr)} {said}", file=sys.stderr)
+    complain("warning:", "yellow", " ".join(str(message).split()), before="bbn: ")
 
 
 def _is_users(error: Exception) -> bool:

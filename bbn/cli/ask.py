@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.files import data_file, named_output, open_model, open_network
+from bbn.cli.files import data_file, open_model, open_network, table_output
 from bbn.cli.output import print_rows, show
 from bbn.errors import DataError, EvidenceError, nearest
 from bbn.evidence import Not, OneOf, Soft, Virtual
 from bbn.inference import engine_class
 from bbn.mixture import MixturePosterior
+from bbn.text import grid
 from bbn.variable import Continuous
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def query(options: argparse.Namespace) -> int:
     if options.format == "table":
         show(shown)
         if evidence:
-            print(f"ln P(evidence) = {log_evidence:.6g}")
+            show(f"ln P(evidence) = {log_evidence:.6g}")
     else:
-        print_rows(options.format, head, rows, {"log_evidence": log_evidence})
+        print_rows(options, head, rows, {"log_evidence": log_evidence})
     return 0
 
 
@@ -69,14 +70,14 @@ def mpe(options: argparse.Namespace) -> int:
     ]
     if options.format == "table":
         for rank, found in enumerate(best, start=1):
-            print(
+            show(
                 f"{rank}. ln P = {found.log_probability:.6g}"
                 if len(best) > 1
                 else f"ln P = {found.log_probability:.6g}"
             )
-            print_rows("table", ["variable", "state"], list(found.states.items()))
+            show(grid(["variable", "state"], [[name, str(state)] for name, state in found.states.items()]))
     else:
-        print_rows(options.format, head, rows)
+        print_rows(options, head, rows)
     return 0
 
 
@@ -89,12 +90,14 @@ def predict(options: argparse.Namespace) -> int:
     with data_file(options.data, options.from_format) as data:
         ask = network.predict_proba if options.proba else network.predict
         if options.output != "-":
-            with named_output(options.output, options.to_format) as to:
-                ask(data, options.target, impossible=options.impossible, to=to, client=options.dask)
+            to: Any = options.output
+            if options.dask is None:
+                to = table_output(options.output, options.to_format, options.escape_formulas)
+            ask(data, options.target, impossible=options.impossible, to=to, client=options.dask)
             return 0
         given = ask(data, options.target, impossible=options.impossible)
         head = list(variable.states) if options.proba else [options.target]
-        print_rows(options.format, head, _rows(given, head, options.proba))
+        print_rows(options, head, _rows(given, head, options.proba))
     return 0
 
 

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 import bbn
+from bbn.cli.output import show
 
 N_ROWS = 1_000_000
 
@@ -27,7 +28,7 @@ def cluster_demo() -> int:
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
-        print(f"A cluster: {len(client.nthreads())} workers, scheduler at {cluster.scheduler_address}\n")
+        show(f"A cluster: {len(client.nthreads())} workers, scheduler at {cluster.scheduler_address}\n")
         folder = Path(scratch, "rows")
         _timed(
             f">>> net.sample({N_ROWS:,}, seed=1, to='rows', client=client)",
@@ -41,7 +42,7 @@ def cluster_demo() -> int:
         )
         _timed(">>> tree = bbn.chow_liu(source)", lambda: bbn.chow_liu(source))
         victim = min(client.run(os.getpid).values())
-        print(f"Now worker process {victim} is killed.\n")
+        show(f"Now worker process {victim} is killed.\n")
         os.kill(victim, signal.SIGKILL)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", bbn.BBNWarning)
@@ -49,14 +50,14 @@ def cluster_demo() -> int:
                 ">>> bbn.fit(net, source, bbn.BDeu(1)) == fitted", lambda: bbn.fit(net, source, bbn.BDeu(1))
             )
         for warning in caught:
-            print(f"{warning.category.__name__}: {warning.message}")
-        print(f"The same network as before: {again == fitted}. Passes over the data: {source.passes}.")
-        print("Next: docs/cluster.md, or your own cluster: `bbn learn rows/ --dask tcp://scheduler:8786`.")
+            show(f"{warning.category.__name__}: {warning.message}")
+        show(f"The same network as before: {again == fitted}. Passes over the data: {source.passes}.")
+        show("Next: docs/cluster.md, or your own cluster: `bbn learn rows/ --dask tcp://scheduler:8786`.")
     return 0
 
 
 def _timed(code: str, work: Any) -> Any:
     start = perf_counter()
     result = work()
-    print(f"{code}\n{result!r}, {perf_counter() - start:.2f} s\n")
+    show(f"{code}\n{result!r}, {perf_counter() - start:.2f} s\n")
     return result

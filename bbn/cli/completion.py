@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.output import write
+from bbn.text import visible
 
 if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
@@ -64,7 +65,7 @@ def completion(options: argparse.Namespace) -> int:
     except Exception:  # a half-typed line, a broken file: nothing to offer
         found = []
     if found:
-        write("\n".join(found) + "\n")
+        write("\n".join(map(visible, found)) + "\n")
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 from time import perf_counter
 
 import bbn
+from bbn.cli.output import show
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -36,9 +37,9 @@ def demo(options: argparse.Namespace) -> int:
         ">>> print(bbn.example('cancer_test').query('Cancer', evidence={'Test': 'positive'}))",
         str(net.query("Cancer", {"Test": "positive"})),
     )
-    print(f"All of this took {perf_counter() - start:.2f} s. Next: docs/getting-started.md, or `bbn --help`.")
+    show(f"All of this took {perf_counter() - start:.2f} s. Next: docs/getting-started.md, or `bbn --help`.")
     return 0
 
 
 def _say(code: str, answer: str) -> None:
-    print(f"{code}\n{answer}\n")
+    show(f"{code}\n{answer}\n")

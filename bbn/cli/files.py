@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bbn.cli.output import print_rows, write
+from bbn.cli.output import show as show_text
 from bbn.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
 from bbn.factor_graph import FactorGraph
 from bbn.gaussian import Gaussian
 from bbn.io import dumps, find_format, load, loads, save
 from bbn.tables import settings
+from bbn.text import visible
 
 if TYPE_CHECKING:
+    from bbn.data.write import Output
     from bbn.network import BayesianNetwork
     from bbn.variable import State, Variable
 
@@ -81,16 +84,13 @@ def data_file(name: str, kind: str | None = None) -> Iterator[str]:
             raise
 
 
-@contextmanager
-def named_output(name: str, kind: str | None = None) -> Iterator[str]:
-    """A path for data whose suffix tells its kind: `name`, or one beside it that takes its place at the end."""
-    if kind is None:
-        yield name
-        return
-    if kind not in KINDS:
+def table_output(name: str, kind: str | None, escape_formulas: bool) -> Output:
+    """Where a command writes rows; DataError if `kind` is not one that there is."""
+    if kind is not None and kind not in KINDS:
         raise DataError(f"unknown kind of data {kind!r}{nearest(kind, KINDS)}")
-    yield f"{name}.{kind}"
-    os.replace(f"{name}.{kind}", name)
+    from bbn.data.write import Output
+
+    return Output(name, kind or "", escape_formulas)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -118,9 +118,9 @@ def check(options: argparse.Namespace) -> int:
     if options.format == "table":
         for name, kind, line, column, said in told:
             place = ":".join(str(part) for part in (name, line, column) if part is not None)
-            print(f"{place}: {said}" if kind == "error" else f"{name}: {kind}{_AFTER[kind]}{said}")
+            show_text(f"{place}: {said}" if kind == "error" else f"{name}: {kind}{_AFTER[kind]}{said}")
     else:
-        print_rows(options.format, ["file", "kind", "line", "column", "message"], told)
+        print_rows(options, ["file", "kind", "line", "column", "message"], told)
     return int(any(kind == "error" for _, kind, *_ in told))
 
 
@@ -135,16 +135,16 @@ def show(options: argparse.Namespace) -> int:
     if options.format != "table":
         _show_rows(network, options)
         return 0
-    print(f"{network.name or options.file}: {_size_text(network)}")
+    show_text(f"{network.name or options.file}: {_size_text(network)}")
     if options.brief:
         return 0
     if not options.nodes:
         for key, text in network.metadata.items():
             hidden = len(text) - MAX_TEXT if not options.all else 0
             more = f"… {hidden} more characters (--all shows them)"
-            print(f"{key}: {text[:MAX_TEXT]}{more}" if hidden > 0 else f"{key}: {text}")
+            show_text(f"{key}: {text[:MAX_TEXT]}{more}" if hidden > 0 else f"{key}: {text}")
     for name in options.nodes or network.names:
-        print(f"\n{_node(network, name, None if options.all else MAX_ROWS)}")
+        show_text(f"\n{_node(network, name, None if options.all else MAX_ROWS)}")
     return 0
 
 
@@ -169,18 +169,18 @@ def examples(options: argparse.Namespace) -> int:
 
     if not options.long:
         if options.format == "table":
-            print("\n".join(names()))
+            show_text("\n".join(names()))
         else:
-            print_rows(options.format, ["name"], [[name] for name in names()])
+            print_rows(options, ["name"], [[name] for name in names()])
         return 0
     networks = {name: example(name) for name in names()}
     about = {name: net.metadata.get("description", "").split(". ")[0] for name, net in networks.items()}
     if options.format == "table":
         for name, network in networks.items():
-            print(f"{name}: {_size_text(network)}. {about[name]}".strip())
+            show_text(f"{name}: {_size_text(network)}. {about[name]}".strip())
     else:
         rows = [[name, *_size(network).values(), about[name]] for name, network in networks.items()]
-        print_rows(options.format, ["name", *_SIZES, "description"], rows)
+        print_rows(options, ["name", *_SIZES, "description"], rows)
     return 0
 
 
@@ -209,7 +209,7 @@ def _show_rows(network: BayesianNetwork, options: argparse.Namespace) -> None:
     """The size alone, or every table entry as a row: the variable, its parents' states, its state, P."""
     size = {"name": network.name or options.file, **_size(network)}
     if options.brief:
-        print_rows(options.format, list(size), [list(size.values())])
+        print_rows(options, list(size), [list(size.values())])
         return
     rows: list[list[Any]] = []
     for name in options.nodes or network.names:
@@ -223,7 +223,7 @@ def _show_rows(network: BayesianNetwork, options: argparse.Namespace) -> None:
         for setting, row in zip(settings, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
             given = _given(cpt.parents, setting, options.format)
             rows += [[name, given, state, p] for state, p in zip(cpt.variable.states, row, strict=True)]
-    print_rows(options.format, ["variable", "given", "state", "probability"], rows, size)
+    print_rows(options, ["variable", "given", "state", "probability"], rows, size)
 
 
 def _gaussian_rows(gaussian: Gaussian, format: str) -> list[list[Any]]:
@@ -246,10 +246,10 @@ def _given(parents: Sequence[Variable], setting: Sequence[State], format: str) -
 def _node(network: BayesianNetwork, name: str, max_rows: int | None) -> str:
     """A node in words: its states, and its table without the rows past `max_rows`."""
     variable = network.variable(name)
-    states = ", ".join(str(state) for state in variable.states) or "a number"
+    states = ", ".join(visible(str(state)) for state in variable.states) or "a number"
     lines = str(network[name]).splitlines()
     head = 3  # the title, the names of the columns, the rule
     hidden = len(lines) - head - max_rows if max_rows is not None else 0
     if hidden > 1:
         lines = [*lines[: head + (max_rows or 0)], f"… {hidden} more rows (--all shows them)"]
-    return "\n".join([f"{name}: {states}", *lines])
+    return "\n".join([f"{visible(name)}: {states}", *lines])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.cli.ask import wants_progress
 from bbn.cli.files import data_file, open_network
-from bbn.cli.output import note, write
+from bbn.cli.output import note, show, write
 from bbn.cli.structure import METHODS as STRUCTURES
 from bbn.cli.structure import learn_structure
 from bbn.data.batches import is_many
@@ -40,7 +40,7 @@ def learn(options: argparse.Namespace) -> int:
     else:
         save(network, options.output, options.to_format)
         if not options.quiet:
-            print(f"{options.output}: {summary}")
+            show(f"{options.output}: {summary}")
     return 0
 
 

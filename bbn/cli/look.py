@@ -35,21 +35,21 @@ def explain(options: argparse.Namespace) -> int:
         if options.format == "table":
             show(str(bits))
         else:
-            print_rows(options.format, ["variable", "bits"], list(bits.items()))
+            print_rows(options, ["variable", "bits"], list(bits.items()))
     elif options.sensitivity:
         found = network.sensitivity(options.target, evidence)
         if options.format == "table":
             show(str(found))
         else:
             rows = [[e.name, e.value, e.derivative] for e in found.largest(50)]
-            print_rows(options.format, ["entry", "value", "derivative"], rows)
+            print_rows(options, ["entry", "value", "derivative"], rows)
     else:
         why = network.explain(options.target, evidence)
         if options.format == "table":
             show(str(why))
         else:
             rows = [[s.finding, str(s.value), s.alone, s.in_sequence] for s in why]
-            print_rows(options.format, ["finding", "value", "bits_alone", "bits_in_sequence"], rows)
+            print_rows(options, ["finding", "value", "bits_alone", "bits_in_sequence"], rows)
     return 0
 
 
@@ -57,6 +57,6 @@ def explore(options: argparse.Namespace) -> int:
     """Serve the interactive page until interrupted."""
     network = open_network(options.file, options.from_format)
     served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
-    print(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
+    show(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
     served.wait()
     return 0

@@ -1,7 +1,13 @@
-"""What the commands print: rows as a table, JSON or CSV; in colour where a person looks, else in UTF-8."""
+"""What the commands print: rows as a table, JSON or CSV; in colour where a person looks, else in UTF-8.
+
+Names and texts come from files that anyone may have written. What would steer a terminal is printed as an escape: in
+everything meant for a person always, and in data (CSV, a network's text) where they go to a terminal. Commands print
+by the functions of this module alone.
+"""
 
 from __future__ import annotations
 
+import argparse
 import codecs
 import math
 import os
@@ -10,9 +16,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from bbn.text import grid, not_a_formula, visible
+
 _BARS = re.compile("[█▏▎▍▌▋▊▉]+")
 _PLAIN = {"…": "...", "→": "->", "−": "-", "·": "-", "∅": "{}", "‖": "||"} | dict.fromkeys("█▉▊▋▌▍", "#")
 """What stands for a character where the terminal does not know it; the thinnest bars vanish, others are "?"."""
+_JSON_UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON may hold as it is, but a terminal should not be sent."""
 _COLOURS = {"blue": "\x1b[34m", "red": "\x1b[31m", "yellow": "\x1b[33m", "green": "\x1b[32m"}
 
 
@@ -29,15 +39,21 @@ def coloured(text: str, colour: str, stream: TextIO) -> str:
     return text if dull else f"{_COLOURS[colour]}{text}\x1b[0m"
 
 
-def show(text: str) -> None:
+def show(text: str, flush: bool = False) -> None:
     """Print what is meant for a person, its bars in colour on a terminal."""
-    print(_BARS.sub(lambda bar: coloured(bar[0], "blue", sys.stdout), text))
+    said = visible(text, keep="\n\t")
+    print(_BARS.sub(lambda bar: coloured(bar[0], "blue", sys.stdout), said), flush=flush)
 
 
 def note(text: str, quiet: bool = False) -> None:
     """Say on standard error what happened, unless that is not wanted."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(visible(text, keep="\n\t"), file=sys.stderr)
+
+
+def complain(head: str, colour: str, text: str, before: str = "") -> None:
+    """Say on standard error what is wrong, after a word in colour."""
+    print(f"{before}{coloured(head, colour, sys.stderr)} {visible(text)}", file=sys.stderr)
 
 
 def write(data: str | bytes) -> None:
@@ -46,37 +62,59 @@ def write(data: str | bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
     else:
-        _in_utf8()
-        sys.stdout.write(data)
+        in_utf8().write(data)
 
 
 def print_rows(
-    format: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], more: dict[str, Any] | None = None
+    options: argparse.Namespace,
+    head: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    more: dict[str, Any] | None = None,
 ) -> None:
-    """Print rows as a table, as CSV, or as one JSON object with `rows` and what else there is."""
-    if format == "json":
+    """Print rows as `--format` wants: as a table, as CSV, or as one JSON object with `rows` and what else there is."""
+    if options.format == "json":
         import json
 
-        _in_utf8()
         keys = [str(name) for name in head]
         found = {**(more or {}), "rows": [dict(zip(keys, map(_finite, row), strict=True)) for row in rows]}
-        print(json.dumps(found, ensure_ascii=False, default=_plain, indent=2))
-    elif format == "csv":
+        text = json.dumps(found, ensure_ascii=False, default=_plain, indent=2)
+        in_utf8().write(_JSON_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+    elif options.format == "csv":
         import csv
 
-        _in_utf8()
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows(rows)
+        cell = not_a_formula if options.escape_formulas else _same
+        writer = csv.writer(in_utf8(), lineterminator="\n")
+        writer.writerow(map(cell, head))
+        writer.writerows(map(cell, row) for row in rows)
     else:
-        from bbn.text import grid
-
         show(grid([str(name) for name in head], [[_cell(value) for value in row] for row in rows]))
 
 
-def _in_utf8() -> None:
+class _Visible:
+    """A terminal that shows what would steer it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text, escaped."""
+        self.stream.write(visible(text, keep="\n\t"))
+        return len(text)
+
+    def flush(self) -> None:
+        """Let nothing wait."""
+        self.stream.flush()
+
+
+def in_utf8() -> Any:
+    """Standard output for data: in UTF-8, and as it is unless a person looks."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
+    return _Visible(sys.stdout) if sys.stdout.isatty() else sys.stdout
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _cell(value: Any) -> str:

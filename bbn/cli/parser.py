@@ -13,6 +13,7 @@ import sys
 from typing import NoReturn
 
 from bbn.errors import nearest
+from bbn.text import visible
 
 _FILE = "a network file, - for standard input, or the name of an example"
 _DATA = "a CSV or Parquet file, - for standard input"
@@ -28,7 +29,7 @@ class Parser(argparse.ArgumentParser):
         if choice is not None:
             choices = [word.strip("' ") for word in choice[2].split(",")]
             message = f"{message[: choice.start()]}there is no {choice[1]!r}{nearest(choice[1], choices)}"
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help lists what there is)\n")
+        self.exit(2, f"{self.prog}: {visible(message)} ({self.prog} --help lists what there is)\n")
 
 
 def make_parser() -> Parser:
@@ -128,6 +129,7 @@ def make_parser() -> Parser:
         help="a .parquet, .csv or .tsv file, or a folder of Parquet files; - is standard output",
     )
     predict.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv, tsv or parquet")
+    _add_formulas(predict)
     _add_dask(predict, "answers the rows and writes them to the folder OUT")
     _add_format(predict, "csv")
 
@@ -151,6 +153,7 @@ def make_parser() -> Parser:
         help="a .csv, .tsv or .parquet file, or a folder of Parquet files; - is standard output",
     )
     sample.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv (-), tsv or parquet")
+    _add_formulas(sample)
     _add_dask(sample, "draws the rows and writes them to the folder OUT")
     _add_progress(sample)
     sample.set_defaults(targets=[])
@@ -310,6 +313,16 @@ def _add_format(parser: Parser, default: str = "table") -> None:
     parser.add_argument(
         "--format", choices=["table", "json", "csv"], default=default, help=f"how to print ({default})"
     )
+    if default == "table":  # others write CSV files too, and have it already
+        _add_formulas(parser)
+
+
+def _add_formulas(parser: Parser) -> None:
+    parser.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="in CSV, put ' before cells that a spreadsheet would take for formulas (= + - @)",
+    )
 
 
 def _add_seed(parser: Parser, help: str) -> None:
@@ -344,7 +357,8 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from bbn import __version__, kernels
+        from bbn.cli.output import show
 
         built = "compiled kernels" if kernels.COMPILED else "numpy kernels (no compiled ones here)"
-        print(f"bbn {__version__}, {built}, Python {sys.version.split()[0]}")
+        show(f"bbn {__version__}, {built}, Python {sys.version.split()[0]}")
         parser.exit()

@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from bbn.cli.ask import read_evidence, wants_progress
-from bbn.cli.files import KINDS, open_network
-from bbn.cli.output import write
+from bbn.cli.files import KINDS, open_network, table_output
+from bbn.cli.output import in_utf8
 from bbn.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -35,18 +35,23 @@ def sample(options: argparse.Namespace) -> int:
         "missing": _missing(options.missing),
         "progress": wants_progress(options),
     }
-    if _is_folder(options):
-        network.sample(options.n, evidence, to=options.output, **settings)
+    if options.output != "-":
+        if not _is_folder(options):
+            _kind(options.output, options.to_format)
+        to = table_output(options.output, options.to_format, options.escape_formulas)
+        network.sample(options.n, evidence, to=to, **settings)
         return 0
-    kind = _kind(options.output, options.to_format)
+    kind = _kind("-", options.to_format)
     chunks = network.sample(options.n, evidence, chunks=CHUNK, **settings)
     empty = network.sample(0, seed=0)
-    path = str(options.output)
     if kind == "parquet":
-        _write_parquet(sys.stdout.buffer if path == "-" else path, chunks, empty)
+        _write_parquet(sys.stdout.buffer, chunks, empty)
     else:
-        with _opened(path) as file:
-            _write_csv(file, chunks, empty, "\t" if kind == "tsv" else ",")
+        from bbn.data.write import write_csv
+
+        separator = "\t" if kind == "tsv" else ","
+        for i, table in enumerate(chain([empty], chunks)):
+            write_csv(in_utf8(), table, i == 0, separator, options.escape_formulas)
     return 0
 
 
@@ -87,14 +92,6 @@ def _missing(parts: list[str]) -> float | dict[str, float]:
     return shares
 
 
-def _write_csv(
-    file: TextIO, chunks: Iterator[pd.DataFrame], empty: pd.DataFrame, separator: str = ","
-) -> None:
-    empty.to_csv(file, index=False, sep=separator)
-    for chunk in chunks:
-        chunk.to_csv(file, index=False, header=False, sep=separator, lineterminator="\n")
-
-
 def _write_parquet(path: Any, chunks: Iterator[pd.DataFrame], empty: pd.DataFrame) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -103,18 +100,3 @@ def _write_parquet(path: Any, chunks: Iterator[pd.DataFrame], empty: pd.DataFram
     with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for chunk in chunks:
             writer.write_table(pa.Table.from_pandas(chunk, schema, preserve_index=False))
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    if path == "-":
-        write("")  # in UTF-8
-        yield sys.stdout
-    elif path.endswith(".gz"):
-        import gzip
-
-        with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
-            yield file
-    else:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            yield file

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.data.tables import column_levels
-from bbn.errors import DataError
+from bbn.errors import DataError, shown
 from bbn.evidence import is_missing
 from bbn.frozen import Array
 from bbn.variable import plain
@@ -116,6 +116,6 @@ def _as_number(value: Any, text: bool) -> float | None:
 def _refuse(name: str, row: int, value: Any, n_rows: int) -> None:
     more = f" ({n_rows} such rows)" if n_rows > 1 else ""
     raise DataError(
-        f"row {row}, column {name!r}{more}: {plain(value)!r} is no finite number, but {name!r} is continuous; "
+        f"row {row}, column {name!r}{more}: {shown(plain(value))} is not a finite number, but {name!r} is continuous; "
         "missing= names what means missing, unseen='missing' takes any such value so"
     )

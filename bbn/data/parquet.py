@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 try:
     import pyarrow as pa
@@ -249,11 +249,11 @@ def read_parquet(path: Path) -> ArrowBatch:
     )
 
 
-def write_parquet(path: Path, tables: Iterator[pd.DataFrame], complete: bool, row_group: int) -> None:
+def write_parquet(file: IO[bytes], tables: Iterator[pd.DataFrame], complete: bool, row_group: int) -> None:
     """Write tables one after the other, with checksums; `complete` says that no value is missing."""
     first = _as_arrow(next(tables))
     schema = pa.schema([field.with_nullable(not complete) for field in first.schema])
-    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
+    with pq.ParquetWriter(file, schema, write_page_checksum=True) as writer:
         for table in chain([first], map(_as_arrow, tables)):
             writer.write_table(table.cast(schema), row_group_size=row_group)
 

@@ -314,6 +314,8 @@ def _numpy_levels(array: NDArray[Any]) -> Levels:
         return _integer_levels(array)
     if kind == "f":
         return _float_levels(array)
+    if kind in "mM":  # numpy turns nanoseconds into integers; as times they are refused
+        array = array.astype(f"{kind}8[us]")
     return _object_levels(array.astype(object, copy=False))
 
 

@@ -1,23 +1,23 @@
 """Writing tables that come one after the other: to a Parquet or CSV file, or to a folder of Parquet files.
 
-Everything is written under another name beside the target and put in its place in one move at the end, so a failure
-leaves what was there before, and no reader ever sees half of it. Memory is that of one table.
+The target is replaced at once at the end (`bbn.atomic`): a failure leaves what was there before, and no reader ever
+sees half of it. Memory is that of one table.
 """
 
 from __future__ import annotations
 
 import gzip
-import os
-import shutil
-import tempfile
+import io
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from bbn.atomic import replacing, replacing_folder
 from bbn.data.tables import table_suffix
 from bbn.errors import DataError
+from bbn.text import not_a_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,16 @@ PER_FILE = 16
 """Tables to a file of a folder."""
 
 
+class Output(NamedTuple):
+    """Where tables go, and what that is where no suffix tells."""
+
+    path: str
+    kind: str = ""
+    """"csv", "tsv", "parquet", or nothing: as the suffix tells."""
+    escape_formulas: bool = False
+    """Whether cells of text files that a spreadsheet would take for formulas are made plain text."""
+
+
 def write_tables(tables: Iterable[pd.DataFrame], to: Any, complete: bool = False) -> Path:
     """Write tables with the same columns, one after the other, in one file or in a folder of files.
 
@@ -36,7 +46,8 @@ def write_tables(tables: Iterable[pd.DataFrame], to: Any, complete: bool = False
     tables
         pandas DataFrames.
     to
-        A path that ends in .parquet, .csv or .tsv (also .gz), or a folder, which must be empty or not there yet.
+        A path that ends in .parquet, .csv or .tsv (also .gz), or a folder, which must be empty or not there yet; or an
+        `Output`.
     complete
         Whether no value is missing; Parquet files say so, which makes them twice as fast to read.
 
@@ -45,17 +56,18 @@ def write_tables(tables: Iterable[pd.DataFrame], to: Any, complete: bool = False
     Path
         Where the tables are now.
     """
-    target = Path(to)
-    kind = table_suffix(target)
+    output = to if isinstance(to, Output) else Output(to)
+    target = Path(output.path)
+    kind = output.kind or table_suffix(target)
     if not kind and target.suffix and not target.is_dir():
         raise DataError(f"{target}: expected a path that ends in .parquet, .csv or .tsv, or a folder")
     items = iter(tables)
-    if kind == "csv":
-        with _replacing(target) as path:
-            _write_csv(path, target, items)
+    if kind == "parquet":
+        with replacing(target) as file:
+            _write_parquet(file, items, complete)
     elif kind:
-        with _replacing(target) as path:
-            _write_parquet(path, items, complete)
+        with replacing(target) as file:
+            _write_csv(file, target, items, output)
     else:
         with replacing_folder(target) as folder:
             for number in count():
@@ -63,67 +75,36 @@ def write_tables(tables: Iterable[pd.DataFrame], to: Any, complete: bool = False
                 if first is None:
                     break
                 part = chain([first], islice(items, PER_FILE - 1))
-                _write_parquet(folder / f"part-{number:05}.parquet", part, complete)
+                with open(folder / f"part-{number:05}.parquet", "xb") as file:
+                    _write_parquet(file, part, complete)
     return target
 
 
-def _write_parquet(path: Path, tables: Iterator[pd.DataFrame], complete: bool) -> None:
+def _write_parquet(file: IO[bytes], tables: Iterator[pd.DataFrame], complete: bool) -> None:
     from bbn.data.parquet import write_parquet
 
-    write_parquet(path, tables, complete, ROW_GROUP)
-    _sync(path)
+    write_parquet(file, tables, complete, ROW_GROUP)
 
 
-def _write_csv(path: Path, target: Path, tables: Iterator[pd.DataFrame]) -> None:
-    separator = "\t" if ".tsv" in [suffix.lower() for suffix in target.suffixes] else ","
-    with _opened(path, target.suffix == ".gz") as file:
+def _write_csv(file: IO[bytes], target: Path, tables: Iterator[pd.DataFrame], output: Output) -> None:
+    suffixes = [suffix.lower() for suffix in target.suffixes]
+    tabs = output.kind == "tsv" if output.kind else ".tsv" in suffixes
+    with ExitStack() as stack:
+        plain = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file)) if ".gz" in suffixes[-1:] else file
+        text = io.TextIOWrapper(plain, "utf-8", newline="")
+        stack.callback(text.detach)  # the file is closed by whoever opened it
         for i, table in enumerate(tables):
-            table.to_csv(file, index=False, header=i == 0, sep=separator, lineterminator="\n")
-    _sync(path)
+            write_csv(text, table, i == 0, "\t" if tabs else ",", output.escape_formulas)
 
 
-def _opened(path: Path, packed: bool) -> IO[str]:
-    if packed:
-        return gzip.open(path, "wt", encoding="utf-8", newline="")
-    return open(path, "w", encoding="utf-8", newline="")
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """A new file beside the target, which takes its place at the end and is removed if that is not reached."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    try:
-        yield Path(name)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def replacing_folder(target: Path) -> Iterator[Path]:
-    """A new folder beside the target, which takes its place at the end and is removed if that is not reached."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise FileExistsError(f"{target} is there already; name a folder that is empty or not there yet")
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        yield folder
-        folder.chmod(0o777 & ~_umask())
-        os.replace(folder, target)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync(path: Path) -> None:
-    """Have the file on the disk before it takes its place."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
+def write_csv(
+    file: IO[str], table: pd.DataFrame, header: bool, separator: str, escape_formulas: bool = False
+) -> None:
+    """Write a table as text, with or without its header."""
+    if escape_formulas:
+        table = table.rename(columns=not_a_formula)
+        texts = [name for name, dtype in table.dtypes.items() if dtype.kind not in "biuf"]
+        table = table.assign(
+            **{str(name): table[name].map(not_a_formula, na_action="ignore") for name in texts}
+        )
+    table.to_csv(file, index=False, header=header, sep=separator, lineterminator="\n")

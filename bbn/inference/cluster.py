@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bbn.atomic import replacing_folder
 from bbn.data.batches import Batch
 from bbn.data.cluster import Cluster
 from bbn.data.dask import Clustered, rows_of
 from bbn.data.tables import table_suffix
 from bbn.data.tasks import Coding
-from bbn.data.write import ROW_GROUP, replacing_folder
+from bbn.data.write import ROW_GROUP
 from bbn.errors import ClusterError, DataError
 from bbn.inference.blocks import BLOCK, Seeds
 from bbn.inference.sampling import sample

@@ -24,13 +24,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from bbn.atomic import write_bytes
 from bbn.errors import ModelError, nearest
 from bbn.io.text import Source, pack
 
@@ -139,7 +138,7 @@ def loads(
 def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 
-    The file is replaced at once when everything is written: a failure leaves the old one as it was.
+    The file is replaced at once when everything is written and on the disk: a failure leaves the old one as it was.
     """
     name = os.fspath(path)
     chosen = find_format(format) if format is not None else _by_suffix(name)
@@ -148,7 +147,7 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
             f"{name!r} has no suffix of a known format; use one of {_known_suffixes()}, or format="
         )
     data = _text(chosen, network).encode()
-    _write_atomically(name, pack(data) if name.lower().endswith(".gz") else data)
+    write_bytes(name, pack(data) if name.lower().endswith(".gz") else data)
 
 
 def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
@@ -228,30 +227,3 @@ def _by_content(source: Source, formats: tuple[Format, ...]) -> Format | None:
 
 def _known_suffixes() -> str:
     return ", ".join(suffix for format in FORMATS for suffix in format.suffixes)
-
-
-def _write_atomically(path: str, data: bytes) -> None:
-    """Write beside the file and then take its place; by plain calls of the system, since small files are many."""
-    target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays a link
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        mode = 0
-    if mode and not stat.S_ISREG(mode):  # a terminal, a pipe; a directory is an OSError
-        Path(target).write_bytes(data)
-        return
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
-    try:
-        with open(temporary, "xb", buffering=0) as file:
-            written = 0
-            while written < len(data):
-                written += file.write(data[written:] if written else data)
-        if mode:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == temporary:
-            error.filename = path  # the name the caller knows
-        raise

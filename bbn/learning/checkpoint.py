@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn.atomic import replacing
 from bbn.data.located import located
 from bbn.errors import CheckpointWarning, DataError
 from bbn.frozen import Array
@@ -157,7 +156,8 @@ class Checkpoint:
             return
         self._written, self._skipped = time.monotonic(), 0
         try:
-            write_atomically(self.path, self._content(traces))
+            with replacing(self.path) as file:
+                file.write(self._content(traces))
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             raise  # a path that was never right
         except OSError as error:  # a full disk: what is on it stays, and the climb goes on
@@ -234,17 +234,3 @@ def malformed(where: str, found: Any, expected: str) -> DataError:
     """The error about a whole checkpoint that does not say what one of this climb says."""
     shown = found if isinstance(found, str) else repr(found)
     return DataError(f"the checkpoint is malformed: {where}: found {shown[:60]}, expected {expected}; {ANEW}")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that, whatever happens, the path holds either the old one or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or Path())
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -1,40 +1,25 @@
-"""The interactive page: a small server that lays a network out and answers a page's questions about it.
+"""The interactive page: a network laid out, and the answers to a page's questions about it.
 
-It listens on the loopback address unless told otherwise, answers only pages it served itself (Host and Origin are
-checked, requests must be JSON), validates what it is sent, and works within the memory budget of inference.
+`bbn.view.server` does the talking. What a page asks is validated here, and answered within the memory budget of
+inference.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import Any
-from urllib.parse import urlsplit
 
 from bbn.analysis.explain import explain
 from bbn.analysis.information import information
-from bbn.errors import BBNError, EvidenceError, ModelError
+from bbn.errors import EvidenceError, ModelError
 from bbn.evidence import Virtual
 from bbn.network import BayesianNetwork
 from bbn.view.layout import layered
 from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import arrow_head, spline
-
-LARGEST_REQUEST = 1 << 20
-FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/explore.js": ("explore.js", "text/javascript; charset=utf-8"),
-    "/explore.css": ("explore.css", "text/css; charset=utf-8"),
-}
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
-)
+from bbn.view.server import Server
 
 
 class Explorer:
@@ -58,9 +43,7 @@ class Explorer:
             )
         self.net, self.options = net, options
         self.layout = _layout(net)
-        handler = type("Handler", (_Handler,), {"explorer": self})
-        self.server = ThreadingHTTPServer((host, port), handler)
-        self.server.daemon_threads = True
+        self.server = Server((host, port), self)
         self.host, self.port = host, self.server.server_address[1]
         self._thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self._thread.start()
@@ -92,9 +75,9 @@ class Explorer:
     def _repr_html_(self) -> str:
         return f'<iframe src="{self.url}" width="100%" height="620" title="bbn explore"></iframe>'
 
-    def answer(self, path: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to one question; BBNError or ValueError for one that cannot be answered."""
-        return ANSWERS[path](self, request)
+    def answer(self, path: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answer to one question, None where there is no such path; BBNError or ValueError if it has none."""
+        return ANSWERS[path](self, request) if path in ANSWERS else None
 
     def beliefs(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The posterior of every unobserved variable."""
@@ -144,85 +127,6 @@ ANSWERS: dict[str, Callable[[Explorer, Mapping[str, Any]], dict[str, Any]]] = {
     "/information": Explorer.information,
     "/sensitivity": Explorer.sensitivity,
 }
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """One request."""
-
-    explorer: Explorer
-    protocol_version = "HTTP/1.1"
-    timeout = 60
-    disable_nagle_algorithm = True  # else the body waits up to 40 ms for the headers to be acknowledged
-
-    def do_GET(self) -> None:
-        """The page and its parts."""
-        if not self._is_ours():
-            return
-        path = urlsplit(self.path).path
-        if path == "/model":
-            self._send(HTTPStatus.OK, json.dumps(self.explorer.layout).encode(), "application/json")
-        elif path in FILES:
-            name, kind = FILES[path]
-            self._send(HTTPStatus.OK, files("bbn.view").joinpath("page", name).read_bytes(), kind)
-        else:
-            self._refuse(HTTPStatus.NOT_FOUND, f"there is no {path}")
-
-    def do_POST(self) -> None:
-        """A question."""
-        if not self._is_ours():
-            return
-        path = urlsplit(self.path).path
-        if path not in ANSWERS:
-            self._refuse(HTTPStatus.NOT_FOUND, f"there is no {path}")
-            return
-        if self.headers.get_content_type() != "application/json":
-            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "requests must be application/json")
-            return
-        length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LARGEST_REQUEST:
-            self._refuse(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"a request says its length, at most {LARGEST_REQUEST}",
-            )
-            return
-        try:
-            request = json.loads(self.rfile.read(int(length)))
-            if not isinstance(request, dict):
-                raise ValueError("a request must be a JSON object")
-            told = self.explorer.answer(path, request)
-        except (BBNError, ValueError, RecursionError) as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
-            return
-        self._send(HTTPStatus.OK, json.dumps(told).encode(), "application/json")
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing on the terminal."""
-
-    def _is_ours(self) -> bool:
-        """Whether the request came from a page of this server; refuses it if not."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        hosts = self.explorer.hosts
-        if host in hosts and (origin is None or origin.removeprefix("http://") in hosts):
-            return True
-        self._refuse(HTTPStatus.FORBIDDEN, "this server answers only its own page")
-        return False
-
-    def _refuse(self, status: HTTPStatus, message: str) -> None:
-        self.close_connection = True
-        self._send(status, json.dumps({"error": message}).encode(), "application/json")
-
-    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
 
 
 def explore(
@@ -319,7 +223,12 @@ def _index(value: Any, card: int, name: str) -> int:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def _finding_text(name: str, value: Any) -> str:

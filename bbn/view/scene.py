@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from bbn.atomic import replacing
 from bbn.view.colours import ARC, INK, PAPER
 
 if TYPE_CHECKING:
@@ -109,15 +110,23 @@ class Drawing:
     def save(
         self, path: str | os.PathLike[str] | IO[bytes], format: str | None = None, dpi: float = 144.0
     ) -> None:
-        """Write the picture to a file; `format` is "svg", "png" or "pdf" where no suffix tells it."""
-        target = Path(path) if isinstance(path, str | os.PathLike) else path
-        suffix = target.suffix.removeprefix(".").lower() if isinstance(target, Path) else ""
+        """Write the picture to a file; `format` is "svg", "png" or "pdf" where no suffix tells it.
+
+        The file is replaced at once when everything is written: a failure leaves the old one as it was.
+        """
+        suffix = Path(path).suffix.removeprefix(".").lower() if isinstance(path, str | os.PathLike) else ""
         kind = format or suffix
         if kind not in ("svg", "png", "pdf"):
             raise ValueError(f"{str(path)!r}: a picture is saved as .svg, .png or .pdf")
+        if isinstance(path, str | os.PathLike):
+            with replacing(path) as file:
+                self._write(file, kind, dpi)
+        else:
+            self._write(path, kind, dpi)
+
+    def _write(self, file: IO[bytes], kind: str, dpi: float) -> None:
         if kind == "svg":
-            text = self.svg.encode()
-            target.write_bytes(text) if isinstance(target, Path) else target.write(text)
+            file.write(self.svg.encode())
             return
         try:
             from matplotlib.figure import Figure
@@ -129,7 +138,7 @@ class Drawing:
         m = self.margin
         figure = Figure(figsize=((self.width + 2 * m) / 72, (self.height + 2 * m) / 72))
         self.axes(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
-        figure.savefig(target, format=kind, dpi=dpi, facecolor=PAPER)
+        figure.savefig(file, format=kind, dpi=dpi, facecolor=PAPER)
 
     def axes(self, axes: Axes | None = None) -> Axes:
         """Draw the picture on matplotlib axes (new ones unless given), and give them back."""

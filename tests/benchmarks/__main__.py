@@ -17,6 +17,7 @@ import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.harness import Figure, measure
 
@@ -29,12 +30,15 @@ HEAD = """# Benchmarks
 Measured by `make bench`: the contenders do the same work in one process, their answers are checked against each
 other first, then they run in turn and the minimum of the rounds counts. One thread unless a row says otherwise.
 Ratios are theirs over ours: above 1, bbn is faster. Times hold for the machine named; the ratios travel better.
+
+Other libraries are asked in the way that is fastest for them. The ways that their documentation offers run against each
+other first; the quickest counts, and the last column names it.
 """
 
 
 def main(names: list[str]) -> int:
     """Run the named modules, or all, and write the page."""
-    modules = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+    modules = benchmarks()
     unknown = set(names) - set(modules)
     if unknown:
         print(f"no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(modules)}", file=sys.stderr)
@@ -48,6 +52,11 @@ def main(names: list[str]) -> int:
     return status
 
 
+def benchmarks() -> list[str]:
+    """The names of the modules of benchmarks."""
+    return sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+
+
 def run_one(name: str) -> None:
     """Run one module and keep its results."""
     module = importlib.import_module(f"tests.benchmarks.bench_{name}")
@@ -57,12 +66,18 @@ def run_one(name: str) -> None:
             lines.append({"work": row.work, "value": row.value, "target": row.target})
             print(f"{row.work}: {row.value}", flush=True)
             continue
-        seconds = measure(row)
+        seconds, idioms = measure(row)
         against = row.against or next((other for other in seconds if other != "bbn"), "")
-        line = {"work": row.work, "seconds": seconds, "target": row.target, "against": against}
+        line = {
+            "work": row.work,
+            "seconds": seconds,
+            "target": row.target,
+            "against": against,
+            "idioms": idioms,
+        }
         lines.append(line)
         ratios = {other: f"{seconds[other] / seconds['bbn']:.3g}x" for other in seconds if other != "bbn"}
-        print(f"{row.work}: bbn {show(seconds['bbn'])}, {ratios}, target {row.target}", flush=True)
+        print(f"{row.work}: bbn {show(seconds['bbn'])}, {ratios}, target {row.target}, {idioms}", flush=True)
     RESULTS.mkdir(exist_ok=True)
     result = {
         "title": module.TITLE,
@@ -77,6 +92,11 @@ def run_one(name: str) -> None:
 
 def write_page(modules: list[str]) -> None:
     """Write docs/benchmarks.md from the results there are."""
+    PAGE.write_text(page(modules))
+
+
+def page(modules: list[str]) -> str:
+    """The text of docs/benchmarks.md, made of the results there are."""
     parts = [HEAD]
     for name in modules:
         path = RESULTS / f"{name}.json"
@@ -88,25 +108,33 @@ def write_page(modules: list[str]) -> None:
             parts.append(result["notes"].strip() + "\n")
         timed = [row for row in result["rows"] if "seconds" in row]
         if timed:
-            others = list(dict.fromkeys(other for row in timed for other in row["seconds"] if other != "bbn"))
-            head = ["work", "bbn", *(f"{other}, ratio" for other in others), "target"]
-            table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-            for row in timed:
-                ours = row["seconds"]["bbn"]
-                cells = [row["work"], show(ours)]
-                for other in others:
-                    theirs = row["seconds"].get(other)
-                    cells.append(f"{show(theirs)}, {theirs / ours:.3g}x" if theirs is not None else "")
-                cells.append(f"{row['target']:g}x {row['against']}" if row["target"] else "")
-                table.append("| " + " | ".join(cells) + " |")
-            parts.append("\n".join(table) + "\n")
+            parts.append(timed_table(timed))
         figures = [row for row in result["rows"] if "value" in row]
         if figures:
             table = ["| what | measured | target |", "|---|---|---|"]
             table += [f"| {row['work']} | {row['value']} | {row['target']} |" for row in figures]
             parts.append("\n".join(table) + "\n")
         parts.append(f"Measured {result['date']} on {result['machine']}; {result['versions']}.\n")
-    PAGE.write_text("\n".join(parts))
+    return "\n".join(parts)
+
+
+def timed_table(rows: list[dict[str, Any]]) -> str:
+    """The rows that compare contenders, as a table; the last column says how other libraries were asked."""
+    others = list(dict.fromkeys(other for row in rows for other in row["seconds"] if other != "bbn"))
+    idiomatic = any(row.get("idioms") for row in rows)
+    head = ["work", "bbn", *(f"{other}, ratio" for other in others), "target", *(["idiom"] * idiomatic)]
+    table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        ours = row["seconds"]["bbn"]
+        cells = [row["work"], show(ours)]
+        for other in others:
+            theirs = row["seconds"].get(other)
+            cells.append(f"{show(theirs)}, {theirs / ours:.3g}x" if theirs is not None else "")
+        cells.append(f"{row['target']:.3g}x {row['against']}" if row["target"] else "")
+        if idiomatic:
+            cells.append("; ".join(f"{name}: {idiom}" for name, idiom in row.get("idioms", {}).items()))
+        table.append("| " + " | ".join(cells) + " |")
+    return "\n".join(table) + "\n"
 
 
 def show(seconds: float) -> str:

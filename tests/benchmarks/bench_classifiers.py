@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -10,13 +11,15 @@ from sklearn.naive_bayes import CategoricalNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from bbn import NaiveBayes, TextNaiveBayes
-from tests.benchmarks.harness import Row
+from tests.benchmarks.harness import Row, layouts
 
 TITLE = "Classifiers"
 NOTES = """
 `NaiveBayes` against scikit-learn's `CategoricalNB` on 1,000,000 rows of 20 columns with 4 states and 2 classes, and
 `TextNaiveBayes` against a pipeline of `CountVectorizer` and `MultinomialNB` on 4,000 documents of 150 words out of
-30,000, in 20 classes. Both sides read the same arrays and texts, and give the same probabilities.
+30,000, in 20 classes. Both sides read the same numbers and texts, and give the same probabilities. bbn reads an
+ordinary array, row after row; scikit-learn is faster on columns that lie together and on small integers, so it is
+given arrays of each kind, made before the clock starts, and the fastest counts.
 """
 
 
@@ -39,11 +42,15 @@ def _categorical() -> Iterator[Row]:
     def nothing() -> None:
         """The probabilities were compared in the first row."""
 
+    arrays = layouts(X) | {f"{name}, uint8": array for name, array in layouts(X.astype(np.uint8)).items()}
     yield Row(
         "NaiveBayes, fit 1,000,000 × 20",
         {
             "bbn": lambda: NaiveBayes(m=card).fit(X, y),
-            "scikit-learn": lambda: CategoricalNB(alpha=1).fit(X, y),
+            "scikit-learn": {
+                f"CategoricalNB, {name}": lambda array=array: CategoricalNB(alpha=1).fit(array, y)
+                for name, array in arrays.items()
+            },
         },
         check,
         target=1.0,
@@ -54,7 +61,10 @@ def _categorical() -> Iterator[Row]:
             f"NaiveBayes, {method} 1,000,000 × 20",
             {
                 "bbn": lambda method=method: getattr(ours, method)(X),
-                "scikit-learn": lambda method=method: getattr(theirs, method)(X),
+                "scikit-learn": {
+                    f"CategoricalNB, {name}": partial(getattr(theirs, method), array)
+                    for name, array in arrays.items()
+                },
             },
             nothing,
             target=1.0,
@@ -84,7 +94,7 @@ def _text() -> Iterator[Row]:
         "TextNaiveBayes, fit 4,000 documents",
         {
             "bbn": lambda: TextNaiveBayes(min_count=1, drop_top=0).fit(documents, labels),
-            "scikit-learn": pipeline,
+            "scikit-learn": {"CountVectorizer and MultinomialNB in a pipeline": pipeline},
         },
         check,
         target=1 / 1.2,
@@ -92,7 +102,12 @@ def _text() -> Iterator[Row]:
     )
     yield Row(
         "TextNaiveBayes, predict 4,000 documents",
-        {"bbn": lambda: ours.predict(documents), "scikit-learn": lambda: theirs.predict(documents)},
+        {
+            "bbn": lambda: ours.predict(documents),
+            "scikit-learn": {
+                "CountVectorizer and MultinomialNB in a pipeline": lambda: theirs.predict(documents)
+            },
+        },
         check,
         target=1 / 1.2,
         seconds=15,

@@ -2,9 +2,10 @@
 
 A module `tests/benchmarks/bench_*.py` has a function `rows()` that yields `Row`s (make the heavy things inside it,
 so that only one row's data are alive at a time), a `TITLE`, and optionally `NOTES` in Markdown. Each contender is a
-function without arguments, or of what `prepare` made for it. `check` is called first and raises if the answers are
-not what they should be. The contenders are then run in turn, again and again, and the minimum of each is kept: load
-on the machine hits all alike.
+function without arguments, or of what `prepare` made for it. Another library comes with its idioms: the ways in which
+its users would do the work, by name. They run against each other first, and the fastest is the contender; the row
+says which it was. `check` is called before all that and raises if the answers are not what they should be. The
+contenders are then run in turn, again and again, and the minimum of each is kept: load on the machine hits all alike.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+Work = Callable[..., Any]
+PEERS = ("pyAgrum", "pgmpy", "scikit-learn")
+"""Contenders that are other libraries: each row names the idioms tried for them."""
+TRIALS = 3
+"""Rounds in which the idioms of a library run against each other."""
 
 
 @dataclass
@@ -22,10 +31,10 @@ class Row:
 
     work: str
     """What is done, in words."""
-    contenders: dict[str, Callable[..., Any]]
-    """Name to the work; "bbn" is ours."""
+    contenders: dict[str, Work | dict[str, Work]]
+    """Name to the work; "bbn" is ours. For another library, each of its idioms to the work."""
     check: Callable[[], None]
-    """Raises AssertionError unless the contenders' answers agree."""
+    """Raises AssertionError unless the contenders' answers agree, those of every idiom."""
     target: float | None = None
     """The ratio (theirs over ours) to reach against `against`."""
     against: str = ""
@@ -38,6 +47,11 @@ class Row:
     """Contender to what makes the argument of one call; not timed."""
     seconds: float = 3.0
     """How long to go on, at least three rounds."""
+
+    def __post_init__(self) -> None:
+        for name, work in self.contenders.items():
+            if name in PEERS and not (isinstance(work, dict) and work):
+                raise ValueError(f"{self.work}: name the idioms of {name}, as a dict of idiom to work")
 
 
 @dataclass
@@ -58,31 +72,60 @@ class Module(Protocol):
         """The rows."""
 
 
-def measure(row: Row) -> dict[str, float]:
+class Measured(NamedTuple):
+    """What a row has come to."""
+
+    seconds: dict[str, float]
+    """Seconds per piece of each contender."""
+    idioms: dict[str, str]
+    """The fastest idiom of each library."""
+
+
+def measure(row: Row) -> Measured:
     """Seconds per piece for each contender: the minimum over interleaved rounds, after the check has passed."""
     row.check()
-    best = dict.fromkeys(row.contenders, math.inf)
-    repeats = dict.fromkeys(row.contenders, 1)
+    works, idioms = {}, {}
+    for name, work in row.contenders.items():
+        if isinstance(work, dict):
+            idioms[name] = fastest(work, row.prepare.get(name))
+            works[name] = work[idioms[name]]
+        else:
+            works[name] = work
+    best = dict.fromkeys(works, math.inf)
+    repeats = dict.fromkeys(works, 1)
     spent, rounds = 0.0, 0
     while rounds < 3 or (spent < row.seconds and rounds < 1000):
-        for name, work in row.contenders.items():
-            if name in row.prepare:
-                argument = row.prepare[name]()
-                start = time.perf_counter()
-                work(argument)
-                took = time.perf_counter() - start
-                best[name] = min(best[name], took)
-                spent += took
-                continue
-            start = time.perf_counter()
-            for _ in range(repeats[name]):
-                work()
-            took = time.perf_counter() - start
+        for name, work in works.items():
+            took = timed(work, row.prepare.get(name), repeats[name])
             best[name] = min(best[name], took / repeats[name])
             spent += took
-            if took < 0.002:  # too short to time alone
+            if took < 0.002 and name not in row.prepare:  # too short to time alone
                 repeats[name] = min(
                     10_000, max(repeats[name] * 2, math.ceil(0.005 * repeats[name] / max(took, 1e-9)))
                 )
         rounds += 1
-    return {name: seconds / row.each.get(name, row.units) for name, seconds in best.items()}
+    seconds = {name: took / row.each.get(name, row.units) for name, took in best.items()}
+    return Measured(seconds, idioms)
+
+
+def fastest(idioms: dict[str, Work], prepare: Callable[[], Any] | None = None) -> str:
+    """The name of the quickest of these, by the minimum over a few rounds in turn."""
+    best = dict.fromkeys(idioms, math.inf)
+    for _ in range(TRIALS if len(idioms) > 1 else 0):
+        for name, work in idioms.items():
+            best[name] = min(best[name], timed(work, prepare))
+    return min(best, key=lambda name: best[name])
+
+
+def layouts(array: np.ndarray) -> dict[str, np.ndarray]:
+    """The same numbers with each row lying together, and with each column."""
+    return {"rows together": np.ascontiguousarray(array), "columns together": np.asfortranarray(array)}
+
+
+def timed(work: Work, prepare: Callable[[], Any] | None = None, repeats: int = 1) -> float:
+    """Seconds of the work alone, done so many times; what `prepare` makes is its argument."""
+    arguments = [prepare()] if prepare is not None else []
+    start = time.perf_counter()
+    for _ in range(repeats):
+        work(*arguments)
+    return time.perf_counter() - start
