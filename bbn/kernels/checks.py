@@ -43,6 +43,12 @@ def _check_dtype(array: Anything, dtype: Any, words: str) -> None:
         raise TypeError(f"expected {words} in C order, found {array.dtype}")
 
 
+def check_shape(what: str, array: Anything, *shape: int) -> None:
+    """Raise ValueError unless an array has this shape."""
+    if array.shape != shape:
+        raise ValueError(f"{what}: expected shape {shape}, found {array.shape}")
+
+
 def check_length(found: int, expected: int, what: str) -> None:
     """Raise ValueError unless an array is as long as another one asks for."""
     if found != expected:

@@ -19,6 +19,8 @@ def row_texts(values: Floats, card: int, separator: str, end: str) -> list[str]:
     separator, end
         ASCII.
     """
+    if card < 1 or len(values) % card:
+        raise ValueError(f"{len(values)} values are not rows of {card}")
     numbers = values.tolist()
     if np.signbit(values).any():  # -0.0 equals 0.0 and would share its text
         texts = map(repr, numbers)

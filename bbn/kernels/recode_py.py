@@ -15,6 +15,8 @@ def recode(look_up: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
     array([8, 9, 7, 9], dtype=uint8)
     """
     last = len(look_up) - 1
+    if last < 0:
+        raise ValueError("look_up: expected at least one entry")
     return look_up[np.where((index < 0) | (index > last), last, index)]
 
 
@@ -24,6 +26,8 @@ def present(index: NDArray[Any], n_values: int) -> NDArray[np.bool_]:
     >>> present(np.array([1, -1, 1]), 3)
     array([False,  True, False,  True])
     """
+    if n_values < 0:
+        raise ValueError(f"n_values: expected 0 or more, found {n_values}")
     seen = np.zeros(n_values + 1, dtype=bool)
     seen[np.where((index < 0) | (index >= n_values), n_values, index)] = True
     return seen
