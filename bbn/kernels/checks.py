@@ -43,6 +43,16 @@ def _check_dtype(array: Anything, dtype: Any, words: str) -> None:
         raise TypeError(f"expected {words} in C order, found {array.dtype}")
 
 
+def check_numbers(kinds: str, axes: int, *arrays: Anything) -> None:
+    """Raise TypeError or ValueError unless these are arrays of some kinds ("iu": whole numbers) and so many axes."""
+    for array in arrays:
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds:
+            found = getattr(array, "dtype", type(array).__name__)
+            raise TypeError(f"expected an array of kind {kinds!r}, found {found}")
+        if array.ndim != axes:
+            raise ValueError(f"expected {axes} axes, found {array.ndim}")
+
+
 def check_shape(what: str, array: Anything, *shape: int) -> None:
     """Raise ValueError unless an array has this shape."""
     if array.shape != shape:

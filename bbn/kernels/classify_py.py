@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.kernels.checks import check_offsets
+from bbn.kernels.checks import check_doubles, check_ints, check_numbers, check_offsets
 from bbn.kernels.types import Floats, Ints
 
 
@@ -28,6 +28,8 @@ def present(matrix: NDArray[Any], low: Ints, ptr: Ints) -> NDArray[np.uint8] | N
 
 def _check_columns(matrix: NDArray[Any], low: Ints, ptr: Ints) -> None:
     """Raise ValueError unless there is a least number, and a range of flags, for each column."""
+    check_numbers("if", 2, matrix)
+    check_ints(low, ptr)
     d = matrix.shape[1]
     if len(low) != d or len(ptr) != d + 1:
         raise ValueError(f"expected {d} least numbers and {d + 1} offsets, found {len(low)} and {len(ptr)}")
@@ -43,6 +45,7 @@ def code_matrix(
     number of the column's range.
     """
     _check_columns(matrix, low, ptr)
+    check_numbers("u", 1, look_up, otherwise)
     if len(look_up) < ptr[-1] or len(otherwise) != matrix.shape[1]:
         raise ValueError(f"expected {ptr[-1]} entries to look up and {matrix.shape[1]} otherwise")
     codes = np.empty(matrix.shape[::-1], dtype=np.uint8)
@@ -61,6 +64,10 @@ def add_scores(columns: list[NDArray[Any]], ptr: Ints, tables: Floats, scores: F
 
     The entry of column j for code v and class c is ``tables[ptr[j] + v, c]``; `scores` has shape (rows, classes).
     """
+    check_doubles(tables, scores)
+    check_ints(ptr)
+    check_numbers("f", 2, tables, scores)
+    check_numbers("u", 1, *columns)
     n, k = scores.shape
     if tables.shape[1] != k:
         raise ValueError(f"tables: expected {k} classes, found {tables.shape[1]}")

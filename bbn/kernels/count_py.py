@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.checks import check_numbers
 from bbn.kernels.types import Ints
 
 
@@ -38,6 +39,8 @@ def factorize_text(offsets: Ints, data: NDArray[np.uint8]) -> tuple[NDArray[np.i
 
     Row i is the bytes ``data[offsets[i]:offsets[i + 1]]``, UTF-8, which is how Arrow lays text out.
     """
+    check_numbers("i", 1, offsets)
+    check_numbers("u", 1, data)
     raw = data.tobytes()
     ends = offsets.tolist()
     for i, (start, end) in enumerate(pairwise(ends)):

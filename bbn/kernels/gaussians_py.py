@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbn.kernels.checks import check_doubles, check_shape
+from bbn.kernels.checks import check_doubles, check_numbers, check_shape
 from bbn.kernels.types import Floats
 
 
@@ -22,6 +22,7 @@ def add_log_densities(numbers: Floats, means: Floats, variances: Floats, logs: F
     logs : float64 array (J, rows)
     """
     check_doubles(numbers, means, variances, logs)
+    check_numbers("f", 2, numbers, means)
     (d, n), settings = numbers.shape, means.shape[1]
     check_shape("means", means, d, settings)
     check_shape("variances", variances, d, settings)
@@ -43,6 +44,7 @@ def normalise(logs: Floats, weights: Floats, totals: Floats) -> None:
     weights, totals : float64 arrays (rows,)
     """
     check_doubles(logs, weights, totals)
+    check_numbers("f", 2, logs)
     settings, n = logs.shape
     check_shape("weights", weights, n)
     check_shape("totals", totals, n)
@@ -72,6 +74,7 @@ def add_moments(numbers: Floats, shares: Floats, means: Floats, moments: Floats)
     moments : float64 array (3, d, J)
     """
     check_doubles(numbers, shares, means, moments)
+    check_numbers("f", 2, numbers, shares)
     (d, n), settings = numbers.shape, len(shares)
     check_shape("shares", shares, settings, n)
     check_shape("means", means, d, settings)
