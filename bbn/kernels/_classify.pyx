@@ -97,7 +97,7 @@ def code_matrix(number[:, ::1] matrix, const int64_t[::1] low, const int64_t[::1
 def add_scores(list columns, const int64_t[::1] ptr, const double[:, ::1] tables, double[:, ::1] scores):
     """See `classify_py.add_scores`. Rows go by in blocks whose scores stay in cache."""
     cdef int64_t n = scores.shape[0], k = scores.shape[1], d = len(columns), i, j, c, start, stop
-    cdef int64_t n_tables = tables.shape[0], rows, wrong = -1
+    cdef int64_t n_tables = tables.shape[0], wrong = -1
     cdef uint16_t code, highest
     cdef const uint8_t[::1] narrow
     cdef const uint16_t[::1] wide
@@ -113,16 +113,14 @@ def add_scores(list columns, const int64_t[::1] ptr, const double[:, ::1] tables
     wides = np.zeros(d, dtype=np.uintp)
     cdef size_t[::1] narrow_at = narrows, wide_at = wides
     for j in range(d):
+        if len(columns[j]) != n:
+            raise ValueError(f"column {j}: expected {n} rows, found {len(columns[j])}")
         if columns[j].dtype == np.uint8:
             narrow = columns[j]
-            rows = narrow.shape[0]
             narrow_at[j] = <size_t> &narrow[0]
         else:
             wide = columns[j]
-            rows = wide.shape[0]
             wide_at[j] = <size_t> &wide[0]
-        if rows != n:
-            raise ValueError(f"column {j}: expected {n} rows, found {rows}")
     cdef const uint8_t* codes8
     cdef const uint16_t* codes16
     cdef double* out
