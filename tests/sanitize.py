@@ -57,7 +57,9 @@ def copy_tree() -> None:
             target = BUILD / path.relative_to(ROOT)
             content = path.read_bytes()
             if path.suffix == ".pyx":
-                content = content.replace(b"boundscheck=False", b"boundscheck=True")
+                content = content.replace(
+                    b"boundscheck=False", b"boundscheck=True, show_performance_hints=False"
+                )
             if not target.exists() or target.read_bytes() != content:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)

@@ -77,7 +77,8 @@ evidence = {"HR": "LOW"}
 
 def posteriors():
     engine = JunctionTree(net)
-    return [p.values.tolist() for p in engine.posteriors(evidence).values()], engine.query("CO", evidence).values.tolist()
+    one = engine.query("CO", evidence).values.tolist()
+    return one, [p.values.tolist() for p in engine.posteriors(evidence).values()]
 
 work = {
     "posteriors": posteriors,
