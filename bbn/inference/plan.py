@@ -154,7 +154,9 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen.
     """
     # the joint is the same without targets of one state, but one must be left to be read
-    targets = tuple(v for v in question.targets if model.cards[v] > 1) or question.targets[:1]
+    targets = question.targets
+    if len(targets) > 1:
+        targets = tuple(v for v in targets if model.cards[v] > 1) or targets[:1]
     role, factors, ptr, scope = kernels.reduce_scopes(
         model.scope_ptr,
         model.scope,

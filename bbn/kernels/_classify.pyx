@@ -129,7 +129,6 @@ def add_scores(list columns, const int64_t[::1] ptr, const double[:, ::1] tables
         while start < n:
             stop = min(n, start + BLOCK)
             for j in range(d):
-                table = &tables[ptr[j], 0]
                 codes8 = <const uint8_t*> narrow_at[j]
                 codes16 = <const uint16_t*> wide_at[j]
                 highest = 0
@@ -139,6 +138,7 @@ def add_scores(list columns, const int64_t[::1] ptr, const double[:, ::1] tables
                 if not 0 <= ptr[j] < n_tables - highest:
                     wrong = j
                     break
+                table = &tables[ptr[j], 0]
                 out = &scores[start, 0]
                 if codes8 != NULL and k == 2:
                     for i in range(start, stop):
