@@ -157,7 +157,7 @@ def spoilt(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         for name, at in (("first", 0), ("last", -1)):
             for value in (-2, FAR):
                 other = array.copy()
-                other.ravel()[at] = np.array(value).astype(array.dtype)
+                other.ravel()[at] = np.array(min(value, np.iinfo(array.dtype).max)).astype(array.dtype)
                 yield f"{name} {'far' if value == FAR else 'negative'}", other
 
 
@@ -202,6 +202,82 @@ def test_arrays_that_do_not_fit_are_refused(kernel, twin):
         must = how.endswith("far") and place in far and field not in NUMBERS
         assert not must, f"{kernel}: argument {place} {field} {how} was taken"
     assert refused >= 3
+
+
+def layout_of(name: str) -> tuple[Any, list[Any]]:
+    """A layout of three variables, the second sliced, the third with a likelihood; and its arguments."""
+    module = importlib.import_module(f"bbn.kernels.{name}")
+    arguments = KERNELS["lay_out"][2]()
+    arguments[5] = ints(tape.FREE, tape.SLICED, tape.LIKELIHOOD)
+    arguments[6] = (ints(0, 2), ints(0, 0, 0), ints())
+    arguments[7] = [0]
+    return module.lay_out(*arguments), arguments
+
+
+@pytest.mark.parametrize("name", ["_propagate", "propagate_np", "_wide"])
+def test_findings_that_no_variable_has_are_refused(name):
+    try:
+        module = importlib.import_module(f"bbn.kernels.{name}")
+    except ImportError:
+        pytest.skip("the kernels are not compiled")
+    layout, arguments = layout_of("layout_py")
+    program = getattr(module, "Program", None) or module.WideProgram
+    made = program(arguments[0], floats(12), layout)
+    good = made.run([(1, 2)], [(2, [0.5, 0.5])])
+    bad = [([(1, 3)], []), ([(1, -1)], []), ([(3, 0)], []), ([(-1, 0)], []), ([(1, FAR)], [])]
+    bad += [([(1, 2)], [(v, values)]) for v, values in ((2, [1.0]), (2, [1.0] * 3), (9, [1.0, 1.0]), (2, []))]
+    for hard, likelihoods in bad:
+        with pytest.raises(ValueError):
+            made.run(hard, likelihoods)
+    again = made.run([(1, 2)], [(2, [0.5, 0.5])])
+    assert good[0].tolist() == again[0].tolist()
+    assert good[1] == again[1]
+
+
+@pytest.mark.parametrize("name", ["_batch", "batch_np"])
+def test_rows_that_do_not_fit_are_refused(name):
+    try:
+        module = importlib.import_module(f"bbn.kernels.{name}")
+    except ImportError:
+        pytest.skip("the kernels are not compiled")
+    layout, arguments = layout_of("layout_py")
+    program = importlib.import_module("bbn.kernels.propagate_np").Program(arguments[0], floats(12), layout)
+    codes = np.array([[0, 0], [2, 1], [1, 2]], np.int32)
+    good = [floats(12), layout, np.append(program.base, 0.0), np.append(program.once_out, 0.0), 0.0]
+    good += [arguments[0], ints(1, 2), codes, np.empty((3, 2)), np.empty(3)]
+    module.run_rows(*good)
+    for place, _, how, spoiled in variants(good):
+        if place < 5 or how in ("strided", "of floats", "of another width", "None"):
+            continue  # what the layout was made with; and what one of the twins takes
+        if place == 5 and how.endswith(("far", "negative")):
+            continue  # other cards are other variables
+        with pytest.raises((ValueError, TypeError)):
+            module.run_rows(*spoiled)
+
+
+@pytest.mark.parametrize("name", ["_expect", "expect_py"])
+def test_expected_counts_of_arrays_that_do_not_fit_are_refused(name):
+    import bbn
+    from bbn.learning.expected import Expectation, flat_tables
+
+    try:
+        module = importlib.import_module(f"bbn.kernels.{name}")
+    except ImportError:
+        pytest.skip("the kernels are not compiled")
+    net = bbn.example("burglary")
+    tables, tree = flat_tables(net), Expectation(net).tree
+    codes = np.array([[0, 1, 0, 1, 0], [2, 2, 2, 0, 1]], np.int32)
+    good = [tables, codes, np.ones(2), tree, np.zeros(len(tables)), np.empty(2)]
+    module.gradient_rows(*good)
+    for place, field, how, spoiled in variants(good):
+        if how in ("strided", "of floats", "of another width", "None") or (
+            place == 3 and name == "expect_py"
+        ):
+            continue  # what one of the twins takes; numpy checks each index of its own
+        if place == 3 and (field == "cards" or how == "long"):
+            continue  # more states are another tree, and what comes after is not looked at
+        with pytest.raises((ValueError, TypeError)):
+            module.gradient_rows(*spoiled)
 
 
 def test_a_clique_of_more_axes_than_are_counted_is_refused():

@@ -255,8 +255,8 @@ def test_large_graphs_are_eliminated_as_their_bits_would_be(rule):
     hub = np.column_stack([np.full(60, 17), rng.integers(0, n, 60)]).ravel()  # one with many neighbours
     scope = np.concatenate([scope, hub])
     ptr = np.concatenate([ptr, ptr[-1] + np.arange(2, 122, 2)])
-    for hold in (None, kept):
-        one, two = (m.eliminate(cards, ptr, scope, rule, hold) for m in ELIMINATE)
+    for hold, most in ((None, math.inf), (kept, math.inf), (None, 50.0)):
+        one, two = (m.eliminate(cards, ptr, scope, rule, hold, most) for m in ELIMINATE)
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 

@@ -111,7 +111,7 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
         held = words_of(kept)
         check_length(cnp.PyArray_SIZE(kept), n, "kept")
     if n * words > max(BIT_MAP, WORDS_PER_LINK * links(scope_ptr, factors)):
-        return eliminate_lists(cards, n, scope_ptr, scope, factors, rule, held)
+        return eliminate_lists(cards, n, scope_ptr, scope, factors, rule, held, most)
     cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64, n_twigs = 0
     cdef Arena arena = Arena()
     cdef uint64_t* adjacent = <uint64_t*> arena.ints(n * words)

@@ -198,7 +198,7 @@ cdef class Graph:
 
 
 cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope, int64_t factors, int rule,
-                            Words held):
+                            Words held, double most):
     """Order the variables of some scopes greedily; see `triangulate_py.eliminate`."""
     cdef Graph graph = Graph(n)
     cdef Arena arena = Arena()
@@ -284,6 +284,8 @@ cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope
                 order[count] = v
                 count += 1
                 ptr[count] = total
+                if (entry.first if rule == MIN_WEIGHT else entry.second) > most:
+                    break
                 # a new edge changes the cost of whoever is linked to both ends
                 for i in range(degree):
                     u = around[i]

@@ -7,7 +7,7 @@ the same, so that both behave alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,26 @@ def check_offsets(words: Anything, size: int, what: str) -> None:
     if falls.size:
         at = int(falls[0]) + 1
         raise ValueError(f"{what}: offsets fall from {words[at - 1]} to {words[at]} at {at}")
+
+
+def check_findings(cards: Sequence[int], hard: Mapping[int, int], likelihoods: Mapping[int, Any]) -> None:
+    """Raise ValueError unless these are codes, and likelihoods, of variables."""
+    for v, code in hard.items():
+        if not 0 <= v < len(cards) or not 0 <= code < cards[v]:
+            raise ValueError(f"variable {v} has no code {code}")
+    for v, values in likelihoods.items():
+        if not 0 <= v < len(cards) or len(values) != cards[v]:
+            raise ValueError(f"variable {v}: {len(values)} numbers are not a likelihood of its states")
+
+
+def check_rows(columns: Ints, codes: Anything, cards: Ints) -> None:
+    """Raise ValueError unless each row has a code, or one more for a gap, of each column's variable."""
+    check_range(columns, 0, len(cards), "columns")
+    check_shape("codes", codes, len(codes), len(columns))
+    wrong = np.argwhere((codes < 0) | (codes > cards[columns]))
+    if wrong.size:
+        row, k = wrong[0]
+        raise ValueError(f"row {row}: variable {columns[k]} has no code {codes[row, k]}")
 
 
 def check_elimination(cards: Ints, elimination: tuple[Ints, Ints, Ints], targets: Sequence[int]) -> None:
