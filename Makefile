@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 KERNELS := $(wildcard bbn/kernels/*.pyx bbn/kernels/*.pxd bbn/kernels/*.h)
 
-.PHONY: demo test lint venv build bench fuzz oldest docs format clean
+.PHONY: demo test lint venv build bench fuzz asan oldest docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -33,6 +33,10 @@ oldest:
 
 fuzz: venv
 	$(BIN)/python -m tests.fuzz
+
+# The kernels under address and undefined-behaviour sanitizers, with bounds checks, in a copy under build/asan.
+asan: venv
+	$(BIN)/python -m tests.sanitize
 
 docs: venv
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build

@@ -12,6 +12,9 @@ from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 KERNELS = sorted(Path("bbn/kernels").glob("*.pyx"))
+# `make asan`: wrong accesses and undefined behaviour end the process, with a stack
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g"]
+CHECKED = os.environ.get("BBN_SANITIZE", "") == "1"
 HEADERS = [path.as_posix() for path in sorted(Path("bbn/kernels").glob("*.h"))]
 
 
@@ -28,7 +31,8 @@ def extensions():
             include_dirs=["bbn/kernels", numpy.get_include()],
             depends=HEADERS,
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-            extra_compile_args=["-O3", "-g0"],
+            extra_compile_args=["-O1", *SANITIZED] if CHECKED else ["-O3", "-g0"],
+            extra_link_args=SANITIZED if CHECKED else [],
         )
         for path in KERNELS
     ]

@@ -2,24 +2,29 @@
 
     python -m tests.fuzz [SECONDS] [SEED]        (or `make fuzz`; 60 seconds unless told otherwise)
 
-Files are made from good ones by seeded mutation, so a failure is reproduced by its seed. `NASTY` are the inputs made to
-hurt: bombs, deep nesting, endless numbers, tables that a few words ask to be huge.
+Files are made from good ones by seeded mutation, so a failure is reproduced by its seed. Where atheris is installed
+(the extra `fuzz`), half of the time goes to its mutations, which look for code that no file has reached. `NASTY` are
+the inputs made to hurt: bombs, deep nesting, endless numbers, tables that a few words ask to be huge.
 """
 
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import random
 import resource
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import bbn
 from bbn.io import FORMATS, dumps, loads
@@ -307,9 +312,46 @@ def nasty() -> None:
             raise AssertionError(f"{title}: took {seconds:.1f} s and {grown:.0f} MB")
 
 
+INSTRUMENTED = """
+import atheris, importlib, pkgutil
+with atheris.instrument_imports(include=["bbn.io"]):
+    import bbn.io
+    for module in pkgutil.iter_modules(bbn.io.__path__, "bbn.io."):
+        importlib.import_module(module.name)
+"""
+"""The readers, with a note taken of each branch."""
+
+
+def guided(format: str, seconds: int, seed: int) -> None:
+    """Let atheris mutate files of the format, guided by the code that they reach; this ends the process.
+
+    The readers must have been imported through `INSTRUMENTED`. A file that fails is written to the folder of the
+    process, and named.
+    """
+    import atheris
+
+    with tempfile.TemporaryDirectory() as corpus:
+        for k, data in enumerate(seeds(format)):
+            Path(corpus, f"seed{k}").write_bytes(data)
+        limits = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=20000", "-rss_limit_mb=0"]
+        atheris.Setup([sys.argv[0], *limits, corpus], lambda data: outcome(data, format) and None)
+        atheris.Fuzz()
+
+
 def main(seconds: float = 60.0, seed: int = 0) -> None:
     """The nasty inputs, then an equal share of the time for each format."""
     nasty()
+    if importlib.util.find_spec("atheris") is None:
+        print("atheris is not installed: mutations are not guided by the code that they reach")
+    else:
+        seconds /= 2
+        for format in FORMATS:
+            share = max(1, round(seconds / len(FORMATS)))
+            call = f"{INSTRUMENTED}\nfrom tests.fuzz import guided; guided({format.name!r}, {share}, {seed})"
+            done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{format.name}: {done.stdout}{done.stderr}")
+            print(f"{format.name}, guided: {done.stderr.strip().splitlines()[-1]}")
     for format in FORMATS:
         end = time.monotonic() + seconds / len(FORMATS)
         counts = fuzz(format.name, seed, lambda _, end=end: time.monotonic() > end)

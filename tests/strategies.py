@@ -129,14 +129,21 @@ def networks(
     return BayesianNetwork(draw(st.permutations(conditionals)))
 
 
-def random_table(rng: np.random.Generator, shape: list[int], zeros: bool = True) -> np.ndarray:
-    """A conditional table: each row dense, with zeros, or deterministic."""
+def random_table(
+    rng: np.random.Generator, shape: list[int], zeros: bool = True, tiny: bool = False
+) -> np.ndarray:
+    """A conditional table: each row dense, with zeros, or deterministic; tiny ones have entries down to 1e-300."""
     rows, card = int(np.prod(shape[:-1])), shape[-1]
     table = rng.dirichlet(np.ones(card), rows)
     if zeros:
         gone = rng.random((rows, card)) < rng.choice([0.0, 0.4, 1.0], p=[0.6, 0.25, 0.15], size=(rows, 1))
         gone[np.arange(rows), rng.integers(card, size=rows)] = False  # one entry of each row stays
         table[gone] = 0.0
+        table /= table.sum(axis=1, keepdims=True)
+    if tiny:
+        small = rng.random((rows, card)) < 0.4
+        small[np.arange(rows), table.argmax(axis=1)] = False  # the largest of each row takes what is left
+        table = np.where(small, table * 10.0 ** -rng.uniform(0, 300, (rows, card)), table)
         table /= table.sum(axis=1, keepdims=True)
     return np.asarray(table.reshape(shape))
 
@@ -149,8 +156,13 @@ def random_network(
     max_parents: int = 3,
     min_card: int = 1,
     zeros: bool = True,
+    tiny: bool = False,
+    singles: int = 0,
 ) -> BayesianNetwork:
-    """A network of 1 to `max_nodes` nodes whose joint has at most `max_cells` states, conditionals shuffled."""
+    """A network of 1 to `max_nodes` nodes whose joint has at most `max_cells` states, conditionals shuffled.
+
+    `singles` are so many more nodes of one state, each a root or a child of some others, and a parent of others.
+    """
     wanted = int(rng.integers(1, max_nodes + 1))
     names = [str(name) for name in rng.permutation([*ODD_WORDS, *(f"n{i}" for i in range(max_nodes))])]
     nodes: list[Variable] = []
@@ -160,13 +172,16 @@ def random_network(
         card = int(rng.integers(min_card, max(min_card, min(max_card, room)) + 1))
         cells *= card
         nodes.append(Variable(name, _random_states(rng, card)))
+    nodes += [Variable(f"single {k}", ["only"]) for k in range(singles)]
+    if singles:
+        nodes = [nodes[int(i)] for i in rng.permutation(len(nodes))]
     density = rng.choice([0.0, 0.3, 0.6, 1.0], p=[0.05, 0.35, 0.4, 0.2])
     conditionals = []
     for i, node in enumerate(nodes):
         count = int(rng.binomial(min(i, max_parents), density))
         parents = [nodes[int(j)] for j in rng.permutation(i)[:count]]
         conditionals.append(
-            CPT(node, parents, random_table(rng, [*(p.card for p in parents), node.card], zeros))
+            CPT(node, parents, random_table(rng, [*(p.card for p in parents), node.card], zeros, tiny))
         )
     return BayesianNetwork([conditionals[int(i)] for i in rng.permutation(len(conditionals))])
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import importlib
 import math
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -228,6 +231,52 @@ def test_elimination_orders_agree_on_larger_graphs(rule):
                 assert all(np.array_equal(cells[0], other) for other in cells)
                 totals = [m.total_cells(cards, *results[0]) for m in ELIMINATE]
                 assert totals == pytest.approx([cells[0].sum()] * len(totals), rel=1e-12)
+
+
+def random_scopes(rng: np.random.Generator, n: int, most: int, local: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scopes of up to `most` variables that are near one another, as offsets and members; some repeat a variable."""
+    scopes = []
+    for v in range(n):
+        near = v + rng.integers(-local, local + 1, rng.integers(0, most))
+        scopes.append([v, *np.clip(near, 0, n - 1)])
+    ptr = np.cumsum([0, *map(len, scopes)]).astype(np.int64)
+    return ptr, np.concatenate(scopes).astype(np.int64)
+
+
+@pytest.mark.skipif(len(ELIMINATE) < 2, reason="needs the compiled kernels")
+@pytest.mark.parametrize("rule", range(4))
+def test_large_graphs_are_eliminated_as_their_bits_would_be(rule):
+    """Past 4,096 variables the compiled kernel keeps lists of neighbours; the twin has bits at any size."""
+    rng = np.random.default_rng(rule)
+    n = int(rng.integers(4200, 5000))
+    ptr, scope = random_scopes(rng, n, 3, 12)
+    cards = rng.integers(1, 5, n).astype(np.int64)
+    kept = (rng.random(n) < 0.01).astype(np.int64)
+    hub = np.column_stack([np.full(60, 17), rng.integers(0, n, 60)]).ravel()  # one with many neighbours
+    scope = np.concatenate([scope, hub])
+    ptr = np.concatenate([ptr, ptr[-1] + np.arange(2, 122, 2)])
+    for hold, most in ((None, math.inf), (kept, math.inf), (None, 50.0)):
+        one, two = (m.eliminate(cards, ptr, scope, rule, hold, most) for m in ELIMINATE)
+        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.skipif(len(ELIMINATE) < 2, reason="needs the compiled kernels")
+def test_the_memory_of_an_elimination_grows_with_the_edges():
+    """A chain of 100,000 variables with shortcuts, whose bit map would take 1.25 GB, in a process of 400 MB."""
+    code = """
+import resource
+import numpy as np
+from bbn.kernels._triangulate import eliminate
+n = 100_000
+scope = np.column_stack([np.arange(n - 2), np.arange(1, n - 1), np.arange(2, n)]).ravel()
+ptr = np.arange(0, 3 * (n - 2) + 1, 3)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+order, ends, near = eliminate(np.full(n, 2), ptr, scope, 0)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+assert sorted(order.tolist()) == list(range(n)) and np.diff(ends).max() == 2
+assert grown < 40_000, grown  # kB
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, cwd=Path(__file__).parent.parent)
 
 
 def test_ten_thousand_factors_on_one_variable_do_not_underflow():

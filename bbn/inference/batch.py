@@ -108,8 +108,11 @@ def answer_rows(
 
 
 def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[Rows, Ints]:
-    """The rows without repeats, columns in the model's order, and for each given row its place among them."""
-    order = sorted(codes, key=model.number.__getitem__)
+    """The rows without repeats, columns in the model's order, and for each given row its place among them.
+
+    A column of a variable of one state says nothing, and is left out.
+    """
+    order = sorted((n for n in codes if model.cards[model.number[n]] > 1), key=model.number.__getitem__)
     columns = np.array([model.number[name] for name in order], np.int64)
     if not order:
         return Rows(columns, np.empty((min(n_rows, 1), 0), np.int32)), np.zeros(n_rows, np.int64)

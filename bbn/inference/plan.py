@@ -47,8 +47,8 @@ INSTEAD = (
 class FlatModel(NamedTuple):
     """A model's factors as arrays; variables are numbered in the model's order.
 
-    Factor f has the variables ``scope[scope_ptr[f]:scope_ptr[f + 1]]`` and the table that starts at
-    ``tables[table_ptr[f]]``, in C order. ``heads[f]`` is the variable it is the conditional table of, or -1.
+    Factor f has the variables ``scope[scope_ptr[f]:scope_ptr[f + 1]]``, but for those of one state, and the table that
+    starts at ``tables[table_ptr[f]]``, in C order. ``heads[f]`` is the variable it is the conditional table of, or -1.
     """
 
     names: tuple[str, ...]
@@ -153,6 +153,10 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
 
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen.
     """
+    # the joint is the same without targets of one state, but one must be left to be read
+    targets = question.targets
+    if len(targets) > 1:
+        targets = tuple(v for v in targets if model.cards[v] > 1) or targets[:1]
     role, factors, ptr, scope = kernels.reduce_scopes(
         model.scope_ptr,
         model.scope,
@@ -161,7 +165,7 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
         question.sliced,
         question.likelihood,
         question.masked,
-        question.targets,
+        targets,
         question.goal != QUERY,
     )
     elimination, cells = triangulate(model.cards, ptr, scope, order, question.goal != QUERY, most)
@@ -175,7 +179,7 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
         factors,
         role,
         elimination,
-        question.targets,
+        targets,
         question.goal,
     )
     return Price(elimination, cells, layout, 8 * layout.whole_size * (2 if layout.run.size else 1))

@@ -16,4 +16,7 @@ cdef class Arena:
 
 
 cdef Words words_of(cnp.ndarray array) except? NULL
+cdef int check_length(int64_t found, int64_t expected, str what) except -1
+cdef int check_range(Words words, int64_t n, int64_t first, int64_t stop, str what) except -1
+cdef int check_offsets(cnp.ndarray array, int64_t size, str what) except -1
 cdef cnp.ndarray ints_array(const int64_t* source, int64_t n)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Plain arrays at little cost: memory that lives as long as a piece of work, and words to and from numpy.
+"""Plain arrays at little cost: memory that lives as long as a piece of work, words to and from numpy, and checks.
 
-A first query on a small network spends more on making arrays than on arithmetic, so the compiler of plans takes its
+The checks stand at the entry of the kernels, which index without bounds; `checks` has their twins. A first query on a small network spends more on making arrays than on arithmetic, so the compiler of plans takes its
 memory from one block and speaks to numpy through its C interface.
 """
 
@@ -52,9 +52,39 @@ cdef class Arena:
 
 cdef Words words_of(cnp.ndarray array) except? NULL:
     """The words of an array of int64 in C order."""
-    if cnp.PyArray_TYPE(array) != cnp.NPY_INT64 or not cnp.PyArray_IS_C_CONTIGUOUS(array):
+    if array is None:
+        raise TypeError("expected int64 in C order, found None")
+    if cnp.PyArray_TYPE(array) != cnp.NPY_INT64 or not cnp.PyArray_ISCARRAY_RO(array):
         raise TypeError(f"expected int64 in C order, found {array.dtype}")
     return <Words> cnp.PyArray_DATA(array)
+
+
+cdef int check_length(int64_t found, int64_t expected, str what) except -1:
+    """Raise ValueError unless an array is as long as another one asks for."""
+    if found != expected:
+        raise ValueError(f"{what}: expected length {expected}, found {found}")
+    return 0
+
+
+cdef int check_range(Words words, int64_t n, int64_t first, int64_t stop, str what) except -1:
+    """Raise ValueError unless each word is at least `first` and less than `stop`."""
+    cdef int64_t i
+    for i in range(n):
+        if words[i] < first or words[i] >= stop:
+            raise ValueError(f"{what}: expected numbers from {first} to {stop - 1}, found {words[i]} at {i}")
+    return 0
+
+
+cdef int check_offsets(cnp.ndarray array, int64_t size, str what) except -1:
+    """Raise ValueError unless the words go from 0 to `size` and never fall; there is at least one."""
+    cdef Words words = words_of(array)
+    cdef int64_t n = cnp.PyArray_SIZE(array), i
+    if n == 0 or words[0] != 0 or words[n - 1] != size:
+        raise ValueError(f"{what}: expected offsets from 0 to {size}")
+    for i in range(1, n):
+        if words[i] < words[i - 1]:
+            raise ValueError(f"{what}: offsets fall from {words[i - 1]} to {words[i]} at {i}")
+    return 0
 
 
 cdef cnp.ndarray ints_array(const int64_t* source, int64_t n):

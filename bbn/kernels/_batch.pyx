@@ -402,6 +402,19 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
     cdef bbn_mode mode
     cdef bint left_range
     cdef int64_t cells = 0, most = layout.whole_size * B
+    if cards.shape[0] != n or codes.shape[1] != n_columns or once_out.shape[0] < out_size:
+        raise ValueError(f"{cards.shape[0]} variables and {n_columns} columns do not fit the layout and the codes")
+    if out.shape[0] != n_rows or out.shape[1] != out_size or logs.shape[0] != n_rows:
+        raise ValueError(f"out and logs: expected {n_rows} rows of {out_size} numbers")
+    if base.shape[0] < layout.base_size:
+        raise ValueError(f"base: expected {layout.base_size} numbers, found {base.shape[0]}")
+    for k in range(n_columns):
+        if not 0 <= columns[k] < n:
+            raise ValueError(f"columns: expected variables from 0 to {n - 1}, found {columns[k]}")
+    for row in range(n_rows):
+        for k in range(n_columns):
+            if not 0 <= codes[row, k] <= cards[columns[k]]:
+                raise ValueError(f"row {row}: variable {columns[k]} has no code {codes[row, k]}")
     state.tables = &tables[0] if tables.shape[0] else NULL
     state.base = &base[0]
     state.work = &work[0]

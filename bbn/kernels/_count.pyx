@@ -4,7 +4,7 @@
 import numpy as np
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
 cdef enum:
@@ -134,6 +134,9 @@ def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
     for i in range(CACHE):
         texts[i].length = -1
     for i in range(n):
+        if offsets[i] < 0 or offsets[i + 1] < offsets[i] or offsets[i + 1] > data.shape[0]:
+            raise ValueError(
+                f"row {i}: bytes {offsets[i]} to {offsets[i + 1]} are not among the {data.shape[0]} there are")
         slot = look(<const char*> bytes_ + offsets[i], offsets[i + 1] - offsets[i], &text)
         if alike(&texts[slot], &text):
             out[i] = code_of[slot]
@@ -153,6 +156,11 @@ def factorize_text(const offset_t[::1] offsets, const uint8_t[::1] data):
 def merge_rows(list columns):
     """See `count_py.merge_rows`. Rows are hashed into an open table and compared in full where hashes meet."""
     cdef int64_t n_columns = len(columns), n_rows = len(columns[0]) if n_columns else 0
+    for c in range(n_columns):
+        if len(columns[c]) != n_rows:
+            raise ValueError(f"column {c}: expected {n_rows} rows, found {len(columns[c])}")
+    if n_rows > INT32_MAX:
+        raise ValueError(f"expected at most {INT32_MAX} rows, found {n_rows}")
     stacked = np.empty((n_rows, n_columns), dtype=np.result_type(np.uint8, *columns))
     for c in range(n_columns):
         stacked[:, c] = columns[c]

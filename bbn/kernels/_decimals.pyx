@@ -31,6 +31,10 @@ def row_texts(const double[::1] values, Py_ssize_t card, str separator, str end)
     cdef bytes after = end.encode("ascii")
     cdef const char* last = after
     cdef Py_ssize_t gap_length = len(between), end_length = len(after), n = values.shape[0], i, j, at
+    if card < 1 or n % card:
+        raise ValueError(f"{n} values are not rows of {card}")
+    if n == 0:
+        return []
     cdef char* buffer = <char*> malloc(card * (MAX_LENGTH + gap_length) + end_length + 1)
     if buffer == NULL:
         raise MemoryError

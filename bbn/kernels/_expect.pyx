@@ -10,6 +10,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+from bbn.kernels._arrays cimport check_offsets
 from bbn.kernels._watch cimport bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, poll
 
 ctypedef int (*Poll)() except -1 nogil
@@ -62,6 +63,44 @@ cdef extern from "_gradient.h":
     int follow_wide "follow<Wide>"(const Tree& tree, const Job& job, Scratch[Wide]& own, Poll poll) except -1 nogil
 
 
+cdef int check_tree(tree, int64_t n_entries) except -1:
+    """Raise ValueError unless the tree's arrays fit one another, its tables and its messages."""
+    cdef const int64_t[::1] axes_ptr = tree.axes_ptr, axes = tree.axes, cards = tree.cards
+    cdef const int64_t[::1] n_factors = tree.n_factors, n_children = tree.n_children
+    cdef const int64_t[::1] stream_ptr = tree.stream_ptr, base = tree.base, separators = tree.separator
+    cdef const int64_t[::1] stride_ptr = tree.stride_ptr, strides = tree.strides
+    cdef int64_t n = n_factors.shape[0], c, s, k, depth, room, last, streams
+    if axes_ptr.shape[0] != n + 1 or stream_ptr.shape[0] != n + 1 or n_children.shape[0] != n \
+            or separators.shape[0] != n or stride_ptr.shape[0] != base.shape[0] + 1:
+        raise ValueError(f"tree: expected arrays for {n} cliques and {base.shape[0]} streams")
+    check_offsets(tree.axes_ptr, axes.shape[0], "axes_ptr")
+    check_offsets(tree.stream_ptr, base.shape[0], "stream_ptr")
+    check_offsets(tree.stride_ptr, strides.shape[0], "stride_ptr")
+    for k in range(cards.shape[0]):
+        if cards[k] < 1:
+            raise ValueError(f"variable {k} has {cards[k]} states, expected at least 1")
+    for k in range(axes.shape[0]):
+        if not 0 <= axes[k] < cards.shape[0]:
+            raise ValueError(f"axes: expected variables from 0 to {cards.shape[0] - 1}, found {axes[k]}")
+    for c in range(n):
+        depth, streams = axes_ptr[c + 1] - axes_ptr[c], n_factors[c] + n_children[c] + (separators[c] >= 0)
+        if n_factors[c] < 0 or n_children[c] < 0 or not -1 <= separators[c] <= depth \
+                or stream_ptr[c + 1] - stream_ptr[c] != streams:
+            raise ValueError(f"clique {c}: {stream_ptr[c + 1] - stream_ptr[c]} streams, {separators[c]} axes shared")
+        for s in range(stream_ptr[c], stream_ptr[c + 1]):
+            if stride_ptr[s + 1] - stride_ptr[s] != depth:
+                raise ValueError(f"stream {s}: expected {depth} strides, found {stride_ptr[s + 1] - stride_ptr[s]}")
+            room = n_entries if s < stream_ptr[c] + n_factors[c] else tree.message_size
+            last = base[s]
+            for k in range(depth):
+                if not 0 <= strides[stride_ptr[s] + k] <= room:
+                    raise ValueError(f"stream {s}: a stride of {strides[stride_ptr[s] + k]}")
+                last += (cards[axes[axes_ptr[c] + k]] - 1) * strides[stride_ptr[s] + k]
+            if base[s] < 0 or last >= room:
+                raise ValueError(f"stream {s}: expected entries from 0 to {room - 1}, found {base[s]} to {last}")
+    return 0
+
+
 def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const double[::1] weights, tree_arrays,
                   double[::1] gradient, double[::1] logs, const double[:, ::1] row_tables=None,
                   double[:, ::1] row_gradient=None):
@@ -78,6 +117,20 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     cdef Tree tree
     cdef bbn_mode mode
     job.n_rows, job.n_columns = codes.shape[0], codes.shape[1]
+    check_tree(tree_arrays, shared.shape[0] + (0 if row_tables is None else row_tables.shape[1]))
+    if job.n_columns != cards.shape[0] or weights.shape[0] != job.n_rows or logs.shape[0] != job.n_rows:
+        raise ValueError(f"expected {job.n_rows} weights and logs, and {cards.shape[0]} columns of codes")
+    if gradient.shape[0] != shared.shape[0]:
+        raise ValueError(f"gradient: expected length {shared.shape[0]}, found {gradient.shape[0]}")
+    if row_tables is not None:
+        if row_gradient is None or row_tables.shape[0] != job.n_rows:
+            raise ValueError(f"row_tables: expected {job.n_rows} rows, and a gradient of each")
+        if row_gradient.shape[0] != job.n_rows or row_gradient.shape[1] != row_tables.shape[1]:
+            raise ValueError("row_gradient: expected the shape of row_tables")
+    for r in range(job.n_rows):
+        for i in range(job.n_columns):
+            if not 0 <= codes[r, i] <= cards[i]:
+                raise ValueError(f"row {r}: variable {i} has no code {codes[r, i]}")
     if job.n_rows == 0 or n_cliques == 0:
         return
     # The tables that all rows share, then those of the row at hand; and likewise their gradient.

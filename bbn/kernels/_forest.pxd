@@ -24,6 +24,7 @@ cdef class Forest:
     cdef int64_t *mark
 
     cdef int grow(self, cards, elimination, targets, int goal) except -1
+    cdef int check_elimination(self, elimination) except -1
     cdef int join_cliques(self) except -1
     cdef int hang_low(self, int64_t* maker, int64_t* parent, const int64_t* size) except -1
     cdef void mark_clique(self, int64_t k, int64_t value) noexcept

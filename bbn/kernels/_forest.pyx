@@ -5,15 +5,17 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from bbn.kernels._arrays cimport Arena, Words, ints_array, words_of
-from bbn.kernels._tape cimport FREE, LIKELIHOOD, MARGINALS, MASKED, ORDERED, RUN, SLICED
+from bbn.kernels._arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
+from bbn.kernels._tape cimport DEEPEST, FREE, LIKELIHOOD, MARGINALS, MASKED, ORDERED, RUN, SLICED
 
 cnp.import_array()
+
+cdef double MOST_CELLS = 2.0**53  # as in `checks`
 
 
 def pack_factors(list cards, list members, list tables, bint directed):
     """Factors as flat arrays; see `forest_py.pack_factors`."""
-    cdef int64_t n = len(cards), total = len(tables), size = len(members), f, k
+    cdef int64_t n = len(cards), total = len(tables), size = len(members), f, k, axes, v = -1, at = 0, kept = 0
     cdef cnp.npy_intp cells = 0
     cdef Arena arena = Arena()
     cdef int64_t* card = arena.ints(n)
@@ -24,23 +26,34 @@ def pack_factors(list cards, list members, list tables, bint directed):
     cdef cnp.ndarray table, out
     for k in range(n):
         card[k] = cards[k]
-    for k in range(size):
-        scope[k] = members[k]
+        if card[k] < 1:
+            raise ValueError(f"variable {k} has {card[k]} states, expected at least 1")
     for f in range(total):
         table = <cnp.ndarray?> tables[f]
-        if cnp.PyArray_TYPE(table) != cnp.NPY_DOUBLE or not cnp.PyArray_IS_C_CONTIGUOUS(table):
+        if cnp.PyArray_TYPE(table) != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(table):
             raise TypeError(f"expected doubles in C order, found {table.dtype}")
         cells += cnp.PyArray_SIZE(table)
-        scope_ptr[f + 1], table_ptr[f + 1] = scope_ptr[f] + cnp.PyArray_NDIM(table), cells
-    if scope_ptr[total] != size:
-        raise ValueError(f"{size} variables for {scope_ptr[total]} axes")
+        axes = cnp.PyArray_NDIM(table)
+        if at + axes > size or (directed and not axes):
+            raise ValueError(f"factor {f}: {size - at} variables are left for {axes} axes")
+        for k in range(axes):
+            v = members[at + k]
+            if not 0 <= v < n or cnp.PyArray_DIM(table, <int> k) != card[v]:
+                raise ValueError(f"factor {f}: axis {k} has {cnp.PyArray_DIM(table, <int> k)} cells for variable {v}")
+            if card[v] > 1:
+                scope[kept] = v
+                kept += 1
+        at += axes
+        heads[f] = v if directed else -1
+        scope_ptr[f + 1], table_ptr[f + 1] = kept, cells
+    if at != size:
+        raise ValueError(f"{size} variables for {at} axes")
     out = cnp.PyArray_EMPTY(1, &cells, cnp.NPY_DOUBLE, 0)
     for f in range(total):
-        heads[f] = scope[scope_ptr[f + 1] - 1] if directed else -1
         table = <cnp.ndarray> tables[f]
         memcpy(<double*> cnp.PyArray_DATA(out) + table_ptr[f], cnp.PyArray_DATA(table),
                (table_ptr[f + 1] - table_ptr[f]) * sizeof(double))
-    return (ints_array(card, n), ints_array(scope_ptr, total + 1), ints_array(scope, size),
+    return (ints_array(card, n), ints_array(scope_ptr, total + 1), ints_array(scope, kept),
             ints_array(table_ptr, total + 1), out, ints_array(heads, total))
 
 
@@ -51,15 +64,24 @@ def reduce_scopes(scope_ptr_array, scope_array, heads_array, int64_t n, sliced, 
     cdef Words scope = words_of(scope_array)
     cdef Words heads = words_of(heads_array)
     cdef int64_t total = cnp.PyArray_SIZE(heads_array)
-    cdef int64_t f, v, i, u, top = 0, kept = 0, size = 0
+    cdef int64_t f, v, i, u, top = 0, kept = 0, size = 0, last
     cdef Arena arena = Arena()
+    check_length(cnp.PyArray_SIZE(scope_ptr_array), total + 1, "scope_ptr")
+    check_offsets(scope_ptr_array, cnp.PyArray_SIZE(scope_array), "scope_ptr")
+    check_range(scope, cnp.PyArray_SIZE(scope_array), 0, n, "scope")
+    check_range(heads, total, -1, n, "heads")
+    for observed in (likelihood, sliced, targets):
+        for v in observed:
+            if not 0 <= v < n:
+                raise ValueError(f"expected variables from 0 to {n - 1}, found {v}")
     cdef int64_t* role = arena.ints(n)
+    cdef int64_t* lonely = arena.ints(n)
     cdef int64_t* relevant = arena.ints(n)
     cdef int64_t* of_head = arena.ints(n)
     cdef int64_t* stack = arena.ints(n)
     cdef int64_t* factors = arena.ints(total)
-    cdef int64_t* ptr = arena.ints(total + 2)
-    cdef int64_t* reduced = arena.ints(cnp.PyArray_SIZE(scope_array) + len(targets))
+    cdef int64_t* ptr = arena.ints(total + n + 2)
+    cdef int64_t* reduced = arena.ints(cnp.PyArray_SIZE(scope_array) + n + len(targets))
     if masked:
         for v in range(n):
             role[v] = MASKED
@@ -75,6 +97,7 @@ def reduce_scopes(scope_ptr_array, scope_array, heads_array, int64_t n, sliced, 
     for v in range(n):
         if everything or relevant[v] or role[v] != FREE:
             relevant[v] = 1
+            lonely[v] = role[v] != SLICED
             stack[top] = v
             top += 1
     for f in range(total):
@@ -102,15 +125,25 @@ def reduce_scopes(scope_ptr_array, scope_array, heads_array, int64_t n, sliced, 
         for i in range(scope_ptr[f], scope_ptr[f + 1]):
             if role[scope[i]] != SLICED:
                 reduced[size] = scope[i]
+                lonely[scope[i]] = 0
                 size += 1
         kept += 1
         ptr[kept] = size
+    last = kept
     for v in targets:
+        lonely[v] = 0
         reduced[size] = v
         size += 1
-    ptr[kept + 1] = size
-    return (ints_array(role, n), ints_array(factors, kept), ints_array(ptr, kept + 2 if targets else kept + 1),
-            ints_array(reduced, size))
+    if targets:
+        last += 1
+        ptr[last] = size
+    for v in range(n):
+        if lonely[v]:
+            reduced[size] = v
+            size += 1
+            last += 1
+            ptr[last] = size
+    return ints_array(role, n), ints_array(factors, kept), ints_array(ptr, last + 1), ints_array(reduced, size)
 
 
 cdef class Forest:
@@ -130,8 +163,41 @@ cdef class Forest:
             asked[k] = v
             k += 1
         self.targets, self.goal = asked, goal
+        self.check_elimination(elimination)
         self.join_cliques()
         return self.order_axes()
+
+    cdef int check_elimination(self, elimination) except -1:
+        """Refuse what `eliminate` would not give; see `checks.check_elimination`."""
+        cdef int64_t k, i, axes
+        cdef double cells, total = 0.0
+        cdef int64_t* position = self.arena.ints(self.n)
+        cdef int64_t* seen = self.arena.ints(self.n)
+        check_range(self.cards, self.n, 1, 2**62, "cards")
+        check_length(cnp.PyArray_SIZE(elimination[1]), self.m + 1, "the elimination's offsets")
+        check_offsets(elimination[1], cnp.PyArray_SIZE(elimination[2]), "the elimination's offsets")
+        check_range(self.order, self.m, 0, self.n, "the elimination order")
+        check_range(self.near, cnp.PyArray_SIZE(elimination[2]), 0, self.n, "the elimination's neighbours")
+        check_range(self.targets, self.n_targets, 0, self.n, "targets")
+        for k in range(self.m):
+            if position[self.order[k]]:
+                raise ValueError(f"variable {self.order[k]} is eliminated twice")
+            position[self.order[k]] = k + 1
+        for k in range(self.m):
+            cells, axes = self.cards[self.order[k]], 1 + self.degree(k)
+            for i in range(self.ptr[k], self.ptr[k + 1]):
+                if position[self.near[i]] <= k + 1:
+                    raise ValueError(f"neighbour {self.near[i]} of variable {self.order[k]} is not eliminated later")
+                if seen[self.near[i]] == k + 1:
+                    raise ValueError(f"neighbour {self.near[i]} of variable {self.order[k]} is there twice")
+                seen[self.near[i]] = k + 1
+                cells *= self.cards[self.near[i]]
+            if axes > DEEPEST:
+                raise ValueError(f"a clique has {axes} axes, expected at most {DEEPEST}")
+            total += cells
+        if not total <= MOST_CELLS:
+            raise ValueError(f"the cliques have {total:.3g} cells, expected at most {MOST_CELLS:.3g}")
+        return 0
 
     cdef int join_cliques(self) except -1:
         """The maximal elimination cliques and their tree, rooted where the targets are, numbered parents first."""
@@ -189,6 +255,8 @@ cdef class Forest:
                     root = c
             for i in range(self.n_targets):
                 self.mark[self.targets[i]] = 0
+            if root < 0:
+                raise ValueError("no clique holds all targets")
             below, c = -1, root
             while c >= 0:
                 above = parent[c]

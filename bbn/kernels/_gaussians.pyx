@@ -15,6 +15,9 @@ def add_log_densities(const double[:, ::1] numbers, const double[:, ::1] means, 
     cdef double* out
     cdef double mean, half, constant, apart, term
     cdef bint holes
+    check_shape("means", means.shape[0], d, means.shape[1], settings)
+    check_shape("variances", variances.shape[0], d, variances.shape[1], settings)
+    check_shape("logs", logs.shape[0], settings, logs.shape[1], n)
     if n == 0:
         return
     with nogil:
@@ -41,8 +44,11 @@ def normalise(double[:, ::1] logs, const double[::1] weights, double[::1] totals
     """See `gaussians_py.normalise`."""
     cdef Py_ssize_t settings = logs.shape[0], n = logs.shape[1], j, r
     cdef double peak, total, value, scale
+    check_shape("weights and totals", weights.shape[0], n, totals.shape[0], n)
     if n == 0:
         return
+    if settings == 0:
+        raise ValueError("logs: expected at least one setting")
     with nogil:
         for r in range(n):
             peak = logs[0, r]
@@ -73,6 +79,11 @@ def add_moments(const double[:, ::1] numbers, const double[:, ::1] shares, const
     cdef Py_ssize_t d = numbers.shape[0], n = numbers.shape[1], settings = shares.shape[0], f, j
     cdef double n_sum, sums, squares
     cdef bint holes
+    check_shape("shares", shares.shape[0], settings, shares.shape[1], n)
+    check_shape("means", means.shape[0], d, means.shape[1], settings)
+    check_shape("moments", moments.shape[1], d, moments.shape[2], settings)
+    if moments.shape[0] != 3:
+        raise ValueError(f"moments: expected 3 of them, found {moments.shape[0]}")
     if n == 0:
         return
     with nogil:
@@ -84,6 +95,13 @@ def add_moments(const double[:, ::1] numbers, const double[:, ::1] shares, const
                 moments[0, f, j] += n_sum
                 moments[1, f, j] += sums
                 moments[2, f, j] += squares
+
+
+cdef int check_shape(str what, Py_ssize_t rows, Py_ssize_t wanted_rows, Py_ssize_t columns,
+                     Py_ssize_t wanted_columns) except -1:
+    if rows != wanted_rows or columns != wanted_columns:
+        raise ValueError(f"{what}: expected shape {(wanted_rows, wanted_columns)}, found {(rows, columns)}")
+    return 0
 
 
 cdef inline bint any_missing(const double* x, Py_ssize_t n) noexcept nogil:

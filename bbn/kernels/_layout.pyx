@@ -8,11 +8,12 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
-from bbn.kernels._arrays cimport Arena, Words, ints_array, words_of
+from bbn.kernels._arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
 from bbn.kernels._forest cimport Forest
 from bbn.kernels._tape cimport (
-    ADD, BASE, CLEAR, COLLECTED, FEW, FINISH, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM, NOTHING,
-    ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, SWEEP, TABLES, TOTAL, WORK,
+    ADD, BASE, CLEAR, COLLECTED, FEW, FINISH, FREE, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM,
+    NOTHING, ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, SWEEP, TABLES,
+    TOTAL, WORK,
 )
 
 from bbn.kernels._forest import pack_factors, reduce_scopes
@@ -129,11 +130,31 @@ cdef class Writer(Forest):
         self.scope_ptr, self.scope, self.table_ptr = words_of(scope_ptr), words_of(scope), words_of(table_ptr)
         self.factors, self.n_factors = words_of(factors), cnp.PyArray_SIZE(factors)
         self.role = words_of(role)
+        self.check_factors()
         self.masked = False
         for v in range(self.n):
             if self.role[v] == MASKED:
                 self.masked = True
         self.once, self.run = Tape(), Tape()
+        return 0
+
+    cdef int check_factors(self) except -1:
+        """Refuse factors whose arrays do not fit one another; see `checks.check_factors`."""
+        cdef int64_t total = cnp.PyArray_SIZE(self.model[0]) - 1, members = cnp.PyArray_SIZE(self.model[1]), f, i
+        cdef double cells
+        check_length(cnp.PyArray_SIZE(self.model[2]), total + 1, "table_ptr")
+        check_length(cnp.PyArray_SIZE(self.model[4]), self.n, "role")
+        check_offsets(self.model[0], members, "scope_ptr")
+        check_range(self.scope, members, 0, self.n, "scope")
+        check_range(self.factors, self.n_factors, 0, total, "factors")
+        check_range(self.role, self.n, FREE, MASKED + 1, "role")
+        for f in range(total):
+            cells = 1.0
+            for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+                cells *= self.cards[self.scope[i]]
+            if self.table_ptr[f] < 0 or cells != self.table_ptr[f + 1] - self.table_ptr[f]:
+                raise ValueError(
+                    f"table {f}: expected {cells:.15g} cells, found {self.table_ptr[f + 1] - self.table_ptr[f]}")
         return 0
 
     cdef int place(self) except -1:
@@ -205,6 +226,8 @@ cdef class Writer(Forest):
                 v = self.scope[i]
                 if self.role[v] == SLICED:
                     observed += 1
+                elif self.home[v] < 0:
+                    raise ValueError(f"variable {v} of factor {f} is not eliminated")
                 elif earliest < 0 or self.position[v] < self.position[earliest]:
                     earliest = v
             self.moving[k] = observed

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from bbn.kernels._arrays cimport Words, words_of
+from bbn.kernels._arrays cimport Words, check_length, words_of
 from bbn.kernels._tape cimport (
     ADD, BASE, CLEAR, DEEPEST, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
 )
@@ -252,7 +252,7 @@ cdef class Program:
     cdef object cards, tables
     cdef list pool
     cdef int64_t n, out_size, run_length, work_size, scratch_size
-    cdef Words run_words
+    cdef Words run_words, sizes
     cdef double* once_values
     cdef double* certain
     cdef double* certainty
@@ -267,7 +267,8 @@ cdef class Program:
         if cnp.PyArray_TYPE(values) != cnp.NPY_DOUBLE or not cnp.PyArray_IS_C_CONTIGUOUS(values):
             raise TypeError(f"expected doubles in C order, found {values.dtype}")
         self.layout, self.cards, self.tables = layout, cards, tables
-        self.n = cnp.PyArray_SIZE(cards)
+        self.n, self.sizes = cnp.PyArray_SIZE(cards), sizes
+        check_length(cnp.PyArray_SIZE(layout.out), self.n, "the layout's variables")
         self.maximise = maximise
         self.pool = []
         self.out_size, self.work_size, self.scratch_size = layout.out_size, layout.work_size, layout.scratch_size
@@ -334,10 +335,14 @@ cdef class Program:
         cdef State* state = &workspace.state
         state.out = out
         for v, code in hard:
+            if not 0 <= v < self.n or not 0 <= code < self.sizes[v]:
+                raise ValueError(f"variable {v} has no code {code}")
             state.codes[v] = code
             state.likelihoods[v] = self.certain - code
         for v, values in likelihoods:
             vector = np.array(values, np.float64)
+            if not 0 <= v < self.n or vector.shape[0] != self.sizes[v]:
+                raise ValueError(f"variable {v}: {vector.shape[0]} numbers are not a likelihood of its states")
             workspace.vectors.append(vector)
             state.likelihoods[v] = &vector[0]
         with nogil:

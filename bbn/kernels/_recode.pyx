@@ -49,7 +49,7 @@ def recode(const code_t[::1] look_up, const index_t[::1] index, bint inside=Fals
     cdef int64_t n = index.shape[0], last = look_up.shape[0] - 1, i
     cdef uint64_t at, most = <uint64_t> last
     if last < 0:
-        raise ValueError("look_up is empty; expected at least the entry of what is missing")
+        raise ValueError("look_up: expected at least one entry")
     if code_t is uint8_t:
         codes = np.empty(n, dtype=np.uint8)
     else:
@@ -74,7 +74,7 @@ def recode(const code_t[::1] look_up, const index_t[::1] index, bint inside=Fals
 def present(const index_t[::1] index, int64_t n_values):
     """See `recode_py.present`."""
     if n_values < 0:
-        raise ValueError(f"n_values is {n_values}; expected 0 or more")
+        raise ValueError(f"n_values: expected 0 or more, found {n_values}")
     seen = np.zeros(n_values + 1, dtype=np.uint8)
     cdef uint8_t[::1] out = seen
     cdef int64_t n = index.shape[0], i

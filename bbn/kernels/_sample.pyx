@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Sampling, compiled: see `moves` for the arrays and `sample_np` for the same in numpy."""
 
+import numpy as np
+
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ldexp
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -13,6 +15,7 @@ cdef extern from "numpy/random/bitgen.h":
 
 cdef enum:
     CHUNK = 1024  # as in `moves`
+    MOST_STATES = 1 << 30
 
 ctypedef fused code_t:
     uint8_t
@@ -123,6 +126,90 @@ cdef inline void draw(const bits_t* u, const uint32_t* row, bint rooted, const b
             state[i] = bisect(u[i], t + <uint64_t> width * row[i], width)
 
 
+cdef enum:
+    ABSENT = -1  # the highest code of a column that was not looked at yet
+
+
+cdef int64_t highest(code_t[:, :] codes, int64_t column, int64_t[::1] known) except -1:
+    """The highest code of a column; looked for once."""
+    cdef int64_t i
+    cdef code_t top = 0
+    if not 0 <= column < codes.shape[0]:
+        raise ValueError(f"expected columns from 0 to {codes.shape[0] - 1}, found {column}")
+    if known[column] == ABSENT:
+        for i in range(codes.shape[1]):
+            top = codes[column, i] if codes[column, i] > top else top
+        known[column] = top
+    return known[column]
+
+
+cdef int64_t furthest(code_t[:, :] codes, int64_t[::1] known, const int64_t[::1] ptr, const int64_t[::1] columns,
+                      const int64_t[::1] strides, int64_t i) except -1:
+    """The largest sum of codes times strides of entry i of a ragged list; it must fit 32 bits."""
+    cdef int64_t k
+    cdef double total = 0.0
+    for k in range(ptr[i], ptr[i + 1]):
+        if strides[k] < 0:
+            raise ValueError(f"strides: expected 0 or more, found {strides[k]}")
+        total += <double> highest(codes, columns[k], known) * <double> strides[k]
+    if total >= 4294967296.0:
+        raise ValueError(f"an index of {total:.3g} is past 32 bits")
+    return <int64_t> total
+
+
+cdef int check_ragged(const int64_t[::1] ptr, int64_t n, int64_t size, int64_t others, str what) except -1:
+    """Raise ValueError unless n + 1 offsets go from 0 to the size that two arrays have."""
+    cdef int64_t i
+    if ptr.shape[0] != n + 1 or ptr[0] != 0 or ptr[n] != size or size != others:
+        raise ValueError(f"{what}: expected {n + 1} offsets from 0 to {size}, and as many entries, found {others}")
+    for i in range(n):
+        if ptr[i + 1] < ptr[i]:
+            raise ValueError(f"{what}: offsets fall from {ptr[i]} to {ptr[i + 1]}")
+    return 0
+
+
+cdef int check_groups(code_t[:, :] codes, int64_t[::1] known, groups, int64_t n_cells) except -1:
+    """Raise ValueError unless each cell that a row can fall in is there."""
+    cdef const int64_t[::1] ptr = groups.ptr, members = groups.members, strides = groups.strides
+    cdef const int64_t[::1] offset = groups.offset
+    cdef int64_t g, last
+    check_ragged(ptr, offset.shape[0], members.shape[0], strides.shape[0], "groups")
+    for g in range(offset.shape[0]):
+        last = offset[g] + furthest(codes, known, ptr, members, strides, g)
+        if offset[g] < 0 or last >= n_cells:
+            raise ValueError(f"group {g}: expected cells from 0 to {n_cells - 1}, found {offset[g]} to {last}")
+    return 0
+
+
+cdef int check_table(int64_t start, int64_t rows, int64_t width, int64_t size, int64_t i) except -1:
+    """Raise ValueError unless so many rows of a table, from `start` on, are there."""
+    if start < 0 or start + rows * width > size:
+        raise ValueError(f"move {i}: expected {rows} rows of {width} from {start} on, found {size} entries")
+    return 0
+
+
+cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_weights) except -1:
+    """Raise ValueError unless every move stays inside its arrays whatever it draws; see `move_checks.check_moves`."""
+    cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
+    cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
+    cdef int64_t n = member.shape[0], i, rows
+    cdef int64_t[::1] known = np.full(codes.shape[0], ABSENT, np.int64)
+    if size.shape[0] != n or table.shape[0] != n or weight.shape[0] != n:
+        raise ValueError(f"moves: expected {n} sizes, tables and weights")
+    check_ragged(ptr, n, parents.shape[0], strides.shape[0], "parents")
+    for i in range(n):
+        if not 1 <= size[i] <= MOST_STATES or not -1 <= member[i] < codes.shape[0]:
+            raise ValueError(f"move {i}: {size[i]} states of column {member[i]}")
+        rows = 1 + furthest(codes, known, ptr, parents, strides, i)
+        if size[i] > 1:
+            check_table(table[i], rows, size[i] - 1, n_thresholds, i)
+        if weight[i] >= 0:
+            check_table(weight[i], rows, size[i], n_weights, i)
+        if member[i] >= 0:
+            known[member[i]] = size[i] - 1
+    return 0
+
+
 def forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight):
     """See `sample_np.forward`."""
     if moves.thresholds.dtype.itemsize == 4:
@@ -150,6 +237,10 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
         return
     if n_rows > 1 and codes.strides[1] != sizeof(code_t):
         raise ValueError("each column of codes must be contiguous")
+    check_moves(codes, moves, thresholds.shape[0], log_weights.shape[0])
+    for i in range(n_moves):
+        if weight[i] >= 0 and log_weight.shape[0] != n_rows:
+            raise ValueError(f"log_weight: expected length {n_rows}, found {log_weight.shape[0]}")
     with nogil:
         while start < n_rows:
             n = min(<int64_t> CHUNK, n_rows - start)
@@ -209,8 +300,11 @@ def accumulate(code_t[:, ::1] codes, groups, const double[::1] weights, double[:
     cdef double* sc
     cdef double* sd
     cdef uint32_t cell[CHUNK]
+    if codes.shape[1] != n_rows or sums.shape[1] != 2:
+        raise ValueError(f"expected {codes.shape[1]} weights and 2 sums, found {n_rows} and {sums.shape[1]}")
     if n_rows == 0 or n_groups == 0:
         return
+    check_groups[code_t](codes, np.full(codes.shape[0], ABSENT, np.int64), groups, sums.shape[0])
     s = &sums[0, 0]
     with nogil:
         while start < n_rows:
@@ -249,6 +343,55 @@ def accumulate(code_t[:, ::1] codes, groups, const double[::1] weights, double[:
             start += n
 
 
+cdef int check_sweep(code_t[:, :] codes, sweep, groups, int64_t n_thresholds, int64_t n_cells) except -1:
+    """Raise ValueError unless every move of a sweep stays inside its arrays; see `move_checks.check_sweep`."""
+    cdef const int64_t[::1] member_ptr = sweep.member_ptr, members = sweep.members
+    cdef const int64_t[::1] decode_ptr = sweep.decode_ptr, decode = sweep.decode
+    cdef const int64_t[::1] size = sweep.size, table = sweep.table
+    cdef const int64_t[::1] ptr = sweep.parent_ptr, parents = sweep.parents, strides = sweep.strides
+    cdef const int64_t[::1] factor_ptr = sweep.factor_ptr, offset = sweep.offset, shift = sweep.shift
+    cdef const int64_t[::1] scope_ptr = sweep.scope_ptr, scope = sweep.scope, scope_strides = sweep.scope_strides
+    cdef const int64_t[::1] shifts = sweep.shifts
+    cdef int64_t n = size.shape[0], n_values = len(sweep.values), i, k, j, f, top, last
+    cdef int64_t[::1] known = np.full(codes.shape[0], ABSENT, np.int64)
+    check_ragged(member_ptr, n, members.shape[0], decode_ptr.shape[0], "members")
+    check_ragged(ptr, n, parents.shape[0], strides.shape[0], "parents")
+    check_ragged(factor_ptr, n, offset.shape[0], shift.shape[0], "factors")
+    check_ragged(scope_ptr, offset.shape[0], scope.shape[0], scope_strides.shape[0], "scopes")
+    if table.shape[0] != n:
+        raise ValueError(f"table: expected length {n}, found {table.shape[0]}")
+    for i in range(n):  # whatever is drawn is at most the highest code that a block can give
+        if not 1 <= size[i] <= MOST_STATES:
+            raise ValueError(f"move {i}: {size[i]} states")
+        for k in range(member_ptr[i], member_ptr[i + 1]):
+            top = highest(codes, members[k], known)
+            if decode_ptr[k] < 0 or decode_ptr[k] + size[i] > decode.shape[0]:
+                raise ValueError(f"move {i}: expected {size[i]} codes from {decode_ptr[k]} on")
+            for j in range(decode_ptr[k], decode_ptr[k] + size[i]):
+                if not 0 <= decode[j] <= <code_t> -1:
+                    raise ValueError(f"move {i}: {decode[j]} is not a code")
+                top = max(top, decode[j])
+            known[members[k]] = top
+    for i in range(n):
+        if table[i] >= 0:
+            last = furthest(codes, known, ptr, parents, strides, i)
+            check_table(table[i], 1 + last, size[i] - 1, n_thresholds, i)
+            continue
+        for f in range(factor_ptr[i], factor_ptr[i + 1]):
+            if shift[f] < 0 or shift[f] + size[i] > shifts.shape[0]:
+                raise ValueError(f"factor {f}: expected {size[i]} shifts from {shift[f]} on")
+            last = 0
+            for j in range(shift[f], shift[f] + size[i]):
+                if shifts[j] < 0:
+                    raise ValueError(f"factor {f}: a shift of {shifts[j]}")
+                last = max(last, shifts[j])
+            last += furthest(codes, known, scope_ptr, scope, scope_strides, f)
+            check_table(offset[f], 1 + last, 1, n_values, i)
+    if n_cells >= 0:
+        check_groups(codes, known, groups, n_cells)
+    return 0
+
+
 def gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts):
     """See `sample_np.gibbs`."""
     if sweep.thresholds.dtype.itemsize == 4:
@@ -282,7 +425,12 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
     cdef code_t* column
     cdef int64_t n_cells = counts.shape[1]
     cdef bint counting = n_cells > 0, single = True
-    cdef int64_t* tally = &counts[0, 0] if counting else NULL
+    cdef int64_t* tally = NULL
+    check_sweep[code_t](codes, sweep, groups, thresholds.shape[0], n_cells if counting else -1)
+    if counting and counts.shape[0] != n_chains:
+        raise ValueError(f"counts: expected {n_chains} chains, found {counts.shape[0]}")
+    if counting and n_chains:
+        tally = &counts[0, 0]
     for f in range(n_groups):
         single = single and group_ptr[f + 1] - group_ptr[f] == 1
     if n_chains > CHUNK:

@@ -1,12 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Greedy elimination on an interaction graph: the compiled twin of `triangulate_py`."""
+"""Greedy elimination on an interaction graph: the compiled twin of `triangulate_py`.
+
+The graph is a bit map where that is small, or no larger than lists of neighbours would be; else `_triangulate_lists`
+takes over, whose memory grows with the number of edges.
+"""
 
 cimport numpy as cnp
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
-from bbn.kernels._arrays cimport Arena, Words, ints_array, words_of
+from bbn.kernels._arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
+from bbn.kernels._heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, pop, push
+from bbn.kernels._triangulate_lists cimport eliminate_lists
 
 cnp.import_array()
 
@@ -19,64 +25,18 @@ cdef extern from *:
     int bbn_popcount(uint64_t x) nogil
 
 cdef enum:
-    MIN_FILL = 0
-    WEIGHTED_MIN_FILL = 1
-    MIN_WEIGHT = 2
-    MIN_NEIGHBOURS = 3
+    BIT_MAP = 1 << 18  # words of a bit map that is small (4096 variables)
+    WORDS_PER_LINK = 1  # of a bit map that takes no more memory than lists
 
-cdef struct Entry:
-    double first
-    double second
-    int64_t v
 
-cdef struct Heap:
-    Entry* items
-    int64_t size
-    int64_t room
+cdef int64_t links(Words scope_ptr, int64_t factors) noexcept:
+    """The pairs of variables in the scopes, each counted both ways and as often as it occurs."""
+    cdef int64_t f, size, total = 0
+    for f in range(factors):
+        size = scope_ptr[f + 1] - scope_ptr[f]
+        total += size * (size - 1)
+    return total
 
-cdef inline bint before(Entry* a, Entry* b) noexcept nogil:
-    if a.first != b.first:
-        return a.first < b.first
-    if a.second != b.second:
-        return a.second < b.second
-    return a.v < b.v
-
-cdef bint push(Heap* heap, Entry entry) noexcept nogil:
-    cdef int64_t child = heap.size, parent
-    cdef Entry* grown
-    if heap.size == heap.room:
-        grown = <Entry*> realloc(heap.items, 2 * heap.room * sizeof(Entry))
-        if grown == NULL:
-            return False
-        heap.items = grown
-        heap.room *= 2
-    heap.size += 1
-    while child > 0:
-        parent = (child - 1) >> 1
-        if not before(&entry, &heap.items[parent]):
-            break
-        heap.items[child] = heap.items[parent]
-        child = parent
-    heap.items[child] = entry
-    return True
-
-cdef Entry pop(Heap* heap) noexcept nogil:
-    cdef Entry top = heap.items[0], last
-    cdef int64_t hole = 0, child
-    heap.size -= 1
-    last = heap.items[heap.size]
-    while True:
-        child = 2 * hole + 1
-        if child >= heap.size:
-            break
-        if child + 1 < heap.size and before(&heap.items[child + 1], &heap.items[child]):
-            child += 1
-        if not before(&heap.items[child], &last):
-            break
-        heap.items[hole] = heap.items[child]
-        hole = child
-    heap.items[hole] = last
-    return top
 
 cdef inline int64_t list_bits(uint64_t* row, int64_t words, int64_t* out) noexcept nogil:
     cdef int64_t k, count = 0
@@ -112,7 +72,7 @@ cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const in
             row = adjacent + around[i] * words
             for j in range(i + 1, degree):
                 if not has(row, around[j]):
-                    fill += <double> (cards[around[i]] * cards[around[j]])
+                    fill += <double> cards[around[i]] * <double> cards[around[j]]
         entry.first = fill
         entry.second = weight
         return
@@ -143,6 +103,15 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
     cdef Words held = NULL
     cdef int64_t n = cnp.PyArray_SIZE(cards_array), words = (n + 63) >> 6
     cdef int64_t factors = cnp.PyArray_SIZE(scope_ptr_array) - 1
+    check_offsets(scope_ptr_array, cnp.PyArray_SIZE(scope_array), "scope_ptr")
+    check_range(scope, cnp.PyArray_SIZE(scope_array), 0, n, "scope")
+    if not 0 <= rule <= MIN_NEIGHBOURS:
+        raise ValueError(f"rule: expected a number from 0 to 3, found {rule}")
+    if kept is not None:
+        held = words_of(kept)
+        check_length(cnp.PyArray_SIZE(kept), n, "kept")
+    if n * words > max(BIT_MAP, WORDS_PER_LINK * links(scope_ptr, factors)):
+        return eliminate_lists(cards, n, scope_ptr, scope, factors, rule, held, most)
     cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64, n_twigs = 0
     cdef Arena arena = Arena()
     cdef uint64_t* adjacent = <uint64_t*> arena.ints(n * words)
@@ -166,8 +135,6 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
     heap.size = 0
     heap.items = <Entry*> malloc(heap.room * sizeof(Entry))
     try:
-        if kept is not None:
-            held = words_of(kept)
         if out == NULL or heap.items == NULL:
             raise MemoryError
         with nogil:
@@ -176,7 +143,7 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
                     u = scope[i]
                     present[u >> 6] |= <uint64_t> 1 << (u & 63)
                     for j in range(scope_ptr[f], scope_ptr[f + 1]):
-                        if i != j:
+                        if scope[j] != u:
                             adjacent[u * words + (scope[j] >> 6)] |= <uint64_t> 1 << (scope[j] & 63)
             for v in range(n):
                 if held != NULL and held[v]:
@@ -281,6 +248,10 @@ cdef double count_cells(cards_array, order_array, ptr_array, neighbours_array, d
     cdef Words order = words_of(order_array)
     cdef Words ptr = words_of(ptr_array)
     cdef Words neighbours = words_of(neighbours_array)
+    check_length(cnp.PyArray_SIZE(ptr_array), cnp.PyArray_SIZE(order_array) + 1, "ptr")
+    check_offsets(ptr_array, cnp.PyArray_SIZE(neighbours_array), "ptr")
+    check_range(order, cnp.PyArray_SIZE(order_array), 0, cnp.PyArray_SIZE(cards_array), "order")
+    check_range(neighbours, cnp.PyArray_SIZE(neighbours_array), 0, cnp.PyArray_SIZE(cards_array), "neighbours")
     cdef int64_t m = cnp.PyArray_SIZE(order_array), k, i, parent
     cdef Arena arena = Arena()
     cdef int64_t* position = arena.ints(cnp.PyArray_SIZE(cards_array))

@@ -104,6 +104,12 @@ cdef class WideProgram:
         scratch.resize(<size_t> self.layout.scratch_size + 1)
         codes.resize(len(self.cards) + 1)
         vectors.resize(len(self.cards) + 1)
+        for v, code in hard:
+            if not 0 <= v < len(self.cards) or not 0 <= code < self.cards[v]:
+                raise ValueError(f"variable {v} has no code {code}")
+        for v, given in likelihoods:
+            if not 0 <= v < len(self.cards) or len(given) != self.cards[v]:
+                raise ValueError(f"variable {v}: {len(given)} numbers are not a likelihood of its states")
         certain = [(v, np.arange(self.cards[v]) == code) for v, code in hard]
         for v, code in hard:
             codes[v] = code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbn.kernels import tape as t
+from bbn.kernels.checks import check_length, check_rows, check_shape
 from bbn.kernels.propagate_np import instructions, operand
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Floats, Int32s, Ints
@@ -45,6 +46,10 @@ def run_rows(
         Filled with the logs of the totals; -inf where the row is impossible; NaN where the row, or another of its
         block, left the range of a double, and has no answer yet.
     """
+    check_rows(columns, codes, cards)
+    check_length(len(layout.out), len(cards), "the layout's variables")
+    check_shape("out", out, len(codes), layout.out_size)
+    check_shape("logs", logs, len(codes))
     for start in range(0, len(codes), BLOCK):
         rows = slice(start, start + BLOCK)
         observed = dict(zip(columns.tolist(), codes[rows].T, strict=True))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.checks import check_numbers
 from bbn.kernels.types import Ints
 
 
@@ -38,8 +39,13 @@ def factorize_text(offsets: Ints, data: NDArray[np.uint8]) -> tuple[NDArray[np.i
 
     Row i is the bytes ``data[offsets[i]:offsets[i + 1]]``, UTF-8, which is how Arrow lays text out.
     """
+    check_numbers("i", 1, offsets)
+    check_numbers("u", 1, data)
     raw = data.tobytes()
     ends = offsets.tolist()
+    for i, (start, end) in enumerate(pairwise(ends)):
+        if not 0 <= start <= end <= len(raw):
+            raise ValueError(f"row {i}: bytes {start} to {end} are not among the {len(raw)} there are")
     texts = np.empty(len(ends) - 1, dtype=object)
     texts[:] = [raw[start:end].decode("utf-8") for start, end in pairwise(ends)]
     return factorize_objects(texts)
@@ -56,6 +62,9 @@ def _is_missing(value: Any) -> bool:
 
 def merge_rows(columns: list[NDArray[Any]]) -> tuple[Ints, Ints]:
     """The first row of each set of equal rows, in order of appearance, and for each row the index of its set."""
+    for k, column in enumerate(columns):
+        if len(column) != len(columns[0]):
+            raise ValueError(f"column {k}: expected {len(columns[0])} rows, found {len(column)}")
     stacked = np.column_stack([c.astype(np.uint16) for c in columns])
     _, first, inverse = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbn.kernels.checks import check_doubles, check_numbers
 from bbn.kernels.types import Floats
 
 
@@ -19,6 +20,10 @@ def row_texts(values: Floats, card: int, separator: str, end: str) -> list[str]:
     separator, end
         ASCII.
     """
+    check_doubles(values)
+    check_numbers("f", 1, values)
+    if card < 1 or len(values) % card:
+        raise ValueError(f"{len(values)} values are not rows of {card}")
     numbers = values.tolist()
     if np.signbit(values).any():  # -0.0 equals 0.0 and would share its text
         texts = map(repr, numbers)

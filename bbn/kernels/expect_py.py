@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbn.kernels.checks import check_rows, check_shape
 from bbn.kernels.propagate_np import log_sum
 from bbn.kernels.types import Floats, Int32s, Ints
 from bbn.kernels.watch import check
@@ -69,6 +70,10 @@ def gradient_rows(
     row_tables, row_gradient : float64 arrays (rows, entries)
         Tables that each row has for itself, which lie after the shared ones, and their gradient, of zeros at first.
     """
+    check_rows(np.arange(len(tree.cards)), codes, tree.cards)
+    check_shape("weights", weights, len(codes))
+    check_shape("logs", logs, len(codes))
+    check_shape("gradient", gradient, len(shared))
     if row_tables is None or row_gradient is None:
         row_tables = row_gradient = np.empty((len(codes), 0))
     with np.errstate(divide="ignore"):

@@ -14,6 +14,14 @@ from itertools import accumulate
 import numpy as np
 
 from bbn.kernels import tape as t
+from bbn.kernels.checks import (
+    check_doubles,
+    check_elimination,
+    check_ints,
+    check_length,
+    check_offsets,
+    check_range,
+)
 from bbn.kernels.types import Floats, Ints
 
 
@@ -37,16 +45,33 @@ def pack_factors(
     -------
     cards, scope_ptr, scope, table_ptr, tables, heads : arrays
         Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``, its table starts at ``tables[table_ptr[f]]``, and
-        ``heads[f]`` is its last variable, or -1.
+        ``heads[f]`` is its last variable, or -1. Variables of one state are in no scope: a table is the same
+        without their axes.
     """
-    ends = [*accumulate(table.ndim for table in tables)]
+    for v, card in enumerate(cards):
+        if card < 1:
+            raise ValueError(f"variable {v} has {card} states, expected at least 1")
+    scopes: list[list[int]] = []
+    at = 0
+    for f, table in enumerate(tables):
+        check_doubles(table)
+        scopes.append(members[at : at + table.ndim])
+        if len(scopes[-1]) < table.ndim or (directed and not table.ndim):
+            raise ValueError(f"factor {f}: {len(members) - at} variables are left for {table.ndim} axes")
+        for axis, (v, cells) in enumerate(zip(scopes[-1], table.shape, strict=True)):
+            if not 0 <= v < len(cards) or cells != cards[v]:
+                raise ValueError(f"factor {f}: axis {axis} has {cells} cells for variable {v}")
+        at += table.ndim
+    if at != len(members):
+        raise ValueError(f"{len(members)} variables for {at} axes")
+    kept = [[v for v in scope if cards[v] > 1] for scope in scopes]
     return (
         np.array(cards, np.int64),
-        np.array([0, *ends], np.int64),
-        np.array(members, np.int64),
+        np.array([0, *accumulate(map(len, kept))], np.int64),
+        np.array([v for scope in kept for v in scope], np.int64),
         np.array([0, *accumulate(table.size for table in tables)], np.int64),
-        np.concatenate([table.ravel() for table in tables]),
-        np.array([members[end - 1] if directed else -1 for end in ends], np.int64),
+        np.concatenate([np.empty(0), *(table.ravel() for table in tables)]),
+        np.array([scope[-1] if directed else -1 for scope in scopes], np.int64),
     )
 
 
@@ -77,7 +102,7 @@ def reduce_scopes(
     masked : bool
         Whether a run may bring either for any other variable.
     targets : collection of variables
-        Those whose joint is asked; they are one more scope at the end.
+        Those whose joint is asked; they are one more scope.
     everything : bool
         Whether every variable is wanted.
 
@@ -85,8 +110,17 @@ def reduce_scopes(
     -------
     role, factors, ptr, reduced : int64 arrays
         The role of each variable (see `lay_out`), the factors kept, and what is left of each scope without the
-        sliced variables.
+        sliced variables. The scopes of the factors are followed by that of the targets, and by one for each
+        variable that is wanted, or may be observed, and is in none of them (those of one state are in no factor).
     """
+    check_ints(scope_ptr, scope, heads)
+    check_length(len(scope_ptr), len(heads) + 1, "scope_ptr")
+    check_offsets(scope_ptr, len(scope), "scope_ptr")
+    check_range(scope, 0, n, "scope")
+    check_range(heads, -1, n, "heads")
+    for v in (*likelihood, *sliced, *targets):
+        if not 0 <= v < n:
+            raise ValueError(f"expected variables from 0 to {n - 1}, found {v}")
     roles = [t.MASKED if masked else t.FREE] * n
     for v in likelihood:
         roles[v] = t.LIKELIHOOD
@@ -96,6 +130,7 @@ def reduce_scopes(
     relevant = [everything or v in targets or role != t.FREE for v, role in enumerate(roles)]
     of_head = {h: f for f, h in enumerate(head) if h >= 0}
     stack = [v for v, keep in enumerate(relevant) if keep]
+    wanted = [v for v in stack if roles[v] != t.SLICED]
     for f, h in enumerate(head):
         if h < 0:
             stack += _mark(relevant, members[starts[f] : starts[f + 1]])
@@ -112,6 +147,11 @@ def reduce_scopes(
     if targets:
         reduced += targets
         ptr.append(len(reduced))
+    inside = set(reduced)
+    for v in wanted:
+        if v not in inside:
+            reduced.append(v)
+            ptr.append(len(reduced))
     return (
         np.array(roles, np.int64),
         np.array(factors, np.int64),
@@ -145,6 +185,7 @@ class Forest:
     def __init__(
         self, cards: Ints, elimination: tuple[Ints, Ints, Ints], targets: Sequence[int], goal: int
     ) -> None:
+        check_elimination(cards, elimination, targets)
         self.cards: list[int] = cards.tolist()
         self.targets = list(targets)
         self.goal = goal
@@ -176,6 +217,8 @@ class Forest:
         if self.targets:
             wanted = set(self.targets)
             holders = [c for c, clique in enumerate(members) if wanted <= set(clique)]
+            if not holders:
+                raise ValueError("no clique holds all targets")
             roots = [min(holders, key=lambda c: (size[c], c))]
             _reroot(parent, roots[0])
         elif self.goal == t.MARGINALS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbn.kernels.checks import check_doubles, check_numbers, check_shape
 from bbn.kernels.types import Floats
 
 
@@ -20,6 +21,12 @@ def add_log_densities(numbers: Floats, means: Floats, variances: Floats, logs: F
     means, variances : float64 arrays (d, J)
     logs : float64 array (J, rows)
     """
+    check_doubles(numbers, means, variances, logs)
+    check_numbers("f", 2, numbers, means)
+    (d, n), settings = numbers.shape, means.shape[1]
+    check_shape("means", means, d, settings)
+    check_shape("variances", variances, d, settings)
+    check_shape("logs", logs, settings, n)
     for f, column in enumerate(numbers):
         there = ~np.isnan(column)
         apart = column - means[f][:, None]
@@ -36,6 +43,15 @@ def normalise(logs: Floats, weights: Floats, totals: Floats) -> None:
         Logarithms of joint densities; they are overwritten. A row of −inf alone becomes zeros.
     weights, totals : float64 arrays (rows,)
     """
+    check_doubles(logs, weights, totals)
+    check_numbers("f", 2, logs)
+    settings, n = logs.shape
+    check_shape("weights", weights, n)
+    check_shape("totals", totals, n)
+    if n == 0:
+        return
+    if settings == 0:
+        raise ValueError("logs: expected at least one setting")
     peak = logs.max(axis=0)
     impossible = np.isneginf(peak)
     logs -= np.where(impossible, 0.0, peak)
@@ -57,6 +73,12 @@ def add_moments(numbers: Floats, shares: Floats, means: Floats, moments: Floats)
     means : float64 array (d, J)
     moments : float64 array (3, d, J)
     """
+    check_doubles(numbers, shares, means, moments)
+    check_numbers("f", 2, numbers, shares)
+    (d, n), settings = numbers.shape, len(shares)
+    check_shape("shares", shares, settings, n)
+    check_shape("means", means, d, settings)
+    check_shape("moments", moments, 3, d, settings)
     for f, column in enumerate(numbers):
         there = ~np.isnan(column)
         apart = column[there] - means[f][:, None]

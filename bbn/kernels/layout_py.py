@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bbn.kernels import tape as t
+from bbn.kernels.checks import check_factors
 from bbn.kernels.forest_py import Forest, pack_factors, reduce_scopes, smaller_neighbour
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Ints
@@ -71,9 +72,11 @@ class _Writer(Forest):
         goal: int,
     ) -> None:
         super().__init__(cards, elimination, targets, goal)
+        check_factors(cards, scope_ptr, scope, table_ptr, factors, role)
         self.role: list[int] = role.tolist()
         starts, members = scope_ptr.tolist(), scope.tolist()
-        self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in factors.tolist()]
+        self.numbers: list[int] = factors.tolist()
+        self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in self.numbers]
         self.tables: list[int] = table_ptr[factors].tolist()
         self.masked = t.MASKED in self.role
         self.seat()
@@ -135,6 +138,9 @@ class _Writer(Forest):
         changing = [False] * len(self.members)
         for f, scope in enumerate(self.scopes):
             free = [v for v in scope if self.role[v] != t.SLICED]
+            for v in free:
+                if v not in self.home:
+                    raise ValueError(f"variable {v} of factor {self.numbers[f]} is not eliminated")
             if not free:
                 self.scalars.append(f)
                 continue

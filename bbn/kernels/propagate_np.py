@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bbn.kernels import tape as t
+from bbn.kernels.checks import check_doubles, check_findings, check_ints, check_length
 from bbn.kernels.tape import Layout
 from bbn.kernels.types import Floats, Ints
 from bbn.kernels.watch import check
@@ -43,6 +44,9 @@ class Program:
         return _Workspace
 
     def __init__(self, cards: Ints, tables: Floats, layout: Layout, maximise: bool = False) -> None:
+        check_ints(cards)
+        check_doubles(tables)
+        check_length(len(layout.out), len(cards), "the layout's variables")
         self.cards = cards.tolist()
         self.layout = layout
         self.maximise = maximise
@@ -66,7 +70,9 @@ class Program:
             workspace = self.pool.pop()
         except IndexError:
             workspace = self.workspace()
-        log = self.once_log + workspace.execute(dict(hard), dict(likelihoods), out)
+        found, vectors = dict(hard), dict(likelihoods)
+        check_findings(self.cards, found, vectors)
+        log = self.once_log + workspace.execute(found, vectors, out)
         if not self.pool or self.layout.work_size < t.LARGE:
             self.pool.append(workspace)
         return out, log
@@ -76,7 +82,9 @@ class Program:
         workspace = self.workspace()
         if not self.once_log > -math.inf:
             return workspace.work, self.base, self.once_log
-        log = self.once_log + workspace.execute(dict(hard), dict(likelihoods), self.once_out.copy())
+        found, vectors = dict(hard), dict(likelihoods)
+        check_findings(self.cards, found, vectors)
+        log = self.once_log + workspace.execute(found, vectors, self.once_out.copy())
         return workspace.work, self.base, log
 
     def workspace(self) -> _Workspace:

@@ -7,13 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.checks import check_doubles, check_numbers
+from bbn.kernels.move_checks import check_groups, check_moves, check_sweep
 from bbn.kernels.moves import CHUNK, Codes, Groups, Moves, Sweep
 from bbn.kernels.types import Floats, Ints
 
 
 def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) -> None:
     """Draw every move for every row of `codes`, and add the log weights to `log_weight` (empty: none wanted)."""
+    check_numbers("u", 2, codes)
+    check_doubles(log_weight)
     n_rows = codes.shape[1]
+    if n_rows == 0 or len(moves.member) == 0:
+        return
+    check_moves(codes, moves)
+    if (moves.weight >= 0).any() and len(log_weight) != n_rows:
+        raise ValueError(f"log_weight: expected length {n_rows}, found {len(log_weight)}")
     kind = moves.thresholds.dtype
     for start in range(0, n_rows, CHUNK):
         chunk = codes[:, start : start + CHUNK]
@@ -37,7 +46,14 @@ def gibbs(
 
     `counts` has the shape (chains, cells), or no cells where nothing is counted.
     """
+    check_numbers("u", 2, codes)
+    check_numbers("i", 2, counts)
     n_chains = codes.shape[1]
+    if counts.shape[1] and len(counts) != n_chains:
+        raise ValueError(f"counts: expected {n_chains} chains, found {len(counts)}")
+    if n_chains > CHUNK:
+        raise ValueError(f"at most {CHUNK} chains run together")
+    check_sweep(codes, sweep, groups, counts.shape[1])
     kind = sweep.thresholds.dtype
     for _ in range(n_sweeps):
         for i in range(len(sweep.size)):
@@ -63,6 +79,15 @@ def gibbs(
 
 def accumulate(codes: Codes, groups: Groups, weights: Floats, sums: Floats) -> None:
     """Add each row's weight, and its square, to the cells it falls in; `sums` has the shape (cells, 2)."""
+    check_numbers("u", 2, codes)
+    check_doubles(weights, sums)
+    check_numbers("f", 2, sums)
+    if codes.shape[1] != len(weights) or sums.shape[1] != 2:
+        raise ValueError(
+            f"expected {codes.shape[1]} weights and 2 sums, found {len(weights)} and {sums.shape[1]}"
+        )
+    if codes.shape[1]:
+        check_groups(codes, {}, groups, len(sums))
     squares = weights * weights
     for start in range(0, codes.shape[1], CHUNK):
         part = slice(start, start + CHUNK)

@@ -15,6 +15,7 @@ from math import inf
 
 import numpy as np
 
+from bbn.kernels.checks import check_ints, check_length, check_offsets, check_range
 from bbn.kernels.types import Floats, Ints
 
 MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT, MIN_NEIGHBOURS = range(4)
@@ -44,6 +45,13 @@ def eliminate(
         The variables as eliminated; ``neighbours[ptr[k]:ptr[k + 1]]`` are those of ``order[k]`` when its turn came,
         ascending.
     """
+    check_ints(cards, scope_ptr, scope, *(() if kept is None else (kept,)))
+    check_offsets(scope_ptr, len(scope), "scope_ptr")
+    check_range(scope, 0, len(cards), "scope")
+    if rule not in (MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT, MIN_NEIGHBOURS):
+        raise ValueError(f"rule: expected a number from 0 to 3, found {rule}")
+    if kept is not None:
+        check_length(len(kept), len(cards), "kept")
     adjacent, present = interaction_bits(len(cards), scope_ptr.tolist(), scope.tolist())
     weights = cards.tolist()
     if kept is not None:
@@ -134,6 +142,11 @@ def cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> Floats:
     Clique k is ``order[k]`` and its neighbours; it lies inside an earlier one exactly when a child in the elimination
     tree has as many neighbours as the clique has members.
     """
+    check_ints(cards, order, ptr, neighbours)
+    check_length(len(ptr), len(order) + 1, "ptr")
+    check_offsets(ptr, len(neighbours), "ptr")
+    check_range(order, 0, len(cards), "order")
+    check_range(neighbours, 0, len(cards), "neighbours")
     position = {v: k for k, v in enumerate(order.tolist())}
     sizes = np.diff(ptr).tolist()
     around = neighbours.tolist()

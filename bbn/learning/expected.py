@@ -18,7 +18,7 @@ import numpy as np
 
 from bbn.budget import jobs, memory_limit, require_memory
 from bbn.data import Block, DataSource
-from bbn.errors import ImpossibleEvidenceError
+from bbn.errors import BudgetError, ImpossibleEvidenceError
 from bbn.frozen import Array
 from bbn.graphs import ORDERS, Elimination, flat_scopes
 from bbn.kernels.expect import gradient_rows
@@ -33,6 +33,8 @@ CHUNK = 1024
 MOST_TERMS = 8
 """Tables and messages that meet in one clique; more are spread over copies of it, so that no product underflows."""
 
+MOST_ENTRIES = 2.0**32
+"""Tables and messages have fewer entries than this: their indices are of 32 bits."""
 
 RULES = ("min-fill", "weighted-min-fill")
 """Elimination rules that are tried; the one whose cliques have fewer cells is kept."""
@@ -64,7 +66,6 @@ class Expectation:
         self.table_ptr = families.table_ptr
         self.tree = build_tree(families)
         self.message_bytes = 16 * self.tree.message_size
-        require_memory(self.message_bytes, "the messages of the junction tree", "use fewer parents or states")
         self.asked_jobs = n_jobs
 
     @property
@@ -133,6 +134,8 @@ def read_families(net: BayesianNetwork, scopes: Sequence[Sequence[str]] = ()) ->
     cards = np.array([net.variable(name).card for name in names], np.int64)
     numbered = [[*(number[p] for p in net.parents(name)), number[name]] for name in names]
     numbered += [[number[name] for name in scope] for scope in scopes]
+    # a table is the same without its axes of one state; where there are no others, the last is kept
+    numbered = [[v for v in scope if cards[v] > 1] or scope[-1:] for scope in numbered]
     sizes = [int(np.prod(cards[scope], dtype=np.int64)) for scope in numbered]
     return Families(cards, numbered, np.cumsum([0, *sizes]).astype(np.int64))
 
@@ -157,7 +160,21 @@ def build_tree(families: Families) -> Tree:
         fewest = min((holders[v] for v in scope), key=len)
         inside = [c for c in fewest if set(scope) <= set(cliques[c])]
         factors[min(inside, key=lambda c: _size(cards, cliques[c]))].append(f)
-    return _streams(families, *_spread(axes, parent, separator, factors))
+    parts = _spread(axes, parent, separator, factors)
+    _require_messages(families, *parts[:3])
+    return _streams(families, *parts)
+
+
+def _require_messages(
+    families: Families, axes: list[list[int]], parent: list[int], separator: list[int]
+) -> None:
+    """Raise BudgetError before messages are laid out that would not fit the memory, or that no index reaches."""
+    cards = families.cards.tolist()
+    cells = sum(_size(cards, axes[c][: separator[c]]) for c, p in enumerate(parent) if p >= 0)
+    what, instead = "the messages of the junction tree", "use fewer parents or states"
+    require_memory(int(min(16 * cells, 1e300)), what, instead)
+    if max(cells, float(families.table_ptr[-1])) >= MOST_ENTRIES:
+        raise BudgetError(f"{what} would have {cells:.3g} cells, more than {MOST_ENTRIES:.3g}; {instead}")
 
 
 def junction_forest(elimination: Elimination) -> tuple[list[list[int]], list[int]]:
