@@ -17,7 +17,7 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from numbers import Integral
@@ -103,7 +103,7 @@ class Ledger:
 
     >>> ledger = Ledger("1 MB")
     >>> ledger.reserve(400_000, "the answers")
-    >>> ledger.workers(16, 250_000, "the workspace of a thread")
+    >>> ledger.workers(16, 250_000)
     2
     """
 
@@ -123,24 +123,43 @@ class Ledger:
         require_memory(self.reserved + size, what, instead, self.limit)
         self.reserved += size
 
-    def workers(self, wanted: int, each: int, what: str, instead: str = "") -> int:
-        """How many of `wanted` threads can have `each` bytes of their own; reserved. BudgetError if not even one."""
+    def workers(self, wanted: int, each: int) -> int:
+        """How many of `wanted` threads can have `each` bytes of their own, at least one; what they take is reserved."""
         fitting = max(1, min(wanted, self.left // max(each, 1)))
-        self.reserve(fitting * each, what, instead)
+        self.reserved += fitting * each
         return fitting
+
+    def copy(self) -> Ledger:
+        """A ledger that goes on from here, for what is taken and given back before the call ends."""
+        other = Ledger(self.limit)
+        other.reserved = self.reserved
+        return other
 
 
 class Room:
     """The memory that threads share while they run: one that would take them past the limit waits for another.
 
-    >>> room = Room("1 MB")
-    >>> with room.hold(600_000):
+    Parameters
+    ----------
+    clear
+        A method that drops what is kept between runs down to a number of bytes; not held on to.
+
+    Attributes
+    ----------
+    held
+        The bytes that are held just now.
+    kept
+        Those kept between runs; whoever keeps them counts them here.
+
+    >>> room = Room()
+    >>> with room.hold(600_000, limit=lambda: 1_000_000):
     ...     room.held
     600000
     """
 
-    def __init__(self, limit: int | float | str | None = None) -> None:
-        self.limit = memory_limit(limit)
+    def __init__(self, clear: Callable[[int], None] | None = None) -> None:
+        self.kept = 0
+        self._clear = weakref.WeakMethod(clear) if clear is not None else None
         self._empty()
         _rooms.add(self)
 
@@ -148,12 +167,21 @@ class Room:
         self.held = 0
         self._freed = threading.Condition()
 
+    def clear(self, size: int) -> None:
+        """Drop what is kept between runs down to `size` bytes."""
+        clear = self._clear() if self._clear is not None else None
+        if clear is not None:
+            clear(size)
+
     @contextmanager
-    def hold(self, size: int) -> Iterator[None]:
-        """Hold `size` bytes for as long as the block runs; alone, any number. Not to be nested by one thread."""
+    def hold(self, size: int, limit: Callable[[], int]) -> Iterator[None]:
+        """Hold `size` bytes for as long as the block runs; alone, any number. Not to be nested by one thread.
+
+        `limit` tells how many may be held just now; it is asked again when others have let go.
+        """
         freed = self._freed
         with freed:
-            while self.held and self.held + size > self.limit:
+            while self.held and self.held + size > limit():
                 freed.wait()
             self.held += size
         try:

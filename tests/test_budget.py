@@ -141,24 +141,25 @@ def test_a_ledger_adds_up_and_refuses_what_does_not_fit_beside_the_rest():
     assert ledger.left == 0
 
 
-def test_a_ledger_lowers_the_number_of_threads_to_those_that_fit_and_refuses_none():
+def test_a_ledger_lowers_the_number_of_threads_to_those_that_fit():
     ledger = Ledger("1 MB")
-    assert ledger.workers(16, 300_000, "a workspace") == 3
+    assert ledger.copy().workers(16, 300_000) == 3
+    assert ledger.copy().workers(2, 300_000) == 2
+    assert ledger.copy().workers(16, 1_300_000) == 1
+    assert ledger.left == 1_000_000
+    ledger.workers(16, 300_000)
     assert ledger.left == 100_000
-    assert Ledger("1 MB").workers(2, 300_000, "a workspace") == 2
-    with pytest.raises(BudgetError, match="a workspace"):
-        Ledger("1 MB").workers(16, 1_300_000, "a workspace")
 
 
 def test_threads_in_a_room_wait_rather_than_hold_more_than_the_limit_together():
-    room = Room(1000)
+    room = Room()
     most, done = [], []
     start = threading.Barrier(8)
 
     def work():
         start.wait()
         for _ in range(200):
-            with room.hold(400):
+            with room.hold(400, lambda: 1000):
                 most.append(room.held)
         done.append(True)
 
@@ -170,16 +171,16 @@ def test_threads_in_a_room_wait_rather_than_hold_more_than_the_limit_together():
     assert len(done) == 8
     assert max(most) <= 800
     assert room.held == 0
-    with room.hold(5000):  # alone, anything may run: it was priced before
+    with room.hold(5000, lambda: 1000):  # alone, anything may run: it was priced before
         assert room.held == 5000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_a_forked_process_does_not_wait_for_threads_that_stayed_behind():
-    room = Room(1000)
-    with room.hold(900):
+    room = Room()
+    with room.hold(900, lambda: 1000):
         child = os.fork()
         if child == 0:
-            with room.hold(900):
+            with room.hold(900, lambda: 1000):
                 os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

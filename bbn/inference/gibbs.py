@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.budget import require_memory
 from bbn.errors import EvidenceError, MixingWarning
 from bbn.evidence import Findings
 from bbn.factor import Factor
@@ -45,6 +46,8 @@ N_SWEEPS = 200_000
 """The sweeps, of all chains together, where nothing else ends a run: they are not independent, so take more."""
 BATCHES = 32
 """The least number of batches a chain is cut into."""
+TRACE_COPIES = 5
+"""Arrays like the counts of all batches that are there at once when they are judged."""
 
 
 class GibbsSampling(MonteCarlo):
@@ -88,8 +91,15 @@ class GibbsSampling(MonteCarlo):
         cells = cells_of(groups, self.model, columns)
         states = np.ascontiguousarray(start, code_type(cards.values()))
         known = {name for block in blocks if len(block.states) == 1 for name in block.names}
+        trace = Trace(chains, run.n_samples)
+        require_memory(
+            8 * chains * cells.n_cells * (TRACE_COPIES * (trace.n_batches or 2 * BATCHES) + 3),
+            f"the batches of {chains} chains over {cells.n_cells:,} cells",
+            "ask for fewer targets at a time, or for fewer chains",
+            options["memory_limit"],
+        )
         sizes = [math.prod(self.model.variable(name).card for name in group) for group in groups]
-        trace = Trace(chains, run.n_samples, np.repeat([known.issuperset(group) for group in groups], sizes))
+        trace.certain = np.repeat([known.issuperset(group) for group in groups], sizes)
         self._run(run, trace, sweep, states, cells, burn_in, seeds, options)
         return Estimate(trace.judged()[0], log_evidence, trace.report(run))
 
@@ -170,13 +180,17 @@ class Trace:
         The number of chains.
     n_samples
         The sweeps of all chains together, which sets the length of a batch; None: batches grow as the run does.
+
+    Attributes
+    ----------
     certain
         Per cell, whether its group can be in one state only.
     """
 
-    def __init__(self, n_chains: int, n_samples: int | None, certain: NDArray[np.bool_]) -> None:
+    certain: NDArray[np.bool_]
+
+    def __init__(self, n_chains: int, n_samples: int | None) -> None:
         self.n_chains = n_chains
-        self.certain = certain
         self.length = 64 if n_samples is None else max(1, -(-n_samples // (n_chains * BATCHES)))
         self.n_batches = None if n_samples is None else max(2, -(-n_samples // (n_chains * self.length)))
         self.counts: list[Ints] = []

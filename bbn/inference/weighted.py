@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn.budget import Ledger, jobs
 from bbn.errors import ModelError
 from bbn.evidence import Findings, Model
 from bbn.frozen import Array
@@ -31,6 +32,12 @@ from bbn.progress import progress_bar
 from bbn.report import SamplingReport
 from bbn.threads import in_order
 
+TALLY_BYTES = 16
+"""What a tally takes of each cell."""
+SUM_BYTES = 5 * TALLY_BYTES
+"""What adding tallies up and judging the sum takes of each cell: the sum, a block's, and temporaries."""
+WEIGHT_BYTES = 40
+"""What weighing takes of each row of a block."""
 UNEVEN = 0.1
 """Where the effective share of the samples is below this, the tail of the weights is looked at."""
 
@@ -132,6 +139,7 @@ class WeightedSampling(MonteCarlo):
         moves = compile_draws(proposal.draws)
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
+        n_jobs = _threads(cells.n_cells, len(names) * np.dtype(kind).itemsize, options)
 
         own = threading.local()  # each thread uses its columns again, so that their pages are fetched once
 
@@ -149,7 +157,7 @@ class WeightedSampling(MonteCarlo):
             accumulate(codes, cells, weights, tally.cells)
             return tally
 
-        tally = self._run(run, block, cells.n_cells, options)
+        tally = self._run(run, block, cells.n_cells, {**options, "n_jobs": n_jobs})
         if tally.total == 0:
             return nothing(groups, self.model, tally.n)
         values, std_error = tally.shares()
@@ -204,6 +212,13 @@ class WeightedSampling(MonteCarlo):
             finally:
                 parts.close()
         return tally
+
+
+def _threads(n_cells: int, row: int, options: Mapping[str, Any]) -> int:
+    """As many threads as asked for, or those that fit: each has a block of rows and up to three tallies under way."""
+    ledger = Ledger(options["memory_limit"])
+    ledger.reserve(SUM_BYTES * n_cells, f"the sums of {n_cells:,} cells", "ask for fewer targets at a time")
+    return ledger.workers(jobs(options["n_jobs"]), 3 * TALLY_BYTES * n_cells + BLOCK * (row + WEIGHT_BYTES))
 
 
 def nothing(groups: Sequence[tuple[str, ...]], model: Model, n: int) -> Estimate:
