@@ -275,7 +275,7 @@ def test_orders_change_the_tree_and_not_the_answers(order):
 
 
 def test_plans_are_dropped_past_the_bound():
-    from bbn.inference.plan import PlanCache
+    from bbn.inference.plan_cache import PlanCache
 
     net = chain(8)
     engine = JunctionTree(net)

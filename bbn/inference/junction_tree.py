@@ -26,7 +26,6 @@ from bbn.inference.explanations import MaximisedForest
 from bbn.inference.plan import (
     FlatModel,
     Plan,
-    PlanCache,
     Question,
     cells_of,
     compile_plan,
@@ -34,6 +33,7 @@ from bbn.inference.plan import (
     largest_clique,
     price,
 )
+from bbn.inference.plan_cache import PlanCache
 from bbn.kernels.tape import COLLECTED, MARGINALS
 from bbn.posterior import Posteriors
 from bbn.variable import Variable

@@ -8,12 +8,11 @@ priced before anything large is allocated.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +26,9 @@ from bbn.kernels.propagate_np import Pairs, Vectors
 from bbn.kernels.tape import COLLECTED, QUERY, Layout
 from bbn.kernels.types import Floats, Ints
 from bbn.network import BayesianNetwork
+
+if TYPE_CHECKING:
+    from bbn.inference.plan_cache import PlanCache
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
@@ -145,7 +147,8 @@ class Plan:
         self.layout = layout
         self.bytes = plan_bytes(model, layout)
         self.limit = memory_limit(limit)
-        self.kept = False
+        self.kept = 0
+        """The bytes that it is kept with, 0 if it is not."""
         self._making = threading.Lock()
         self._cards = model.cards
         self._room = room
@@ -169,9 +172,7 @@ class Plan:
     def _make(self) -> Any:
         return kernels.Program(self._cards, self.tables, self.layout, self.question.maximise)
 
-    def run(
-        self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False
-    ) -> tuple[Floats, float]:
+    def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
         """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence.
 
         `held` says that the caller's `turn` counts this run already.
@@ -207,7 +208,7 @@ class Plan:
             yield
             return
         with self._room.hold(size, self._left):
-            self._room.clear(self.limit - size + (self.bytes if self.kept else 0))
+            self._room.clear(self.limit - size + self.kept)
             try:
                 yield
             finally:
@@ -227,16 +228,19 @@ class Plan:
                 wide = kernels.WideProgram(self._cards, self.tables, self.layout, self.question.maximise)
                 if not self._large:
                     self._wide = wide
+                    if self._room is not None and self.kept:
+                        self.kept += self.wide_bytes
+                        self._room.kept += self.wide_bytes
             yield wide
 
     def _left(self) -> int:
         """The bytes that runs may hold beside the other plans that are kept."""
         kept = self._room.kept if self._room is not None else 0
-        return self.limit - kept + (self.bytes if self.kept else 0)
+        return self.limit - kept + self.kept
 
     def drop(self) -> None:
         """It is no longer kept: a large one gives its memory back, now or when nobody runs it any more."""
-        self.kept = False
+        self.kept = 0
         if self._large:
             self._program = None
 
@@ -380,50 +384,6 @@ def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int
     order, ptr, near = cost.elimination
     members = [int(order[k]), *near[ptr[k] : ptr[k + 1]].tolist()]
     return [model.names[v] for v in sorted(members)], float(cells[k]), int((cells > 0).sum())
-
-
-class PlanCache:
-    """Plans by key, the least recently used dropped past a number of plans or half the limit; safe between threads.
-
-    The other half is for runs.
-    """
-
-    def __init__(self, plans: int = 512) -> None:
-        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
-        self._most = plans
-        self._lock = threading.Lock()
-        self.room = Room(self.make_room)
-
-    def get(self, key: Hashable) -> Plan | None:
-        """The plan of this key, if it is here."""
-        plan = self._plans.get(key)
-        if plan is not None:
-            with suppress(KeyError):  # another thread may have dropped it just now
-                self._plans.move_to_end(key)
-        return plan
-
-    def put(self, key: Hashable, plan: Plan) -> None:
-        """Keep a plan, dropping the oldest ones past half of its limit; the newest always stays."""
-        with self._lock:
-            plan.kept = True
-            self.room.kept += plan.bytes
-            self._forget(self._plans.pop(key, None))
-            self._plans[key] = plan
-            self._drop(plan.limit // 2, 1)
-
-    def make_room(self, size: int) -> None:
-        """Drop the oldest plans until those that stay take no more than `size` bytes."""
-        with self._lock:
-            self._drop(size, 0)
-
-    def _drop(self, size: int, stay: int) -> None:
-        while len(self._plans) > stay and (len(self._plans) > self._most or self.room.kept > size):
-            self._forget(self._plans.popitem(last=False)[1])
-
-    def _forget(self, plan: Plan | None) -> None:
-        if plan is not None:
-            plan.drop()
-            self.room.kept -= plan.bytes
 
 
 def cells_of(model: FlatModel, variables: Sequence[int]) -> int:
