@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
 
 import numpy as np
 
-from bbn.budget import MAX_AXES, require_table
+from bbn.budget import MAX_AXES, require_memory, require_table
 from bbn.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.evidence import Evidence, Findings, Model, check_evidence, check_targets
 from bbn.frozen import Array
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SOFT_CELLS = 1 << 18
 """Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
 SOFT_SWEEPS = 2000
+LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
+"""What one of the k best assignments takes, with those it may lead to, and each state of it."""
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
 
@@ -148,6 +150,9 @@ class Engine:
 
     def _mpe(self, evidence: Evidence | None, k: int, settings: Mapping[str, Any]) -> list[Assignment]:
         findings = self._findings(evidence, settings)
+        cards = [v.card for v in self.model.variables if v.name not in findings.hard]
+        size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards)) if k > 1 else 0
+        require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
         best = [
             self._assignment(codes, log_probability)
             for codes, log_probability in self._k_best(findings, k, settings)

@@ -28,6 +28,7 @@ from bbn.inference.draws import code_type
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.gibbs_start import starting_states
 from bbn.inference.gibbs_sweep import compile_sweep
+from bbn.inference.importance import LEARNED_COPIES
 from bbn.inference.merging import merged_factors
 from bbn.inference.monte_carlo import MonteCarlo, Run, cells_of
 from bbn.inference.relevance import ancestral_factors
@@ -76,6 +77,8 @@ class GibbsSampling(MonteCarlo):
         chains, burn_in = _whole(options["chains"], "chains", 1), _whole(options["burn_in"], "burn_in", 0)
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
+        size = 8 * LEARNED_COPIES * sum(factor.values.size for factor in relevant)
+        require_memory(size, "what chains start and are drawn from", "observe more", options["memory_limit"])
         factors, log_scale = merged_factors(observed(self.model, findings, relevant))
         if log_scale == -math.inf:
             return nothing(groups, self.model, 0)

@@ -97,7 +97,7 @@ class LoopyBeliefPropagation(Approximate):
         """BudgetError if the tables, sliced and merged, what weighs one of them, and the answers would not fit."""
         ledger = Ledger(options["memory_limit"])
         cells = [math.prod(v.card for v in f.variables if v.name not in findings.hard) for f in factors]
-        size = 8 * (2 * sum(cells) + 3 * max(cells, default=0))
+        size = 8 * (3 * sum(cells) + 3 * max(cells, default=0))
         ledger.reserve(size, "the tables that messages are passed between", "observe more variables")
         answers = sum(math.prod(self.model.variable(name).card for name in group) for group in groups)
         ledger.reserve(24 * answers, f"a joint of {answers:,} cells", "ask for fewer targets at a time")

@@ -22,7 +22,7 @@ from bbn.frozen import Array
 from bbn.inference.accuracy import LOW_ESS, unseen, weighted_error
 from bbn.inference.approximate import Estimate, say
 from bbn.inference.blocks import BLOCK, Seeds
-from bbn.inference.draws import Draw, code_type, compile_draws
+from bbn.inference.draws import TABLE_COPIES, Draw, code_type, compile_draws, require_copies
 from bbn.inference.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.inference.tail import is_heavy, largest, pareto_k
 from bbn.kernels.moves import Codes
@@ -111,6 +111,8 @@ class Tally:
 class WeightedSampling(MonteCarlo):
     """An engine that draws along the arcs of a network and weighs."""
 
+    table_copies = TABLE_COPIES
+
     def __init__(self, model: Model, **options: Any) -> None:
         if not isinstance(model, BayesianNetwork):
             raise ModelError(
@@ -133,6 +135,7 @@ class WeightedSampling(MonteCarlo):
         wanted = {name for group in groups for name in group}
         relevant = self.net.ancestral_set(wanted | {*findings.hard, *findings.likelihood})
         names = [name for name in self.net.names if name in relevant]
+        require_copies(self.net, names, self.table_copies, options["memory_limit"])
         proposal = self._proposal(names, findings, options, seeds)
         if proposal.log_scale == -math.inf:
             return nothing(groups, self.model, 0)
