@@ -147,7 +147,12 @@ print(used, isinstance(answer, bbn.BudgetError) and answer.needed >= 200_000_000
     assert used < 1_200_000 + SLACK
 
 
-CHAIN = "net = pairs(rng, 20, 5, 4)\n"
+CHAIN = """
+net = pairs(rng, 20, 5, 4)
+asia = bbn.example("asia")  # what is imported late does not count
+asia.query("lung", method="loopy")
+asia.sample(10)
+"""
 FRAME = """
 net = pairs(rng, 12, 4, 3)
 rows = {f"x{i}": rng.integers(0, 4, 300_000) for i in range(11)}
@@ -202,10 +207,10 @@ import warnings
 warnings.simplefilter("ignore")
 limit = 1000
 while True:
-    used, answer = peak(lambda: ask(limit))
-    if not isinstance(answer, bbn.BudgetError):
+    used, found = peak(lambda: ask(limit))
+    if not isinstance(found, bbn.BudgetError):
         break
-    limit = max(answer.needed, limit + 1)
+    limit = max(found.needed, limit + limit // 20)
 print(used, limit)
 """
     )

@@ -181,7 +181,7 @@ def sensitivity(
     if probability == 0:
         raise ImpossibleEvidenceError(f"P({target}={variable.states[chosen]}) is zero given this evidence")
     whole, hard = _with_sensors(net, findings)
-    expectation = Expectation(whole, n_jobs=1, limit=max(1, ledger.left))
+    expectation = Expectation(whole, n_jobs=1, ledger=ledger)
     below = _gradient(whole, expectation, hard)
     above = _gradient(whole, expectation, {**hard, target: chosen})
     derivatives: dict[str, Array] = {}

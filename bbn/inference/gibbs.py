@@ -90,7 +90,7 @@ class GibbsSampling(MonteCarlo):
         start, log_evidence = starting_states(self.model, factors, columns, findings, chains, seeds, options)
         if start is None:
             return nothing(groups, self.model, 0)
-        sweep = compile_sweep(factors, blocks, columns)
+        sweep = compile_sweep(factors, blocks, columns, options["memory_limit"])
         cells = cells_of(groups, self.model, columns)
         states = np.ascontiguousarray(start, code_type(cards.values()))
         known = {name for block in blocks if len(block.states) == 1 for name in block.names}

@@ -60,20 +60,18 @@ class Expectation:
     n_jobs
         Threads; None is OMP_NUM_THREADS, or else the number of cores. Fewer are taken where the memory limit asks for
         that.
-    limit
-        The memory limit, if not that of the process.
+    ledger
+        What the caller has taken of the memory limit already.
     """
 
-    def __init__(
-        self, net: BayesianNetwork, n_jobs: int | None = None, limit: int | float | str | None = None
-    ) -> None:
+    def __init__(self, net: BayesianNetwork, n_jobs: int | None = None, ledger: Ledger | None = None) -> None:
         families = read_families(net)
         self.names = tabled(net)
         self.cards = families.cards
         self.table_ptr = families.table_ptr
         self.tree = build_tree(families)
         self.row_bytes = 0
-        self.asked_jobs, self.limit = n_jobs, limit
+        self.asked_jobs, self.ledger = n_jobs, ledger
 
     def n_jobs(self, block: Block, chunk: int) -> int:
         """Threads that work on chunks of a block: as many as asked for and fit; BudgetError if not even one does.
@@ -81,7 +79,7 @@ class Expectation:
         A thread has copies of the tables and their gradients, codes, messages, and the cells of the cliques that its
         most incomplete row leaves open, with where they lie.
         """
-        ledger = Ledger(self.limit)
+        ledger = self.ledger.copy() if self.ledger is not None else Ledger()
         entries = int(self.table_ptr[-1])
         ledger.reserve(16 * entries + 8 * block.n_rows, "the gradient of all table entries", INSTEAD)
         chunk = min(chunk, block.n_rows)

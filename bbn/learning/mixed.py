@@ -114,7 +114,7 @@ class MixedExpectation(Expectation):
         settings = sum(group.n_settings for group in self.groups)
         self.rows = max(64, min(ROWS, CELLS // settings))
         self.row_bytes = 32 * settings
-        self.asked_jobs, self.limit = n_jobs, None
+        self.asked_jobs, self.ledger = n_jobs, None
 
     def block(self, tables: Array, block: Block) -> tuple[Array, Array]:
         """The gradient of the tables and the moments of the Gaussians over a block, and ln p of each of its rows."""
