@@ -24,10 +24,13 @@ from numbers import Integral
 from pathlib import Path
 
 from bbn.errors import BudgetError
+from bbn.kernels.watch import check
 
 MAX_AXES = 32
 """The most axes one table may have, whatever their lengths."""
 
+LISTEN = 0.1
+"""Seconds after which whoever waits for memory asks whether to go on."""
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -182,7 +185,8 @@ class Room:
         freed = self._freed
         with freed:
             while self.held and self.held + size > limit():
-                freed.wait()
+                freed.wait(LISTEN)
+                check()
             self.held += size
         try:
             yield

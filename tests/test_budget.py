@@ -20,7 +20,8 @@ from bbn.budget import (
     require_table,
     show_bytes,
 )
-from bbn.errors import BudgetError
+from bbn.errors import BudgetError, TimeLimitError
+from bbn.threads import time_limit
 
 
 @pytest.mark.parametrize(
@@ -184,3 +185,15 @@ def test_a_forked_process_does_not_wait_for_threads_that_stayed_behind():
             with room.hold(900, lambda: 1000):
                 os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_whoever_waits_for_memory_hears_that_time_is_up():
+    room = Room()
+    with (
+        room.hold(900, lambda: 1000),
+        pytest.raises(TimeLimitError),
+        time_limit(0.05),
+        room.hold(900, lambda: 1000),
+    ):
+        pass
+    assert room.held == 0

@@ -220,13 +220,12 @@ print(used, limit)
 
 def test_threads_over_rows_share_the_limit():
     used, limit, threads = run("""
-import concurrent.futures
 from bbn.inference import batch
 net = pairs(rng, 10, 6, 4)  # whose workspace takes some 10 MB for each thread
 rows = {f"x{i}": rng.integers(0, 6, 8192) for i in (0, 2, 5, 7)}
 made = []
-real = batch.ThreadPoolExecutor
-batch.ThreadPoolExecutor = lambda n: made.append(n) or real(n)
+real = batch.worker_map
+batch.worker_map = lambda n, tasks: made.append(n) or real(n, tasks)
 limit = 60_000_000
 answers = net.predict_proba(rows, "x9", n_jobs=1)
 used, limited = peak(lambda: net.predict_proba(rows, "x9", n_jobs=16, memory_limit=limit))

@@ -92,7 +92,7 @@ def sample(
     ledger.reserve(
         2 * table, f"two chunks of {size:,} rows, one given and one made", "ask for smaller chunks"
     )
-    n_jobs = ledger.workers(jobs(n_jobs), 3 * BLOCK * sampler.row_bytes)  # one at work, two done and waiting
+    n_jobs = ledger.workers(jobs(n_jobs), 2 * BLOCK * sampler.row_bytes)  # one at work, one waiting
     return (wrap(net, table) for table in sampler.tables(n, size, n_jobs, progress))
 
 

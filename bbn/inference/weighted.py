@@ -218,10 +218,10 @@ class WeightedSampling(MonteCarlo):
 
 
 def _threads(n_cells: int, row: int, options: Mapping[str, Any]) -> int:
-    """As many threads as asked for, or those that fit: each has a block of rows and up to three tallies under way."""
+    """As many threads as asked for, or those that fit: each has a block of rows and two tallies under way."""
     ledger = Ledger(options["memory_limit"])
     ledger.reserve(SUM_BYTES * n_cells, f"the sums of {n_cells:,} cells", "ask for fewer targets at a time")
-    return ledger.workers(jobs(options["n_jobs"]), 3 * TALLY_BYTES * n_cells + BLOCK * (row + WEIGHT_BYTES))
+    return ledger.workers(jobs(options["n_jobs"]), 2 * TALLY_BYTES * n_cells + BLOCK * (row + WEIGHT_BYTES))
 
 
 def nothing(groups: Sequence[tuple[str, ...]], model: Model, n: int) -> Estimate:
