@@ -85,36 +85,38 @@ class Expectation:
         chunk = min(chunk, block.n_rows)
         each = 40 * entries + chunk * (4 * len(self.names) + self.row_bytes)
         wanted = min(jobs(self.asked_jobs), -(-block.n_rows // max(chunk, 1)))
-        opened = self._most_open_bytes
-        if wanted * (each + opened) > ledger.left:
+        opened, wide = self._most_open_bytes
+        if wanted * (each + wide) > ledger.left:
             gaps = np.ones((block.n_rows, len(self.names)), bool)
             for v, name in enumerate(self.names):
                 if name in block.codes:
                     gaps[:, v] = block.codes[name] == self.cards[v]
-            opened = self._open_bytes(gaps)
-        each += opened
-        ledger.copy().reserve(each, "the cliques of the most incomplete row", INSTEAD)
-        return ledger.workers(wanted, each)
+            opened, wide = self._open_bytes(gaps)
+        ledger.copy().reserve(each + opened, "the cliques of the most incomplete row", INSTEAD)
+        return ledger.workers(wanted, each + wide)
 
     @cached_property
-    def _most_open_bytes(self) -> int:
+    def _most_open_bytes(self) -> tuple[int, int]:
         """What a row without any values needs."""
         return self._open_bytes(np.ones((1, len(self.names)), bool))
 
-    def _open_bytes(self, gaps: NDArray[np.bool_]) -> int:
+    def _open_bytes(self, gaps: NDArray[np.bool_]) -> tuple[int, int]:
         """The messages, cells and indices of the row that needs most, given where rows (first axis) have gaps.
 
-        Cells and messages are counted as doubles and once more as wide numbers, which take twice as much.
+        First as doubles, then as wide numbers, which take twice as much where doubles do not do.
         """
         tree = self.tree
-        streams = np.diff(tree.stream_ptr)
-        needed: Any = np.zeros(len(gaps))
-        for c, n_streams in enumerate(streams.tolist()):
-            cells = np.ones(len(gaps))
+        cells: Any = np.zeros(len(gaps))
+        indices: Any = np.zeros(len(gaps))
+        for c, n_streams in enumerate(np.diff(tree.stream_ptr).tolist()):
+            own = np.ones(len(gaps))
             for v in tree.axes[tree.axes_ptr[c] : tree.axes_ptr[c + 1]].tolist():
-                cells *= np.where(gaps[:, v], float(self.cards[v]), 1.0)
-            needed += cells * (8 + 16 + 4 * n_streams)
-        return int(needed.max(initial=0.0)) + (16 + 32) * tree.message_size
+                own *= np.where(gaps[:, v], float(self.cards[v]), 1.0)
+            cells += own
+            indices += n_streams * own
+        numbers = cells + 2 * tree.message_size
+        plain, wide = (float((size * numbers + 4 * indices).max(initial=0.0)) for size in (8, 16))
+        return int(plain), int(wide)
 
     def __call__(self, tables: Array, source: DataSource) -> Expected:
         """The gradient and the log-likelihood of all data under these tables (end to end, in the network's order)."""
