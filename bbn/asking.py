@@ -121,12 +121,16 @@ class AskableNetwork(Askable):
         return information(self, target, evidence, method, **options)
 
     def sensitivity(
-        self: Any, target: str, evidence: Evidence | None = None, state: State | None = None
+        self: Any,
+        target: str,
+        evidence: Evidence | None = None,
+        state: State | None = None,
+        memory_limit: int | float | str | None = None,
     ) -> Sensitivity:
         """How P(target = state | evidence) depends on each table entry; `.plot()` is a tornado chart."""
         from bbn.analysis.sensitivity import sensitivity
 
-        return sensitivity(self, target, evidence, state)
+        return sensitivity(self, target, evidence, state, memory_limit)
 
     def plot(
         self: Any,

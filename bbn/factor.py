@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bbn.budget import require_table
+from bbn.budget import require_memory, require_table
 from bbn.errors import EvidenceError, ModelError, nearest
 from bbn.frozen import Array, Frozen, numbers, read_only
 from bbn.text import Table, Tabular
@@ -21,6 +21,14 @@ from bbn.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FEW_CELLS = 10_000
+"""Up to so many cells, what is made of an array is not worth pricing."""
+DICT_BYTES = 140
+"""What an entry of a dictionary takes."""
+TEXT_BYTES = 700
+"""What a line of text takes, with its cells."""
 
 
 class Factor(Tabular, Frozen):
@@ -163,6 +171,7 @@ class Factor(Tabular, Frozen):
         return repr(self)
 
     def _table(self) -> Table:
+        require_cells(self.values.size, TEXT_BYTES, "a table")
         cells = labelled(self.variables, self.values).items()
         states = (key if isinstance(key, tuple) else (key,) for key, _ in cells)
         rows = [[*map(str, key), f"{x:.6g}"] for key, (_, x) in zip(states, cells, strict=True)]
@@ -183,20 +192,32 @@ class Factor(Tabular, Frozen):
         return axes, tuple(v for v in self.variables if v.name not in gone)
 
 
-def labelled(variables: Sequence[Variable], values: Array) -> dict[Any, float]:
-    """The entries of a labelled array by state, or by tuple of states where there are several axes."""
-    from itertools import product
+def labelled(variables: Sequence[Variable], values: Array, most: int | None = None) -> dict[Any, float]:
+    """The entries (the first `most`) of a labelled array by state, or by tuple of states where it has several axes."""
+    from itertools import islice, product
 
+    if most is not None:
+        keys = islice(product(*(v.states for v in variables)), most)
+        first = values.flat[:most].tolist()
+        return {key if len(variables) != 1 else key[0]: x for key, x in zip(keys, first, strict=True)}
+    require_cells(values.size, DICT_BYTES + 8 * len(variables), "a dictionary")
     numbers = values.ravel().tolist()
     if len(variables) == 1:
         return dict(zip(variables[0].states, numbers, strict=True))
     return dict(zip(product(*(v.states for v in variables)), numbers, strict=True))
 
 
+def require_cells(cells: int, each: int, what: str) -> None:
+    """BudgetError if `what`, with an entry of `each` bytes per cell, would not fit; few cells always do."""
+    if cells > FEW_CELLS:
+        require_memory(cells * each, f"{what} of {cells:,} cells", "`values` is the array itself")
+
+
 def cells_frame(variables: Sequence[Variable], values: Array, column: str) -> pd.DataFrame:
     """A labelled array as a DataFrame with one row per cell, the last axis running fastest."""
     import pandas as pd
 
+    require_cells(values.size, 8 + 16 * len(variables), "a DataFrame")
     codes = np.indices(values.shape).reshape(len(variables), values.size)
     columns: dict[str, Any] = {
         v.name: pd.Categorical.from_codes(axis, categories=pd.Index(list(v.states)))

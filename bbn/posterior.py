@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bbn.errors import EvidenceError, nearest
-from bbn.factor import cells_frame, labelled
+from bbn.factor import TEXT_BYTES, cells_frame, labelled, require_cells
 from bbn.frozen import Array, Frozen, read_only
 from bbn.report import SamplingReport
 from bbn.text import BAR, Bar, Cell, Table, Tabular
@@ -170,13 +170,14 @@ class Posterior(Tabular, Frozen):
         return hash((self.variables, self.log_evidence, (self.values + 0.0).tobytes()))
 
     def __repr__(self) -> str:
-        cells = list(self.to_dict().items())
-        shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells[:8]) + (
-            ", …" if len(cells) > 8 else ""
+        cells = labelled(self.variables, self.values, most=8)
+        shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells.items()) + (
+            ", …" if self.values.size > 8 else ""
         )
         return f"<Posterior P({', '.join(self.names)}): {shown}>"
 
     def _table(self) -> Table:
+        require_cells(self.values.size, TEXT_BYTES, "a table")
         errors = [] if self.std_error is None else [f"{error:.2g}" for error in self.std_error.ravel()]
         rows: list[list[Cell]] = [
             [*map(str, key if isinstance(key, tuple) else (key,)), f"{p:.6g}", *errors[i : i + 1], Bar(p)]

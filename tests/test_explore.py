@@ -237,6 +237,18 @@ def test_bad_questions_get_an_error_that_says_why(explorer: Explorer, path: str,
     assert ask(explorer, "/beliefs", {"evidence": {}})[0] == 200
 
 
+def test_every_panel_works_within_the_memory_limit() -> None:
+    net = bbn.example("asia")
+    page = Explorer(net, memory_limit="100 bytes")
+    try:
+        for path in ("/beliefs", "/mpe", "/explain", "/information", "/sensitivity"):
+            status, told = ask(page, path, {"evidence": {"xray": {"state": 0}}, "target": "lung", "state": 0})
+            assert status == 400
+            assert "100 bytes" in told["error"]
+    finally:
+        page.close()
+
+
 def test_other_hosts_pages_are_refused(explorer: Explorer) -> None:
     assert ask(explorer, "/beliefs", {}, Host="evil.example")[0] == 403
     assert ask(explorer, "/beliefs", {}, Host=f"evil.example:{explorer.port}")[0] == 403

@@ -341,6 +341,6 @@ def test_no_answer_leaves_an_engine_that_is_not_a_distribution() -> None:
         def run(self, *_: Any) -> tuple[np.ndarray, float]:
             return np.array([np.nan, 0.5]), math.nan
 
-    plan.program = plan._wide = Broken()  # type: ignore[assignment]
+    plan._program = plan._wide = Broken()  # type: ignore[assignment]
     with pytest.raises(ArithmeticError, match="not a distribution"):
         engine.query("A")

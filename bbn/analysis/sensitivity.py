@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bbn.budget import Ledger
 from bbn.cpt import CPT
 from bbn.data import Block
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
@@ -29,6 +30,11 @@ from bbn.variable import Continuous, State, Variable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+DERIVATIVE_COPIES = 4
+"""Arrays like all tables that are there at once: the derivatives of x and of y, those given, and temporaries."""
+ENTRY_BYTES, PARENT_BYTES = 550, 40
+"""What an `Entry` takes, and each parent's state in its name."""
+INSTEAD = "ask about a smaller part of the network, such as net.subnetwork(names)"
 STEP = 0.1
 """A tornado chart moves each entry by so much of its value, and of its distance to 1."""
 
@@ -138,9 +144,15 @@ class Sensitivity(Tabular, Frozen):
 
 
 def sensitivity(
-    net: BayesianNetwork, target: str, evidence: Evidence | None = None, state: State | None = None
+    net: BayesianNetwork,
+    target: str,
+    evidence: Evidence | None = None,
+    state: State | None = None,
+    memory_limit: int | float | str | None = None,
 ) -> Sensitivity:
     """The derivative of P(target = state | evidence) in each table entry; `state` is the most probable unless given.
+
+    BudgetError if that would take more memory than the limit.
 
     >>> import bbn
     >>> result = sensitivity(bbn.example("cancer_test"), "Cancer", {"Test": "positive"}, state="yes")
@@ -160,13 +172,16 @@ def sensitivity(
         raise EvidenceError(f"the target {target!r} is observed; there is nothing to be sensitive about")
     if findings.soft:
         raise EvidenceError("sensitivity takes hard and virtual evidence, not Soft")
-    posterior = net.query(target, evidence)
+    ledger = Ledger(memory_limit)
+    size = 8 * sum(net[name].table.size for name in names)
+    ledger.reserve(DERIVATIVE_COPIES * size, "the derivatives in all table entries", INSTEAD)
+    posterior = net.query(target, evidence, memory_limit=memory_limit)
     chosen = variable.code(posterior.mode() if state is None else state)
     probability = float(posterior.values[chosen])
     if probability == 0:
         raise ImpossibleEvidenceError(f"P({target}={variable.states[chosen]}) is zero given this evidence")
     whole, hard = _with_sensors(net, findings)
-    expectation = Expectation(whole, n_jobs=1)
+    expectation = Expectation(whole, n_jobs=1, ledger=ledger)
     below = _gradient(whole, expectation, hard)
     above = _gradient(whole, expectation, {**hard, target: chosen})
     derivatives: dict[str, Array] = {}
@@ -176,7 +191,10 @@ def sensitivity(
         x, y = probability * _covaried(cpt.table, above[name]), _covaried(cpt.table, below[name])
         slope = x - probability * y
         derivatives[name] = slope
-        for index in np.argwhere(np.abs(slope) > 1e-15):
+        telling = np.argwhere(np.abs(slope) > 1e-15)
+        room = len(telling) * (ENTRY_BYTES + PARENT_BYTES * len(cpt.parents))
+        ledger.reserve(room, f"the list of entries that {target!r} depends on", INSTEAD)
+        for index in telling:
             place = tuple(index.tolist())
             value = float(cpt.table[place])
             low, high = (

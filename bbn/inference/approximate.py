@@ -40,6 +40,7 @@ class Approximate(Engine):
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
         variables = tuple(map(self.model.variable, names))
+        self._require_joint(variables, settings)
         free = tuple(name for name in names if name not in findings.hard)
         estimate = self._checked_estimate([free], findings, evidence, settings)
         where = tuple(findings.hard.get(name, slice(None)) for name in names)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
-from bbn.budget import jobs
-from bbn.inference.plan import FlatModel, Plan, Question
+from bbn.budget import Ledger, jobs
+from bbn.inference.plan import FlatModel, Plan, Question, cells_of, run_bytes, swept_cells
 from bbn.kernels.count import merge_rows
 from bbn.kernels.tape import MARGINALS, QUERY
 from bbn.kernels.types import Floats, Int32s, Ints
@@ -30,6 +30,7 @@ BLOCK_CELLS = 100_000
 """Plans with more cells run row by row: a block of rows would leave the processor's caches."""
 AT_LEAST = 256
 """Rows that are worth a thread of their own."""
+INSTEAD = "answer fewer rows at a time; rows that are opened by bbn.open_data are answered batch by batch"
 
 
 class Rows(NamedTuple):
@@ -62,6 +63,7 @@ def answer_rows(
     targets: Sequence[int] = (),
     everything: bool = False,
     n_jobs: int | None = None,
+    ledger: Ledger | None = None,
 ) -> RowAnswers:
     """The joint of the targets (or all marginals) for each row, and the log of its evidence.
 
@@ -78,33 +80,52 @@ def answer_rows(
     targets, everything
         What to read; neither asks for the evidence alone. Targets are not among the columns.
     n_jobs
-        Threads; None is OMP_NUM_THREADS, or else the number of cores.
+        Threads; None is OMP_NUM_THREADS, or else the number of cores. Fewer are taken where each one's workspace would
+        not fit.
+    ledger
+        What the call has taken of the memory limit already.
     """
+    ledger = ledger or Ledger()
+    ledger.reserve(coding_bytes(codes, n_rows), f"the codes of {n_rows:,} rows", INSTEAD)
     rows, index = distinct_rows(model, codes, n_rows)
     wanted = np.zeros(len(model.cards), np.int64)
     wanted[list(targets)] = 1
     wanted[:] |= everything
     lonely, crowded = columns_with_gaps(model, rows, wanted)
+    parts = groups(model, rows, crowded)
+    cells = int(model.cards.sum()) if everything else cells_of(model, targets)
+    repeats = len(rows.codes) < n_rows
+    copies = len(rows.codes) * (2 if everything or len(parts) > 1 else 1) + (n_rows if repeats else 0)
+    ledger.reserve(8 * copies * cells, f"the answers to {n_rows:,} rows", INSTEAD)
     values: Floats | None = None
     logs = np.empty(len(rows.codes))
     out = np.empty(0, np.int64)
-    for chosen, group, likelihood in groups(model, rows, crowded):
+    for chosen, group, likelihood in parts:
         sliced = frozenset(group.columns.tolist()) - likelihood
         padded = frozenset(lonely) & sliced
         question = Question(
             sliced, likelihood, targets=tuple(targets), goal=MARGINALS if everything else QUERY
         )
         plan = planner(model, question, padded)
-        answers = run_plan(model, plan, group, n_jobs)
+        answers = run_plan(model, plan, group, n_jobs, ledger.copy())
         if everything:
             answers = answers._replace(values=spread(model, plan, group, answers.values))
             out = _starts(model.cards)
+        logs[chosen] = answers.log_evidence
+        if len(parts) == 1:
+            values = answers.values
+            break
         if values is None:
             values = np.empty((len(logs), answers.values.shape[1]))
-        values[chosen], logs[chosen] = answers.values, answers.log_evidence
+        values[chosen] = answers.values
     if values is None:
         values = np.empty((0, 0))
-    return RowAnswers(values[index], logs[index], out)
+    return RowAnswers(values[index], logs[index], out) if repeats else RowAnswers(values, logs, out)
+
+
+def coding_bytes(codes: Mapping[str, NDArray[Any]], n_rows: int) -> int:
+    """What finding the distinct rows takes: the rows side by side, a table of hashes, and the codes of each."""
+    return n_rows * (28 + sum(4 + column.dtype.itemsize for column in codes.values()))
 
 
 def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[Rows, Ints]:
@@ -180,31 +201,49 @@ def pad(model: FlatModel, padded: frozenset[int]) -> FlatModel:
         tables.append(table.reshape(-1))
     ptr = np.zeros(len(tables) + 1, np.int64)
     np.cumsum([table.size for table in tables], out=ptr[1:])
-    return model._replace(cards=cards, tables=np.concatenate(tables), table_ptr=ptr)
+    return model._replace(cards=cards, tables=np.concatenate(tables), table_ptr=ptr, padded=padded)
 
 
-def run_plan(model: FlatModel, plan: Plan, rows: Rows, n_jobs: int | None = None) -> RowAnswers:
-    """The answers of one plan to rows whose columns it knows."""
+def run_plan(
+    model: FlatModel, plan: Plan, rows: Rows, n_jobs: int | None = None, ledger: Ledger | None = None
+) -> RowAnswers:
+    """The answers of one plan to rows whose columns it knows; it and its threads take what the ledger has left."""
+    ledger = ledger or Ledger()
     n = len(rows.codes)
-    out, logs = np.empty((n, plan.layout.out_size)), np.empty(n)
+    ledger.reserve(plan.bytes, "the junction tree for these rows", INSTEAD)
+    block = block_bytes(model, plan)
+    in_blocks = plan.layout.whole_size <= BLOCK_CELLS and block <= ledger.left
+    each = block if in_blocks else run_bytes(model, plan.layout)
     threads = min(jobs(n_jobs), -(-n // AT_LEAST))
+    if threads > 1 or in_blocks:
+        threads = min(threads, ledger.workers(threads, each))
     bounds = np.linspace(0, n, max(threads, 1) + 1).astype(int).tolist()
+    with plan.turn(ledger.reserved):
+        out, logs = np.empty((n, plan.layout.out_size)), np.empty(n)
 
-    def work(start: int, stop: int) -> None:
-        _run(model, plan, Rows(rows.columns, rows.codes[start:stop]), out[start:stop], logs[start:stop])
+        def work(start: int, stop: int) -> None:
+            part = Rows(rows.columns, rows.codes[start:stop])
+            _run(model, plan, part, out[start:stop], logs[start:stop], in_blocks)
 
-    with worker_map(threads, threads) as spread:
-        list(spread(work, bounds[:-1], bounds[1:]))
+        with worker_map(threads, threads) as spread:
+            list(spread(work, bounds[:-1], bounds[1:]))
     out[logs == -np.inf] = np.nan
     return RowAnswers(out, logs, plan.layout.out)
 
 
-def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) -> None:
+def block_bytes(model: FlatModel, plan: Plan) -> int:
+    """The workspace of a thread that runs blocks of rows."""
+    layout = plan.layout
+    cells = layout.work_size + layout.scratch_size + layout.out_size + len(model.cards)
+    return 8 * kernels.BLOCK * (cells + swept_cells(model, layout)) + 8 * layout.run.size
+
+
+def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats, in_blocks: bool) -> None:
     program = plan.program
     if program.once_log == -np.inf:
         logs[:] = -np.inf
         return
-    if program.once_log > -np.inf and plan.layout.whole_size <= BLOCK_CELLS:
+    if in_blocks and program.once_log > -np.inf:
         kernels.run_rows(
             plan.tables,
             plan.layout,
@@ -230,7 +269,7 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats) ->
             for v, code in zip(columns, rows.codes[i].tolist(), strict=True)
             if code < cards[v] or v not in likelihood
         ]
-        out[i], logs[i] = plan.run(hard)
+        out[i], logs[i] = plan.run(hard, held=True)
 
 
 def spread(model: FlatModel, plan: Plan, rows: Rows, values: Floats) -> Floats:

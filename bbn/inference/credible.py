@@ -14,11 +14,15 @@ import numpy as np
 from bbn.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.evidence import Evidence, check_targets
 from bbn.frozen import Array, read_only
+from bbn.inference.draws import require_copies
 from bbn.posterior import Posterior
 from bbn.variable import Variable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+DRAW_COPIES = 10
+"""Copies of the tables that a network drawn and asked takes: draws, their shares, a network, an engine, a plan."""
 
 
 class CrediblePosterior(Posterior):
@@ -108,6 +112,7 @@ def credible_query(
             "the network does not know what its tables were learned from; "
             "bbn.fit(..., keep_counts=True) makes one that does"
         )
+    require_copies(relevant, [c.name for c in counted], DRAW_COPIES, options.get("memory_limit"))
     generator = np.random.default_rng(seed)
     answers = []
     for _ in range(n_draws):

@@ -7,11 +7,13 @@ an importance distribution, where each draw carries ln(p/q), the log weight of w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from bbn.budget import require_memory
 from bbn.errors import ModelError
 from bbn.frozen import Array
 from bbn.kernels.moves import SMALLEST_NARROW, Moves, thresholds
@@ -78,6 +80,18 @@ def compile_draws(draws: Sequence[Draw]) -> Moves:
         weight=weight,
         log_weights=_joined(logs, np.float64),
     )
+
+
+TABLE_COPIES = 3
+"""Copies of the tables that drawing from them takes: as they are, their sums, and what is drawn from."""
+
+
+def require_copies(
+    net: BayesianNetwork, names: Iterable[str], copies: int, limit: int | float | str | None
+) -> None:
+    """BudgetError if drawing these variables, which takes so many copies of their tables, would not fit."""
+    cells = sum(math.prod(v.card for v in (net.variable(n), *net[n].parents)) for n in names)
+    require_memory(8 * copies * cells, "what is drawn from", "ask about a smaller part of the network", limit)
 
 
 def code_type(cards: Iterable[int]) -> type[np.uint8] | type[np.uint16]:

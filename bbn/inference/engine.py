@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
 
 import numpy as np
 
-from bbn.budget import MAX_AXES
+from bbn.budget import MAX_AXES, require_memory, require_table
 from bbn.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.evidence import Evidence, Findings, Model, check_evidence, check_targets
 from bbn.frozen import Array
@@ -22,6 +22,7 @@ from bbn.inference.soft import TOLERANCE, fit_marginals
 from bbn.network import BayesianNetwork
 from bbn.posterior import Assignment, Posterior, Posteriors
 from bbn.threads import time_limit
+from bbn.variable import Variable
 
 if TYPE_CHECKING:
     from bbn.inference.hybrid import Hybrid
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SOFT_CELLS = 1 << 18
 """Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
 SOFT_SWEEPS = 2000
+LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
+"""What one of the k best assignments takes, with those it may lead to, and each state of it."""
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
 
@@ -97,6 +100,8 @@ class Engine:
         variables = tuple(map(self.model.variable, names))
         hard = findings.hard
         free = tuple(name for name in names if name not in hard) if hard else names
+        if free != names:
+            self._require_joint(variables, settings)
         values, log_evidence = self._joint(free, findings, settings)
         if log_evidence == -math.inf:
             raise self._impossible(findings, evidence, settings)
@@ -145,6 +150,9 @@ class Engine:
 
     def _mpe(self, evidence: Evidence | None, k: int, settings: Mapping[str, Any]) -> list[Assignment]:
         findings = self._findings(evidence, settings)
+        cards = [v.card for v in self.model.variables if v.name not in findings.hard]
+        size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards)) if k > 1 else 0
+        require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
         best = [
             self._assignment(codes, log_probability)
             for codes, log_probability in self._k_best(findings, k, settings)
@@ -223,6 +231,13 @@ class Engine:
         return Posteriors(slots, np.concatenate(parts) if parts else np.empty(0), log_evidence)
 
     # What they share
+
+    def _require_joint(self, variables: Sequence[Variable], options: Mapping[str, Any]) -> None:
+        """BudgetError if the joint of these, as an answer, would not fit."""
+        names = [v.name for v in variables]
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        cards = [v.card for v in variables]
+        require_table(cards, f"the joint of {shown}", "ask for fewer targets", options["memory_limit"])
 
     def _with(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The engine's options with these in place; TypeError for one it does not know."""

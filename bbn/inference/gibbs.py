@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.budget import require_memory
 from bbn.errors import EvidenceError, MixingWarning
 from bbn.evidence import Findings
 from bbn.factor import Factor
@@ -27,6 +28,7 @@ from bbn.inference.draws import code_type
 from bbn.inference.gibbs_blocks import choose_blocks
 from bbn.inference.gibbs_start import starting_states
 from bbn.inference.gibbs_sweep import compile_sweep
+from bbn.inference.importance import LEARNED_COPIES
 from bbn.inference.merging import merged_factors
 from bbn.inference.monte_carlo import MonteCarlo, Run, cells_of
 from bbn.inference.relevance import ancestral_factors
@@ -45,6 +47,8 @@ N_SWEEPS = 200_000
 """The sweeps, of all chains together, where nothing else ends a run: they are not independent, so take more."""
 BATCHES = 32
 """The least number of batches a chain is cut into."""
+TRACE_COPIES = 5
+"""Arrays like the counts of all batches that are there at once when they are judged."""
 
 
 class GibbsSampling(MonteCarlo):
@@ -73,6 +77,8 @@ class GibbsSampling(MonteCarlo):
         chains, burn_in = _whole(options["chains"], "chains", 1), _whole(options["burn_in"], "burn_in", 0)
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
+        size = 8 * LEARNED_COPIES * sum(factor.values.size for factor in relevant)
+        require_memory(size, "what chains start and are drawn from", "observe more", options["memory_limit"])
         factors, log_scale = merged_factors(observed(self.model, findings, relevant))
         if log_scale == -math.inf:
             return nothing(groups, self.model, 0)
@@ -84,12 +90,19 @@ class GibbsSampling(MonteCarlo):
         start, log_evidence = starting_states(self.model, factors, columns, findings, chains, seeds, options)
         if start is None:
             return nothing(groups, self.model, 0)
-        sweep = compile_sweep(factors, blocks, columns)
+        sweep = compile_sweep(factors, blocks, columns, options["memory_limit"])
         cells = cells_of(groups, self.model, columns)
         states = np.ascontiguousarray(start, code_type(cards.values()))
         known = {name for block in blocks if len(block.states) == 1 for name in block.names}
+        trace = Trace(chains, run.n_samples)
+        require_memory(
+            8 * chains * cells.n_cells * (TRACE_COPIES * (trace.n_batches or 2 * BATCHES) + 3),
+            f"the batches of {chains} chains over {cells.n_cells:,} cells",
+            "ask for fewer targets at a time, or for fewer chains",
+            options["memory_limit"],
+        )
         sizes = [math.prod(self.model.variable(name).card for name in group) for group in groups]
-        trace = Trace(chains, run.n_samples, np.repeat([known.issuperset(group) for group in groups], sizes))
+        trace.certain = np.repeat([known.issuperset(group) for group in groups], sizes)
         self._run(run, trace, sweep, states, cells, burn_in, seeds, options)
         return Estimate(trace.judged()[0], log_evidence, trace.report(run))
 
@@ -170,13 +183,17 @@ class Trace:
         The number of chains.
     n_samples
         The sweeps of all chains together, which sets the length of a batch; None: batches grow as the run does.
+
+    Attributes
+    ----------
     certain
         Per cell, whether its group can be in one state only.
     """
 
-    def __init__(self, n_chains: int, n_samples: int | None, certain: NDArray[np.bool_]) -> None:
+    certain: NDArray[np.bool_]
+
+    def __init__(self, n_chains: int, n_samples: int | None) -> None:
         self.n_chains = n_chains
-        self.certain = certain
         self.length = 64 if n_samples is None else max(1, -(-n_samples // (n_chains * BATCHES)))
         self.n_batches = None if n_samples is None else max(2, -(-n_samples // (n_chains * self.length)))
         self.counts: list[Ints] = []

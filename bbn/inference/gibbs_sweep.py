@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from bbn.budget import Ledger
 from bbn.factor import Factor
 from bbn.frozen import Array
 from bbn.inference.draws import offsets, smallest_share, starts
@@ -18,23 +19,33 @@ from bbn.inference.gibbs_blocks import Block
 from bbn.kernels.moves import SMALLEST_NARROW, Sweep, thresholds
 from bbn.kernels.types import Ints
 
+TABLE_BYTES = 20
+"""What a cell of a block's table takes: its share, its threshold, and a copy of that."""
 MOST_CELLS = 1 << 16
 """A block's table has at most so many cells."""
 
 
-def compile_sweep(factors: Sequence[Factor], blocks: Sequence[Block], columns: Mapping[str, int]) -> Sweep:
-    """One move per block that has more than one state."""
+def compile_sweep(
+    factors: Sequence[Factor],
+    blocks: Sequence[Block],
+    columns: Mapping[str, int],
+    limit: int | float | str | None = None,
+) -> Sweep:
+    """One move per block that has more than one state; BudgetError if their tables would not fit."""
     blocks = [block for block in blocks if len(block.states) > 1]
     cards = {v.name: v.card for factor in factors for v in factor.variables}
     tables: list[Array | None] = []
     blankets: list[list[str]] = []
     kept: list[list[Factor]] = []
+    ledger = Ledger(limit)
     for block in blocks:
         held = [factor for factor in factors if set(factor.names) & set(block.names)]
         blanket = [
             name for name in dict.fromkeys(n for f in held for n in f.names) if name not in block.names
         ]
         cells = math.prod(cards[name] for name in blanket) * len(block.states)
+        needed = cells if cells <= MOST_CELLS else sum(factor.values.size for factor in held)
+        ledger.reserve(TABLE_BYTES * needed, "the tables that chains draw from", "observe more variables")
         if cells <= MOST_CELLS:
             tables.append(_table(block, blanket, held, cards))
             blankets.append(blanket)

@@ -38,6 +38,10 @@ LEAST_ESS = STAGE_ROWS / 20
 """Weights are flattened until the stage is worth so many samples."""
 
 
+LEARNED_COPIES = 10
+"""Copies of the tables that are made to learn an importance distribution: its shares, their counts, weights, logs."""
+
+
 class ImportanceSampling(WeightedSampling):
     """Importance sampling that adapts to the evidence. The options are those of every sampling engine.
 
@@ -49,6 +53,7 @@ class ImportanceSampling(WeightedSampling):
     """
 
     name = "importance"
+    table_copies = LEARNED_COPIES
 
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds

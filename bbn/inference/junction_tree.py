@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.budget import Ledger
 from bbn.evidence import Findings, Model
 from bbn.frozen import Array
 from bbn.inference.batch import RowAnswers, answer_rows, pad
@@ -25,7 +26,6 @@ from bbn.inference.explanations import MaximisedForest
 from bbn.inference.plan import (
     FlatModel,
     Plan,
-    PlanCache,
     Question,
     cells_of,
     compile_plan,
@@ -33,6 +33,7 @@ from bbn.inference.plan import (
     largest_clique,
     price,
 )
+from bbn.inference.plan_cache import PlanCache
 from bbn.kernels.tape import COLLECTED, MARGINALS
 from bbn.posterior import Posteriors
 from bbn.variable import Variable
@@ -58,7 +59,7 @@ class Stats(NamedTuple):
     largest_cells: int
     """The cells of the clique with most of them."""
     predicted_bytes: int
-    """The memory of the potentials."""
+    """The memory of the engine's tables, of the potentials that are stored, and of the answer."""
 
 
 class JunctionTree(Engine):
@@ -67,7 +68,7 @@ class JunctionTree(Engine):
     Parameters
     ----------
     memory_limit
-        The most bytes its potentials may take; BudgetError beyond.
+        The most bytes that it may take for the plans it keeps and what its threads compute; BudgetError beyond.
     time_limit
         The most seconds that one question may take; TimeLimitError beyond.
     order
@@ -84,7 +85,7 @@ class JunctionTree(Engine):
 
     def __init__(self, model: Model, **options: Any) -> None:
         super().__init__(model, **options)
-        self.flat: FlatModel = flatten(self.model)
+        self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
         self._small: bool | None = None
@@ -103,6 +104,7 @@ class JunctionTree(Engine):
         targets: Sequence[str] = (),
         everything: bool = False,
         n_jobs: int | None = None,
+        ledger: Ledger | None = None,
         **options: Any,
     ) -> RowAnswers:
         """The answers to many rows of evidence at once.
@@ -118,16 +120,21 @@ class JunctionTree(Engine):
         everything
             Ask for the marginal of each variable instead.
         n_jobs
-            Threads; None is OMP_NUM_THREADS, or else the number of cores.
+            Threads; None is OMP_NUM_THREADS, or else the number of cores. Fewer are taken where the memory limit
+            asks for that.
+        ledger
+            What the call has taken of the memory limit already.
         """
         settings = self._with(options)
+        ledger = ledger or Ledger(settings["memory_limit"])
+        ledger.reserve(self.flat.tables.nbytes, "an engine's copy of the model's tables")
 
         def planner(model: FlatModel, question: Question, padded: frozenset[int]) -> Plan:
             key = ("rows", question, padded)
             return self._plans.get(key) or self._compile(key, question, settings, pad(model, padded))
 
         numbers = [self.flat.number[name] for name in targets]
-        return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs)
+        return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs, ledger)
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
@@ -219,7 +226,8 @@ class JunctionTree(Engine):
     def _compile(
         self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
     ) -> Plan:
-        plan = compile_plan(model or self.flat, question, options["order"], options["memory_limit"])
+        limit, kept = options["memory_limit"], self._plans
+        plan = compile_plan(model or self.flat, question, options["order"], limit, kept)
         if options["order"] == self.options["order"]:
             self._plans.put(key, plan)
         return plan

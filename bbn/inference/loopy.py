@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bbn.budget import Ledger
 from bbn.errors import ConvergenceWarning
 from bbn.evidence import Findings
 from bbn.factor import Factor
@@ -67,6 +68,7 @@ class LoopyBeliefPropagation(Approximate):
     ) -> Estimate:
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
+        self._require_memory(groups, relevant, findings, options)
         ones = [Factor.trusted((v,), np.ones(v.card)) for v in map(self.model.variable, sorted(wanted))]
         factors, log_scale = merged_factors([*observed(self.model, findings, relevant), *ones])
         messages = Messages(factors, options)
@@ -84,6 +86,21 @@ class LoopyBeliefPropagation(Approximate):
             converged = converged and settled
         report = SamplingReport(None, None, n_iter, converged=converged)
         return Estimate(np.concatenate(parts), log_evidence, report)
+
+    def _require_memory(
+        self,
+        groups: Sequence[tuple[str, ...]],
+        factors: Sequence[Factor],
+        findings: Findings,
+        options: Mapping[str, Any],
+    ) -> None:
+        """BudgetError if the tables, sliced and merged, what weighs one of them, and the answers would not fit."""
+        ledger = Ledger(options["memory_limit"])
+        cells = [math.prod(v.card for v in f.variables if v.name not in findings.hard) for f in factors]
+        size = 8 * (3 * sum(cells) + 3 * max(cells, default=0))
+        ledger.reserve(size, "the tables that messages are passed between", "observe more variables")
+        answers = sum(math.prod(self.model.variable(name).card for name in group) for group in groups)
+        ledger.reserve(24 * answers, f"a joint of {answers:,} cells", "ask for fewer targets at a time")
 
     def _group(
         self, group: tuple[str, ...], messages: Messages, findings: Findings, options: Mapping[str, Any]

@@ -8,24 +8,27 @@ priced before anything large is allocated.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import pairwise
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bbn import kernels
-from bbn.budget import memory_limit, require_memory
+from bbn.budget import Room, memory_limit, require_memory
 from bbn.cpt import CPT
 from bbn.errors import BudgetError
 from bbn.evidence import Model
 from bbn.graphs import ORDERS, Elimination, find_rule
 from bbn.kernels.propagate_np import Pairs, Vectors
-from bbn.kernels.tape import QUERY, Layout
+from bbn.kernels.tape import COLLECTED, QUERY, Layout
 from bbn.kernels.types import Floats, Ints
 from bbn.network import BayesianNetwork
+
+if TYPE_CHECKING:
+    from bbn.inference.plan_cache import PlanCache
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
@@ -36,6 +39,8 @@ SMALL = 100_000.0
 HUGE = 1_000_000.0
 """Cells from which ties are broken at random a few times more: by then elimination is quick beside a run."""
 RESTARTS = 4
+MANY_THREADS = 64
+"""Runs of which so many fit the limit together do not wait for one another."""
 RESTARTED = ("min-fill", "weighted-min-fill")
 """The rules that are tried again, so many times."""
 INSTEAD = (
@@ -59,10 +64,12 @@ class FlatModel(NamedTuple):
     table_ptr: Ints
     tables: Floats
     heads: Ints
+    padded: frozenset[int] = frozenset()
+    """Variables whose tables have one more slice; the tables are then a plan's own, not the engine's."""
 
 
-def flatten(model: Model) -> FlatModel:
-    """The arrays of a model."""
+def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
+    """The arrays of a model; BudgetError if its tables take more than the limit."""
     variables = model.variables
     number = {v.name: i for i, v in enumerate(variables)}
     directed = isinstance(model, BayesianNetwork)
@@ -76,6 +83,8 @@ def flatten(model: Model) -> FlatModel:
         factors = model.factors()
         members = [number[v.name] for factor in factors for v in factor.variables]
         tables = [factor.values for factor in factors]
+    size = 8 * sum(table.size for table in tables)
+    require_memory(size, "an engine's copy of the model's tables", "use smaller tables", limit)
     packed = kernels.pack_factors([len(v.states) for v in variables], members, tables, directed)
     return FlatModel(tuple(number), number, *packed)
 
@@ -106,26 +115,76 @@ class Price(NamedTuple):
     layout: Layout | None
     """The plan's layout, unless its cliques are beyond any memory."""
     bytes: float
-    """The memory of its potentials, counting all that a run goes through."""
+    """The memory of the plan with a run of it, and of the engine's tables."""
 
 
 class Plan:
-    """A compiled question: the layout of its junction forest, and the program that runs it."""
+    """A compiled question: the layout of its junction forest, and the program that runs it.
 
-    def __init__(self, model: FlatModel, question: Question, layout: Layout) -> None:
+    Runs of a plan that is large beside the limit take turns with those of other threads, and its program is made when
+    it is its turn: whoever waits holds no memory.
+
+    Parameters
+    ----------
+    model, question, layout
+        What it runs.
+    limit
+        The bytes that it and its runs may take.
+    room
+        Shared with other plans.
+    """
+
+    def __init__(
+        self,
+        model: FlatModel,
+        question: Question,
+        layout: Layout,
+        limit: int | float | str | None = None,
+        room: Room | None = None,
+    ) -> None:
         self.question = question
         self.tables = model.tables
         self.layout = layout
-        self.cards = model.cards
-        self.program = kernels.Program(model.cards, model.tables, layout, question.maximise)
-        self.bytes = 8 * (layout.base_size + layout.work_size)
+        self.bytes = plan_bytes(model, layout)
+        self.limit = memory_limit(limit)
+        self.kept = 0
+        """The bytes that it is kept with, 0 if it is not."""
+        self._making = threading.Lock()
+        self._cards = model.cards
+        self._room = room
+        self._large = room is not None and MANY_THREADS * self.bytes > self.limit
+        self._program: Any = None if self._large else self._make()
         self._wide: kernels.WideProgram | None = None
+        logs = 1 if question.goal == COLLECTED else 0
+        self.wide_bytes = model.tables.nbytes + (2 + logs) * self.bytes
 
-    def run(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, float]:
-        """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence."""
-        out, log = self.program.run(hard, likelihoods)
+    @property
+    def program(self) -> Any:
+        """The program that runs it."""
+        made = self._program
+        if made is None:
+            with self._making:
+                made = self._program
+                if made is None:
+                    made = self._program = self._make()
+        return made
+
+    def _make(self) -> Any:
+        return kernels.Program(self._cards, self.tables, self.layout, self.question.maximise)
+
+    def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
+        """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence.
+
+        `held` says that the caller's `turn` counts this run already.
+        """
+        if held or not self._large:
+            out, log = self.program.run(hard, likelihoods)
+        else:
+            with self.turn():
+                out, log = self.program.run(hard, likelihoods)
         if log != log:  # NaN: a number left the range of a double
-            out, log = self.wide.run(hard, likelihoods)
+            with self._widely(held) as wide:
+                out, log = wide.run(hard, likelihoods)
             if log != log:
                 raise ArithmeticError(
                     "the answer is not a distribution; please report this network and evidence"
@@ -134,18 +193,79 @@ class Plan:
 
     def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
         """The collected potentials of dynamic and of static cliques, ln of the total, and whether they are logs."""
-        work, base, log = self.program.collect(hard, likelihoods)
+        with self.turn():
+            work, base, log = self.program.collect(hard, likelihoods)
         if log != log:
-            return *self.wide.collect(hard, likelihoods), True
+            with self._widely() as wide:
+                return *wide.collect(hard, likelihoods), True
         return work, base, log, False
 
-    @property
-    def wide(self) -> kernels.WideProgram:
-        """The program for numbers of any size, made when it is first needed; it takes twice the memory."""
-        if self._wide is None:
-            require_memory(2 * self.bytes, "potentials beyond the range of a double", INSTEAD)
-            self._wide = kernels.WideProgram(self.cards, self.tables, self.layout, self.question.maximise)
-        return self._wide
+    @contextmanager
+    def turn(self, size: int | None = None) -> Iterator[None]:
+        """Wait until there is room for a run, or for `size` bytes. Not to be nested."""
+        size = self.bytes if size is None else size
+        if self._room is None or MANY_THREADS * size <= self.limit:
+            yield
+            return
+        with self._room.hold(size, self._left):
+            self._room.clear(self.limit - size + self.kept)
+            try:
+                yield
+            finally:
+                if self._large and not self.kept:
+                    self._program = None
+                elif self._large and self._program is not None:
+                    del self._program.pool[1:]  # of idle workspaces one is enough
+
+    @contextmanager
+    def _widely(self, held: bool = False) -> Iterator[kernels.WideProgram]:
+        """The program for numbers of any size, made when it is first needed; of a large plan one run at a time."""
+        needed = self.bytes + (0 if self._wide else self.wide_bytes)
+        require_memory(needed, "potentials beyond the range of a double", INSTEAD, self.limit)
+        with nullcontext() if held else self.turn(needed), self._making if self._large else nullcontext():
+            wide = self._wide
+            if wide is None:
+                wide = kernels.WideProgram(self._cards, self.tables, self.layout, self.question.maximise)
+                if not self._large:
+                    self._wide = wide
+                    if self._room is not None and self.kept:
+                        self.kept += self.wide_bytes
+                        self._room.kept += self.wide_bytes
+            yield wide
+
+    def _left(self) -> int:
+        """The bytes that runs may hold beside the other plans that are kept."""
+        kept = self._room.kept if self._room is not None else 0
+        return self.limit - kept + self.kept
+
+    def drop(self) -> None:
+        """It is no longer kept: a large one gives its memory back, now or when nobody runs it any more."""
+        self.kept = 0
+        if self._large:
+            self._program = None
+
+
+def plan_bytes(model: FlatModel, layout: Layout) -> int:
+    """The memory that a plan takes with one run of it: its tapes, its potentials, an answer, tables of its own."""
+    tapes = layout.once.size + layout.run.size
+    stored = layout.base_size + swept_cells(model, layout)
+    certain = 2 * int(model.cards.max(initial=1))
+    tables = model.tables.size if model.padded else 0
+    return 8 * (tapes + stored + layout.out_size + certain + tables) + run_bytes(model, layout)
+
+
+def run_bytes(model: FlatModel, layout: Layout) -> int:
+    """The memory that each run of a plan takes: its potentials and its answer."""
+    if not layout.run.size:
+        return 8 * layout.out_size
+    return 8 * (layout.work_size + swept_cells(model, layout) + layout.scratch_size + layout.out_size)
+
+
+def swept_cells(model: FlatModel, layout: Layout) -> int:
+    """The cells of cliques that are not stored: none where they are made slab by slab, all in the twin in numpy."""
+    if kernels.COMPILED:
+        return 0
+    return sum(cells_of(model, layout.axes[a:b].tolist()) for a, b in pairwise(layout.axes_ptr.tolist()))
 
 
 def price(model: FlatModel, question: Question, order: str = "auto", most: float = BEYOND) -> Price:
@@ -182,7 +302,8 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
         targets,
         question.goal,
     )
-    return Price(elimination, cells, layout, 8 * layout.whole_size * (2 if layout.run.size else 1))
+    shared = 0 if model.padded else model.tables.nbytes
+    return Price(elimination, cells, layout, shared + plan_bytes(model, layout))
 
 
 def triangulate(
@@ -225,17 +346,26 @@ def other_ties(
 
 
 def compile_plan(
-    model: FlatModel, question: Question, order: str = "auto", limit: int | str | None = None
+    model: FlatModel,
+    question: Question,
+    order: str = "auto",
+    limit: int | float | str | None = None,
+    cache: PlanCache | None = None,
 ) -> Plan:
-    """The plan of a question; BudgetError if it would need more memory than allowed."""
+    """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
     cost = price(model, question, order)
     require(model, cost, limit)
     if cost.layout is None:
         raise BudgetError(f"the junction tree would have {cost.cells:.3g} cells; {INSTEAD}")
-    return Plan(model, question, cost.layout)
+    allowed, room = memory_limit(limit), None
+    if cache is not None:
+        cache.make_room(allowed - int(cost.bytes))
+        room = cache.room
+    shared = 0 if model.padded else model.tables.nbytes
+    return Plan(model, question, cost.layout, max(1, allowed - shared), room)
 
 
-def require(model: FlatModel, cost: Price, limit: int | str | None) -> None:
+def require(model: FlatModel, cost: Price, limit: int | float | str | None) -> None:
     """Raise BudgetError, naming the largest clique, if the potentials would not fit."""
     if cost.bytes > memory_limit(limit):
         names, cells, cliques = largest_clique(model, cost)
@@ -258,32 +388,6 @@ def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int
     order, ptr, near = cost.elimination
     members = [int(order[k]), *near[ptr[k] : ptr[k + 1]].tolist()]
     return [model.names[v] for v in sorted(members)], float(cells[k]), int((cells > 0).sum())
-
-
-class PlanCache:
-    """Plans by key, the least recently used dropped past a number of plans or of bytes; safe between threads."""
-
-    def __init__(self, plans: int = 512, size: int = 2**30) -> None:
-        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
-        self._most, self._size, self._used = plans, size, 0
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable) -> Plan | None:
-        """The plan of this key, if it is here."""
-        plan = self._plans.get(key)
-        if plan is not None:
-            with suppress(KeyError):  # another thread may have dropped it just now
-                self._plans.move_to_end(key)
-        return plan
-
-    def put(self, key: Hashable, plan: Plan) -> None:
-        """Keep a plan, dropping the oldest ones where there is no room; the newest always stays."""
-        with self._lock:
-            known = self._plans.pop(key, None)
-            self._used += plan.bytes - (known.bytes if known else 0)
-            self._plans[key] = plan
-            while len(self._plans) > 1 and (len(self._plans) > self._most or self._used > self._size):
-                self._used -= self._plans.popitem(last=False)[1].bytes
 
 
 def cells_of(model: FlatModel, variables: Sequence[int]) -> int:

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.budget import Ledger
 from bbn.data import CodedTable, code
+from bbn.data.kinds import Columns, Rows
 from bbn.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.frozen import Array
 from bbn.inference import engine
+from bbn.inference.batch import INSTEAD
 from bbn.inference.junction_tree import JunctionTree
 from bbn.inference.mixed_rows import MixedRows, row_evidence
 from bbn.variable import Continuous
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from bbn.network import BayesianNetwork
 
 Impossible = Literal["raise", "nan"]
+
+DICT_CELL = 120
+"""Bytes of a number in a list of dicts."""
 
 
 def predict_proba(
@@ -46,7 +52,7 @@ def predict_proba(
         raise EvidenceError(
             f"{target!r} is continuous: it has no states to give probabilities of; predict gives its mean"
         )
-    table, values = _posteriors(net, data, target, impossible, n_jobs, options)
+    table, values = _posteriors(net, data, target, impossible, n_jobs, options, framed=True)
     return table.kind.frame(dict(zip(net.states(target), values.T, strict=True)))
 
 
@@ -67,7 +73,7 @@ def predict(
         return table.kind.column(values[:, 0], target)
     states = np.array(net.states(target))
     gone: NDArray[np.bool_] = np.isnan(values[:, 0])
-    best = states[np.where(gone[:, None], 0.0, values).argmax(axis=1)]
+    best = states[values.argmax(axis=1)]  # of a row of NaN the first, replaced below
     if gone.any():
         best = best.astype(object)
         best[gone] = None
@@ -88,13 +94,22 @@ def _posteriors(
     impossible: Impossible,
     n_jobs: int | None,
     options: dict[str, Any],
+    framed: bool = False,
 ) -> tuple[CodedTable, Array]:
-    """The coded table, and the posterior of the target by row."""
+    """The coded table, and the posterior of the target by row; a table of them is to be made if `framed`."""
     if impossible not in ("raise", "nan"):
         raise ValueError(f'impossible must be "raise" or "nan", found {impossible!r}')
     net.variable(target)
     table = _coded(net, data, (target,))
-    values, log_evidence = _answers(net, table, target, n_jobs, options)
+    cell = (
+        0
+        if not framed or isinstance(table.kind, Columns)
+        else DICT_CELL
+        if isinstance(table.kind, Rows)
+        else 8
+    )
+    size = cell * table.n_rows * max(1, net.variable(target).card)
+    values, log_evidence = _answers(net, table, target, n_jobs, options, size)
     if impossible == "raise" and (log_evidence == -np.inf).any():
         raise _impossible_row(net, table, int(np.argmax(log_evidence == -np.inf)))
     return table, values.reshape(table.n_rows, max(1, net.variable(target).card))
@@ -106,13 +121,19 @@ def _answers(
     target: str | None,
     n_jobs: int | None,
     options: dict[str, Any],
+    framed: int = 0,
 ) -> tuple[Array, Array]:
-    """The posterior of the target by row (the mean of a continuous one), and ln P(row)."""
+    """The posterior of the target by row (the mean of a continuous one), and ln P(row).
+
+    A table of `framed` bytes is to be made of them.
+    """
     tree = _engine(net)
+    ledger = Ledger(options.get("memory_limit"))
+    ledger.reserve(framed, f"a table of the answers to {table.n_rows:,} rows", INSTEAD)
     if net.continuous:
         return MixedRows(tree, table.codes, table.numbers, table.n_rows, target, n_jobs, options).answer()
     targets = () if target is None else (target,)
-    return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, **options)[:2]
+    return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, ledger=ledger, **options)[:2]
 
 
 def _impossible_row(net: BayesianNetwork, table: CodedTable, row: int) -> ImpossibleEvidenceError:

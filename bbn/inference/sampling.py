@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.budget import require_memory
+from bbn.budget import Ledger, jobs, require_memory
 from bbn.errors import BudgetError, EvidenceError
 from bbn.evidence import Evidence, Findings
 from bbn.frozen import Array
 from bbn.inference.approximate import say
 from bbn.inference.blocks import BLOCK, Seeds
 from bbn.inference.conditioning import conditioned_draws
-from bbn.inference.draws import code_type, compile_draws
+from bbn.inference.draws import TABLE_COPIES, code_type, compile_draws, require_copies
 from bbn.inference.number_draws import NumberDraws
 from bbn.kernels.moves import Codes, Moves
 from bbn.kernels.sample import forward
@@ -87,6 +87,12 @@ def sample(
         require_memory(n * sampler.row_bytes, f"a table of {n:,} rows", "chunks= streams", memory_limit)
         return wrap(net, next(sampler.tables(n, n, n_jobs, progress)))
     size = CHUNK_ROWS if chunks is True else chunks
+    ledger = Ledger(memory_limit)
+    table = min(n, size) * sampler.row_bytes
+    ledger.reserve(
+        2 * table, f"two chunks of {size:,} rows, one given and one made", "ask for smaller chunks"
+    )
+    n_jobs = ledger.workers(jobs(n_jobs), 2 * BLOCK * sampler.row_bytes)  # one at work, one waiting
     return (wrap(net, table) for table in sampler.tables(n, size, n_jobs, progress))
 
 
@@ -146,10 +152,13 @@ class _Sampler:
         if plain and "moves" in net.memo:
             kept: Moves = net.memo["moves"]
             return kept
+        require_copies(net, net.names, TABLE_COPIES, memory_limit)
         try:
             draws, log_evidence = conditioned_draws(net, findings, self.columns, memory_limit)
         except BudgetError:
-            from bbn.inference.importance import learned_draws
+            from bbn.inference.importance import LEARNED_COPIES, learned_draws
+
+            require_copies(net, net.names, LEARNED_COPIES, memory_limit)
 
             self.weighted = True
             draws, log_evidence = learned_draws(net, net.names, self.columns, findings, self.seeds)

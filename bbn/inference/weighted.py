@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn.budget import Ledger, jobs
 from bbn.errors import ModelError
 from bbn.evidence import Findings, Model
 from bbn.frozen import Array
 from bbn.inference.accuracy import LOW_ESS, unseen, weighted_error
 from bbn.inference.approximate import Estimate, say
 from bbn.inference.blocks import BLOCK, Seeds
-from bbn.inference.draws import Draw, code_type, compile_draws
+from bbn.inference.draws import TABLE_COPIES, Draw, code_type, compile_draws, require_copies
 from bbn.inference.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.inference.tail import is_heavy, largest, pareto_k
 from bbn.kernels.moves import Codes
@@ -31,6 +32,12 @@ from bbn.progress import progress_bar
 from bbn.report import SamplingReport
 from bbn.threads import in_order
 
+TALLY_BYTES = 16
+"""What a tally takes of each cell."""
+SUM_BYTES = 5 * TALLY_BYTES
+"""What adding tallies up and judging the sum takes of each cell: the sum, a block's, and temporaries."""
+WEIGHT_BYTES = 40
+"""What weighing takes of each row of a block."""
 UNEVEN = 0.1
 """Where the effective share of the samples is below this, the tail of the weights is looked at."""
 
@@ -104,6 +111,8 @@ class Tally:
 class WeightedSampling(MonteCarlo):
     """An engine that draws along the arcs of a network and weighs."""
 
+    table_copies = TABLE_COPIES
+
     def __init__(self, model: Model, **options: Any) -> None:
         if not isinstance(model, BayesianNetwork):
             raise ModelError(
@@ -126,12 +135,14 @@ class WeightedSampling(MonteCarlo):
         wanted = {name for group in groups for name in group}
         relevant = self.net.ancestral_set(wanted | {*findings.hard, *findings.likelihood})
         names = [name for name in self.net.names if name in relevant]
+        require_copies(self.net, names, self.table_copies, options["memory_limit"])
         proposal = self._proposal(names, findings, options, seeds)
         if proposal.log_scale == -math.inf:
             return nothing(groups, self.model, 0)
         moves = compile_draws(proposal.draws)
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
+        n_jobs = _threads(cells.n_cells, len(names) * np.dtype(kind).itemsize, options)
 
         own = threading.local()  # each thread uses its columns again, so that their pages are fetched once
 
@@ -149,7 +160,7 @@ class WeightedSampling(MonteCarlo):
             accumulate(codes, cells, weights, tally.cells)
             return tally
 
-        tally = self._run(run, block, cells.n_cells, options)
+        tally = self._run(run, block, cells.n_cells, {**options, "n_jobs": n_jobs})
         if tally.total == 0:
             return nothing(groups, self.model, tally.n)
         values, std_error = tally.shares()
@@ -204,6 +215,13 @@ class WeightedSampling(MonteCarlo):
             finally:
                 parts.close()
         return tally
+
+
+def _threads(n_cells: int, row: int, options: Mapping[str, Any]) -> int:
+    """As many threads as asked for, or those that fit: each has a block of rows and two tallies under way."""
+    ledger = Ledger(options["memory_limit"])
+    ledger.reserve(SUM_BYTES * n_cells, f"the sums of {n_cells:,} cells", "ask for fewer targets at a time")
+    return ledger.workers(jobs(options["n_jobs"]), 2 * TALLY_BYTES * n_cells + BLOCK * (row + WEIGHT_BYTES))
 
 
 def nothing(groups: Sequence[tuple[str, ...]], model: Model, n: int) -> Estimate:

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 __all__ = [
+    "BLOCK",
     "COMPILED",
     "Program",
     "WideProgram",
@@ -25,7 +26,7 @@ __all__ = [
 COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
 if COMPILED and not TYPE_CHECKING:
     try:
-        from bbn.kernels._batch import run_rows
+        from bbn.kernels._batch import BLOCK, run_rows
         from bbn.kernels._layout import lay_out, pack_factors, reduce_scopes
         from bbn.kernels._propagate import Program
         from bbn.kernels._triangulate import cells, eliminate, total_cells
@@ -33,7 +34,7 @@ if COMPILED and not TYPE_CHECKING:
     except ImportError:
         COMPILED = False
 if TYPE_CHECKING or not COMPILED:
-    from bbn.kernels.batch_np import run_rows
+    from bbn.kernels.batch_np import BLOCK, run_rows
     from bbn.kernels.layout_py import lay_out, pack_factors, reduce_scopes
     from bbn.kernels.propagate_np import Program, WideProgram
     from bbn.kernels.triangulate_py import cells, eliminate, total_cells

@@ -174,7 +174,9 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     finally:
         bbn_range_end(mode)
     if left_range:
-        wide_cells = np.empty(2 * cells.shape[0])  # a wide number is a double and its exponent
+        need = 2 * cells.shape[0]  # a wide number is a double and its exponent
+        cells = np.empty(0)  # the plain numbers go first
+        wide_cells = np.empty(need)
         wide.up = <Wide*> &wide_cells[0]
         wide.down = wide.up + message_size
         wide.values = wide.down + message_size

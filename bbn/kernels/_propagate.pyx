@@ -250,7 +250,7 @@ cdef class Program:
     cdef readonly double once_log
     cdef readonly bint maximise
     cdef object cards, tables
-    cdef list pool
+    cdef readonly list pool
     cdef int64_t n, out_size, run_length, work_size, scratch_size
     cdef Words run_words, sizes
     cdef double* once_values

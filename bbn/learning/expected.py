@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bbn.budget import jobs, memory_limit, require_memory
+from bbn.budget import Ledger, jobs
 from bbn.data import Block, DataSource
 from bbn.errors import BudgetError, ImpossibleEvidenceError
 from bbn.frozen import Array
@@ -35,6 +37,8 @@ MOST_TERMS = 8
 
 MOST_ENTRIES = 2.0**32
 """Tables and messages have fewer entries than this: their indices are of 32 bits."""
+
+INSTEAD = "use fewer parents or states, or fill in more of the data"
 
 RULES = ("min-fill", "weighted-min-fill")
 """Elimination rules that are tried; the one whose cliques have fewer cells is kept."""
@@ -56,22 +60,65 @@ class Expectation:
     net
         Any network of the structure; its tables play no part.
     n_jobs
-        Threads; None is OMP_NUM_THREADS, or else the number of cores.
+        Threads; None is OMP_NUM_THREADS, or else the number of cores. Fewer are taken where the memory limit asks for
+        that.
+    ledger
+        What the caller has taken of the memory limit already.
     """
 
-    def __init__(self, net: BayesianNetwork, n_jobs: int | None = None) -> None:
+    def __init__(self, net: BayesianNetwork, n_jobs: int | None = None, ledger: Ledger | None = None) -> None:
         families = read_families(net)
         self.names = tabled(net)
         self.cards = families.cards
         self.table_ptr = families.table_ptr
         self.tree = build_tree(families)
-        self.message_bytes = 16 * self.tree.message_size
-        self.asked_jobs = n_jobs
+        self.row_bytes = 0
+        self.asked_jobs, self.ledger = n_jobs, ledger
 
-    @property
-    def n_jobs(self) -> int:
-        """Threads, as many as the machine that this runs on has and its memory allows."""
-        return max(1, min(jobs(self.asked_jobs), memory_limit() // max(self.message_bytes, 1)))
+    def n_jobs(self, block: Block, chunk: int) -> int:
+        """Threads that work on chunks of a block: as many as asked for and fit; BudgetError if not even one does.
+
+        A thread has copies of the tables and their gradients, codes, messages, and the cells of the cliques that its
+        most incomplete row leaves open, with where they lie.
+        """
+        ledger = self.ledger.copy() if self.ledger is not None else Ledger()
+        entries = int(self.table_ptr[-1])
+        ledger.reserve(16 * entries + 8 * block.n_rows, "the gradient of all table entries", INSTEAD)
+        chunk = min(chunk, block.n_rows)
+        each = 40 * entries + chunk * (4 * len(self.names) + self.row_bytes)
+        wanted = min(jobs(self.asked_jobs), -(-block.n_rows // max(chunk, 1)))
+        opened, wide = self._most_open_bytes
+        if wanted * (each + wide) > ledger.left:
+            gaps = np.ones((block.n_rows, len(self.names)), bool)
+            for v, name in enumerate(self.names):
+                if name in block.codes:
+                    gaps[:, v] = block.codes[name] == self.cards[v]
+            opened, wide = self._open_bytes(gaps)
+        ledger.copy().reserve(each + opened, "the cliques of the most incomplete row", INSTEAD)
+        return ledger.workers(wanted, each + wide)
+
+    @cached_property
+    def _most_open_bytes(self) -> tuple[int, int]:
+        """What a row without any values needs."""
+        return self._open_bytes(np.ones((1, len(self.names)), bool))
+
+    def _open_bytes(self, gaps: NDArray[np.bool_]) -> tuple[int, int]:
+        """The messages, cells and indices of the row that needs most, given where rows (first axis) have gaps.
+
+        First as doubles, then as wide numbers, which take twice as much where doubles do not do.
+        """
+        tree = self.tree
+        cells: Any = np.zeros(len(gaps))
+        indices: Any = np.zeros(len(gaps))
+        for c, n_streams in enumerate(np.diff(tree.stream_ptr).tolist()):
+            own = np.ones(len(gaps))
+            for v in tree.axes[tree.axes_ptr[c] : tree.axes_ptr[c + 1]].tolist():
+                own *= np.where(gaps[:, v], float(self.cards[v]), 1.0)
+            cells += own
+            indices += n_streams * own
+        numbers = cells + 2 * tree.message_size
+        plain, wide = (float((size * numbers + 4 * indices).max(initial=0.0)) for size in (8, 16))
+        return int(plain), int(wide)
 
     def __call__(self, tables: Array, source: DataSource) -> Expected:
         """The gradient and the log-likelihood of all data under these tables (end to end, in the network's order)."""
@@ -97,7 +144,8 @@ class Expectation:
             gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
             return gradient
 
-        return sum(in_order(work, starts, min(self.n_jobs, len(starts) or 1)), np.zeros(len(tables))), logs
+        n_jobs = self.n_jobs(block, starts.step)
+        return sum(in_order(work, starts, n_jobs), np.zeros(len(tables))), logs
 
 
 class _Pass:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.budget import require_memory
 from bbn.data import Block
 from bbn.frozen import Array
 from bbn.kernels.expect import gradient_rows
@@ -114,9 +113,8 @@ class MixedExpectation(Expectation):
         self.tree = build_tree(families)
         settings = sum(group.n_settings for group in self.groups)
         self.rows = max(64, min(ROWS, CELLS // settings))
-        self.message_bytes = 16 * self.tree.message_size + 32 * settings * self.rows
-        require_memory(self.message_bytes, "the messages of the junction tree", "use fewer parents or states")
-        self.asked_jobs = n_jobs
+        self.row_bytes = 32 * settings
+        self.asked_jobs, self.ledger = n_jobs, None
 
     def block(self, tables: Array, block: Block) -> tuple[Array, Array]:
         """The gradient of the tables and the moments of the Gaussians over a block, and ln p of each of its rows."""
@@ -129,7 +127,7 @@ class MixedExpectation(Expectation):
 
         starts = range(0, block.n_rows, self.rows)
         zero = np.zeros(self.n_tables + self.part.stats_size)
-        return sum(in_order(work, starts, min(self.n_jobs, len(starts) or 1)), zero), logs
+        return sum(in_order(work, starts, self.n_jobs(block, self.rows)), zero), logs
 
 
 class _Chunk:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.budget import MAX_AXES, require_table
+from bbn.budget import MAX_AXES, require_memory, require_table
 from bbn.cpt import CPT
 from bbn.data import complete_data
 from bbn.errors import DataError, UnseenRowsWarning
@@ -139,6 +140,9 @@ def _fit(
     families = read_gaussians(parents, variables, given, gaussians.tied_variance, gaussians.fixed_variance)
     way_out = "bbn.fit_em learns from incomplete data, or drop those rows"
     source = complete_data(source, variables, "column {} has missing values", way_out)
+    _require_tables(
+        [[*(p.card for p in parents[name]), tables[name].card] for name in tables], prior, keep_counts
+    )
     counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
     estimates = []
     for family, moments in zip(families, moments_of(families, source), strict=True):
@@ -159,6 +163,17 @@ def _fit(
         like=shape.network,
         gaussians=[f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)],
     )
+
+
+def _require_tables(shapes: list[list[int]], prior: Prior | None, keep_counts: bool) -> None:
+    """BudgetError if the counts, the tables made of them, and what is made on the way would not fit."""
+    cells = [prod(shape) for shape in shapes]
+    whole, largest = sum(cells), max(cells, default=0)
+    size = 8 * ((3 if keep_counts else 2) * whole + (3 if prior is not None else 1) * largest)
+    what = (
+        f"the counts of {len(cells)} families (the largest of {largest:,} cells) and the tables made of them"
+    )
+    require_memory(size, what, "use fewer parents or states")
 
 
 def fit_update(

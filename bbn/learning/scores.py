@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.budget import require_memory
 from bbn.data import DataSource
 from bbn.data.counts import Tables
 from bbn.errors import DataError, nearest
@@ -257,6 +258,10 @@ def flatten(tables: Sequence[NDArray[Any]], total: float) -> FlatCounts:
     )
 
 
+KNOWN_BYTES = 180
+"""What a family takes whose score is known, beside the bits of its parents."""
+
+
 class ScoreCache:
     """The terms of families of one source, each counted once.
 
@@ -287,6 +292,8 @@ class ScoreCache:
         if new:
             asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
             self.n_evaluated += len(new)
+            size = (len(known) + len(new)) * (KNOWN_BYTES + len(self.names) // 4)
+            require_memory(size, f"the scores of {len(known) + len(new):,} families", "use fewer variables")
             most = self._largest_card ** max(map(len, asked)) * len(asked)
             ask = count_and_score if most <= MAX_CELLS else count_and_score_large
             known.update(zip(new, ask(self.source, asked, self.term).tolist(), strict=True))

@@ -116,7 +116,8 @@ class Explorer:
         target = _target(self.net, request)
         state = self.net.states(target)[_index(request.get("state"), self.net.variable(target).card, target)]
         given = _evidence(self.net, request)
-        largest = self.net.sensitivity(target, given, state=state).largest(20)
+        limit = self.options.get("memory_limit")
+        largest = self.net.sensitivity(target, given, state, limit).largest(20)
         return {"entries": [{"name": entry.name, "derivative": entry.derivative} for entry in largest]}
 
 
