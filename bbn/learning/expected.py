@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.budget import Ledger, jobs
+from bbn.budget import Ledger, jobs, require_memory
 from bbn.data import Block, DataSource
 from bbn.errors import BudgetError, ImpossibleEvidenceError
 from bbn.frozen import Array
