@@ -210,13 +210,17 @@ if hasattr(os, "register_at_fork"):
 
 
 def require_table(
-    cards: list[int], what: str, instead: str = "", limit: int | float | str | None = None
+    cards: list[int],
+    what: str,
+    instead: str = "",
+    limit: int | float | str | None = None,
+    copies: int = 1,
 ) -> None:
-    """Raise BudgetError if a table of doubles with axes of these lengths is refused: too many axes or bytes."""
+    """Raise BudgetError if tables of doubles with axes of these lengths would take too many axes or bytes."""
     cells = 1
     for card in cards:
         cells *= card
-    require_memory(8 * cells, what, instead, limit)
+    require_memory(8 * copies * cells, what, instead, limit)
     if len(cards) > MAX_AXES:
         raise BudgetError(f"{what} would have {len(cards)} axes; at most {MAX_AXES} are possible")
 

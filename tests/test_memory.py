@@ -243,3 +243,20 @@ print(used, limit, max(made, default=1))
 """)
     assert threads < 16
     assert used < 1.2 * limit + SLACK
+
+
+@pytest.mark.parametrize("method", ["elimination", "enumeration"])
+def test_the_engines_that_are_written_to_be_read_keep_to_the_limit(method):
+    """A joint of many cells is refused before it is made, and what the refusal says is what it takes."""
+    refused, used, needed = run(f"""
+net = pairs(rng, 8, 8, 1)
+targets = [f"x{{i}}" for i in range(7)]
+evidence = {{"x7": 1}}
+refused, error = peak(lambda: net.query(targets, evidence, method="{method}", memory_limit="1 MB"))
+used, answer = peak(lambda: net.query(targets, evidence, method="{method}", memory_limit=error.needed))
+assert abs(answer.values.sum() - 1) < 1e-9
+print(refused, used, error.needed)
+""")
+    assert refused < SLACK
+    assert needed >= 2 * 8 * 8**7
+    assert used < 1.2 * needed + SLACK

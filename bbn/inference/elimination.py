@@ -55,6 +55,7 @@ class VariableElimination(Engine):
     ) -> tuple[Array, float]:
         factors = self._relevant(targets, findings)
         hidden = _names(factors) - set(targets)
+        require_product({name: self.model.variable(name).card for name in targets}, options)
         factors = self._eliminate(factors, hidden, set(targets), LogFactor.sum_out, options)
         return _product([*factors, _ones(self.model, targets)], options).permute(targets).shares()
 
@@ -103,14 +104,19 @@ class VariableElimination(Engine):
         return factors
 
 
-def _product(factors: list[LogFactor], options: Mapping[str, Any]) -> LogFactor:
-    cards = {v.name: v.card for factor in factors for v in factor.variables}
+def require_product(cards: Mapping[str, int], options: Mapping[str, Any]) -> None:
+    """Raise BudgetError if a product over these variables, and the copy that is summed, would not fit."""
     require_table(
         list(cards.values()),
         f"elimination's product over {len(cards)} variables ({', '.join(list(cards)[:6])}, …)",
         "observe more variables, ask for fewer targets, or try another order= or a sampling method",
         options["memory_limit"],
+        copies=2,
     )
+
+
+def _product(factors: list[LogFactor], options: Mapping[str, Any]) -> LogFactor:
+    require_product({v.name: v.card for factor in factors for v in factor.variables}, options)
     return math.prod(factors, start=LogFactor.trusted((), np.zeros(())))
 
 

@@ -48,6 +48,7 @@ class Enumeration(Engine):
             f"enumeration of {len(free)} variables",
             'method="junction-tree" may need far less',
             options["memory_limit"],
+            copies=2,
         )
         product = LogFactor.trusted(free, np.zeros([v.card for v in free]))
         for factor in observed(self.model, findings):

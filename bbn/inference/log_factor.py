@@ -48,5 +48,7 @@ class LogFactor(Factor):
         if total == -np.inf:
             return np.zeros(self.values.shape), total
         with np.errstate(under="ignore"):
-            shares = np.exp(self.values - total)
-        return np.asarray(shares / shares.sum()), total
+            shares = np.asarray(self.values - total)
+            np.exp(shares, out=shares)
+            shares /= shares.sum()
+        return shares, total

@@ -370,7 +370,9 @@ def log_sum(logs: Floats, axes: tuple[int, ...] | int = 0) -> Floats:
     highest = logs.max(axis=axes, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0.0)
     with np.errstate(divide="ignore", under="ignore"):
-        return np.asarray(np.log(np.exp(logs - highest).sum(axis=axes)) + highest.squeeze(axes))
+        shares = logs - highest
+        np.exp(shares, out=shares)
+        return np.asarray(np.log(shares.sum(axis=axes)) + highest.squeeze(axes))
 
 
 _BINDERS = ("clear", "scalar", "sweep", "rescale", "norm", "total", "ratio", "finish")
