@@ -13,7 +13,12 @@ from setuptools.command.build_py import build_py
 
 KERNELS = sorted(Path("bbn/kernels").glob("*.pyx"))
 # `make asan`: wrong accesses and undefined behaviour end the process, with a stack
-SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g"]
+SANITIZED = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+    "-g",
+]
 CHECKED = os.environ.get("BBN_SANITIZE", "") == "1"
 HEADERS = [path.as_posix() for path in sorted(Path("bbn/kernels").glob("*.h"))]
 
