@@ -530,9 +530,9 @@ def test_looking_rows_up(kind, pure):
         assert found.tolist() == [5, 7, 6, 7, 9, 9, *([9, 9] if np.dtype(kind).kind == "i" else [])]
         found = kernel.recode(np.array([5, 6, 7, 9], dtype=width), index[:5], inside=True)
         assert (found.dtype, found.tolist()) == (width, [5, 7, 6, 7, 9])
-    with pytest.raises(ValueError, match="look_up is empty"):
+    with pytest.raises(ValueError, match="look_up: expected at least one entry"):
         kernel.recode(np.empty(0, dtype=np.uint8), index)
-    with pytest.raises(ValueError, match="n_values is -1"):
+    with pytest.raises(ValueError, match="n_values: expected 0 or more, found -1"):
         kernel.present(index, -1)
     assert kernel.present(index, 4).tolist() == [True, True, True, True, True]
     assert kernel.present(index[:3], 4).tolist() == [True, True, True, False, False]

@@ -191,7 +191,7 @@ def test_a_full_disk_under_a_checkpoint_loses_nothing(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("bbn.learning.checkpoint.os.fsync", full)
+        patch.setattr("bbn.atomic.os.fsync", full)
         with pytest.warns(CheckpointWarning, match="No space left") as caught:
             result = bbn.fit_em(NET.graph, rows, max_iter=30, checkpoint=path, **options)
     assert len(caught) == 1  # once, however often it was tried

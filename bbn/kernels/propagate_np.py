@@ -370,7 +370,7 @@ def log_sum(logs: Floats, axes: tuple[int, ...] | int = 0) -> Floats:
     highest = logs.max(axis=axes, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0.0)
     with np.errstate(divide="ignore", under="ignore"):
-        shares = logs - highest
+        shares = np.asarray(logs - highest)
         np.exp(shares, out=shares)
         return np.asarray(np.log(shares.sum(axis=axes)) + highest.squeeze(axes))
 
