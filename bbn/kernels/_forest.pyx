@@ -30,7 +30,9 @@ def pack_factors(list cards, list members, list tables, bint directed):
             raise ValueError(f"variable {k} has {card[k]} states, expected at least 1")
     for f in range(total):
         table = <cnp.ndarray?> tables[f]
-        if cnp.PyArray_TYPE(table) != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(table):
+        # it may lie anywhere in a message from another process: it is copied, so need not be aligned
+        if cnp.PyArray_TYPE(table) != cnp.NPY_DOUBLE or not cnp.PyArray_IS_C_CONTIGUOUS(table) \
+                or not cnp.PyArray_ISNOTSWAPPED(table):
             raise TypeError(f"expected doubles in C order, found {table.dtype}")
         cells += cnp.PyArray_SIZE(table)
         axes = cnp.PyArray_NDIM(table)
