@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: venv
 	$(BIN)/ruff check
