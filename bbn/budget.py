@@ -164,11 +164,19 @@ class Room:
         self.kept = 0
         self._clear = weakref.WeakMethod(clear) if clear is not None else None
         self._empty()
-        _rooms.add(self)
 
     def _empty(self) -> None:
         self.held = 0
-        self._freed = threading.Condition()
+        self._freed: threading.Condition | None = (
+            None  # made for the first who holds memory: few rooms see one
+        )
+
+    def _meet(self) -> threading.Condition:
+        with _meeting:
+            if self._freed is None:
+                self._freed = threading.Condition()
+                _rooms.add(self)
+            return self._freed
 
     def clear(self, size: int) -> None:
         """Drop what is kept between runs down to `size` bytes."""
@@ -182,7 +190,7 @@ class Room:
 
         `limit` tells how many may be held just now; it is asked again when others have let go.
         """
-        freed = self._freed
+        freed = self._freed or self._meet()
         with freed:
             while self.held and self.held + size > limit():
                 freed.wait(LISTEN)
@@ -197,10 +205,13 @@ class Room:
 
 
 _rooms: weakref.WeakSet[Room] = weakref.WeakSet()
+_meeting = threading.Lock()
 
 
 def _empty_rooms() -> None:
     """In a process just forked: the threads that held memory are not in it."""
+    global _meeting
+    _meeting = threading.Lock()
     for room in list(_rooms):
         room._empty()
 

@@ -201,7 +201,13 @@ def pad(model: FlatModel, padded: frozenset[int]) -> FlatModel:
         tables.append(table.reshape(-1))
     ptr = np.zeros(len(tables) + 1, np.int64)
     np.cumsum([table.size for table in tables], out=ptr[1:])
-    return model._replace(cards=cards, tables=np.concatenate(tables), table_ptr=ptr, padded=padded)
+    return model._replace(
+        cards=cards,
+        tables=np.concatenate(tables),
+        table_ptr=ptr,
+        padded=padded,
+        most_states=model.most_states + 1,
+    )
 
 
 def run_plan(

@@ -44,7 +44,7 @@ def timed(question: Question) -> Question:
 
     @wraps(question)
     def within(self: Engine, *args: Any, **options: Any) -> Any:
-        seconds = options.get("time_limit", self.options.get("time_limit"))
+        seconds = options.get("time_limit", self.time_limit) if options else self.time_limit
         if seconds is None or not self.exact:
             return question(self, *args, **options)
         with time_limit(seconds):
@@ -79,6 +79,7 @@ class Engine:
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
         self.options = self._with(options)
+        self.time_limit = self.options.get("time_limit")
 
     @timed
     def query(

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
+SMALL_MODEL = 65_536
+"""Bytes of tables that are not worth asking for the limit, unless one is given."""
 BEYOND = 1e15
 """Cells past which no layout is made."""
 SMALL = 100_000.0
@@ -64,6 +66,7 @@ class FlatModel(NamedTuple):
     table_ptr: Ints
     tables: Floats
     heads: Ints
+    most_states: int = 1
     padded: frozenset[int] = frozenset()
     """Variables whose tables have one more slice; the tables are then a plan's own, not the engine's."""
 
@@ -83,10 +86,12 @@ def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
         factors = model.factors()
         members = [number[v.name] for factor in factors for v in factor.variables]
         tables = [factor.values for factor in factors]
-    size = 8 * sum(table.size for table in tables)
-    require_memory(size, "an engine's copy of the model's tables", "use smaller tables", limit)
-    packed = kernels.pack_factors([len(v.states) for v in variables], members, tables, directed)
-    return FlatModel(tuple(number), number, *packed)
+    size = 8 * sum([table.size for table in tables])
+    if size > SMALL_MODEL or limit is not None:
+        require_memory(size, "an engine's copy of the model's tables", "use smaller tables", limit)
+    cards = [len(v.states) for v in variables]
+    packed = kernels.pack_factors(cards, members, tables, directed)
+    return FlatModel(tuple(number), number, *packed, max(cards, default=1))
 
 
 class Question(NamedTuple):
@@ -132,6 +137,8 @@ class Plan:
         The bytes that it and its runs may take.
     room
         Shared with other plans.
+    size
+        Its bytes, where they are known.
     """
 
     def __init__(
@@ -141,11 +148,12 @@ class Plan:
         layout: Layout,
         limit: int | float | str | None = None,
         room: Room | None = None,
+        size: int | None = None,
     ) -> None:
         self.question = question
         self.tables = model.tables
         self.layout = layout
-        self.bytes = plan_bytes(model, layout)
+        self.bytes = plan_bytes(model, layout) if size is None else size
         self.limit = memory_limit(limit)
         self.kept = 0
         """The bytes that it is kept with, 0 if it is not."""
@@ -177,7 +185,9 @@ class Plan:
 
         `held` says that the caller's `turn` counts this run already.
         """
-        if held or not self._large:
+        if not self._large:
+            out, log = self._program.run(hard, likelihoods)
+        elif held:
             out, log = self.program.run(hard, likelihoods)
         else:
             with self.turn():
@@ -193,7 +203,7 @@ class Plan:
 
     def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
         """The collected potentials of dynamic and of static cliques, ln of the total, and whether they are logs."""
-        with self.turn():
+        with self.turn() if self._large else nullcontext():
             work, base, log = self.program.collect(hard, likelihoods)
         if log != log:
             with self._widely() as wide:
@@ -249,7 +259,7 @@ def plan_bytes(model: FlatModel, layout: Layout) -> int:
     """The memory that a plan takes with one run of it: its tapes, its potentials, an answer, tables of its own."""
     tapes = layout.once.size + layout.run.size
     stored = layout.base_size + swept_cells(model, layout)
-    certain = 2 * int(model.cards.max(initial=1))
+    certain = 2 * model.most_states
     tables = model.tables.size if model.padded else 0
     return 8 * (tapes + stored + layout.out_size + certain + tables) + run_bytes(model, layout)
 
@@ -354,15 +364,15 @@ def compile_plan(
 ) -> Plan:
     """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
     cost = price(model, question, order)
-    require(model, cost, limit)
+    allowed, room = memory_limit(limit), None
+    require(model, cost, allowed)
     if cost.layout is None:
         raise BudgetError(f"the junction tree would have {cost.cells:.3g} cells; {INSTEAD}")
-    allowed, room = memory_limit(limit), None
     if cache is not None:
         cache.make_room(allowed - int(cost.bytes))
         room = cache.room
     shared = 0 if model.padded else model.tables.nbytes
-    return Plan(model, question, cost.layout, max(1, allowed - shared), room)
+    return Plan(model, question, cost.layout, max(1, allowed - shared), room, int(cost.bytes) - shared)
 
 
 def require(model: FlatModel, cost: Price, limit: int | float | str | None) -> None:

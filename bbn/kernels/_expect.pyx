@@ -57,6 +57,7 @@ cdef extern from "_gradient.h":
         double* slope
         double* logs
         double* row_gradient
+    int64_t unknown_code(const int32_t* codes, int64_t rows, int64_t columns, const int64_t* cards) noexcept nogil
     int64_t room(const Tree& tree, const int32_t* row, int64_t* cells) noexcept nogil
     int follow_plain "follow<double>"(const Tree& tree, const Job& job, Scratch[double]& own,
                                       Poll poll) except -1 nogil
@@ -112,6 +113,7 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     cdef const int64_t[::1] separators = tree_arrays.separator
     cdef int64_t n_cliques = n_factors.shape[0], r, c, i, most = 1, indices = 1, need, count, widest = 1
     cdef int64_t message_size = tree_arrays.message_size
+    cdef int64_t wrong
     cdef int left_range
     cdef Job job
     cdef Tree tree
@@ -127,17 +129,19 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
             raise ValueError(f"row_tables: expected {job.n_rows} rows, and a gradient of each")
         if row_gradient.shape[0] != job.n_rows or row_gradient.shape[1] != row_tables.shape[1]:
             raise ValueError("row_gradient: expected the shape of row_tables")
-    for r in range(job.n_rows):
-        for i in range(job.n_columns):
-            if not 0 <= codes[r, i] <= cards[i]:
-                raise ValueError(f"row {r}: variable {i} has no code {codes[r, i]}")
     if job.n_rows == 0 or n_cliques == 0:
         return
+    job.codes = &codes[0, 0]
+    with nogil:
+        wrong = unknown_code(job.codes, job.n_rows, job.n_columns, &cards[0])
+    if wrong >= 0:
+        r, i = wrong // job.n_columns, wrong % job.n_columns
+        raise ValueError(f"row {r}: variable {i} has no code {codes[r, i]}")
     # The tables that all rows share, then those of the row at hand; and likewise their gradient.
     job.n_shared, job.n_own = shared.shape[0], 0 if row_tables is None else row_tables.shape[1]
     cdef double[::1] tables = np.concatenate([shared, np.zeros(job.n_own + 1)])
     cdef double[::1] slope = np.zeros(job.n_shared + job.n_own + 1)
-    job.codes, job.weights, job.tables, job.slope, job.logs = &codes[0, 0], &weights[0], &tables[0], &slope[0], &logs[0]
+    job.weights, job.tables, job.slope, job.logs = &weights[0], &tables[0], &slope[0], &logs[0]
     if job.n_own:
         job.row_tables, job.row_gradient = &row_tables[0, 0], &row_gradient[0, 0]
     tree.n_cliques = n_cliques
