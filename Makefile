@@ -4,7 +4,7 @@ VENV   ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN    := $(VENV)/bin
-KERNELS := $(wildcard bbn/kernels/*.pyx bbn/kernels/*.pxd bbn/kernels/*.h)
+KERNELS := $(wildcard bbn/kernels/compiled/*.pyx bbn/kernels/compiled/*.pxd bbn/kernels/compiled/*.h)
 
 .PHONY: demo test lint venv build bench fuzz asan oldest docs format clean
 
@@ -47,7 +47,7 @@ format: venv
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -f bbn/kernels/*.so bbn/kernels/*.c bbn/kernels/*.cpp
+	rm -f bbn/kernels/compiled/*.so bbn/kernels/compiled/*.c bbn/kernels/compiled/*.cpp
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "bbn needs Python 3.11 or newer on the PATH (or: make PYTHON=/path/to/python)"; exit 1; }

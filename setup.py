@@ -1,7 +1,7 @@
 """The parts of the build that need code: optional Cython kernels, and the models that ship in the wheel.
 
-Everything else is in pyproject.toml. Each ``bbn/kernels/*.pyx`` becomes an *optional* extension: where there is
-no compiler the install still succeeds, and the numpy twins beside the kernels serve instead.
+Everything else is in pyproject.toml. Each ``bbn/kernels/compiled/*.pyx`` becomes an *optional* extension: where
+there is no compiler the install still succeeds, and their twins in ``bbn/kernels/pure`` serve instead.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
-KERNELS = sorted(Path("bbn/kernels").glob("*.pyx"))
+KERNELS = sorted(Path("bbn/kernels/compiled").glob("*.pyx"))
 # `make asan`: wrong accesses and undefined behaviour end the process, with a stack
 SANITIZED = [
     "-fsanitize=address,undefined",
@@ -20,7 +20,7 @@ SANITIZED = [
     "-g",
 ]
 CHECKED = os.environ.get("BBN_SANITIZE", "") == "1"
-HEADERS = [path.as_posix() for path in sorted(Path("bbn/kernels").glob("*.h"))]
+HEADERS = [path.as_posix() for path in sorted(Path("bbn/kernels/compiled").glob("*.h"))]
 
 
 def extensions():
@@ -33,7 +33,7 @@ def extensions():
         Extension(
             ".".join(path.with_suffix("").parts),
             [path.as_posix()],
-            include_dirs=["bbn/kernels", numpy.get_include()],
+            include_dirs=["bbn/kernels/compiled", numpy.get_include()],
             depends=HEADERS,
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             extra_compile_args=["-O1", *SANITIZED] if CHECKED else ["-O3", "-g0"],

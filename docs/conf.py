@@ -1,5 +1,6 @@
 """Sphinx configuration: MyST pages, the API from docstrings, a clean theme; warnings are errors (`make docs`)."""
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,12 @@ Every public name, `bbn.NAME`, in the order in which the ideas build on each oth
 def write_api(app: object) -> None:
     """Write api.md from the table of public names, so that none is forgotten."""
     parts = [API_HEAD]
-    for module, names in bbn._HOMES.items():
-        parts.append(f"## {module.removeprefix('bbn.')}\n")
-        for name in names:
+    stub = ast.parse(Path(bbn.__file__).with_suffix(".pyi").read_text())
+    for home in stub.body:
+        if not isinstance(home, ast.ImportFrom) or home.module in (None, "model"):  # the rooms themselves
+            continue
+        parts.append(f"## {home.module}\n")
+        for name in [alias.name for alias in home.names]:
             value = getattr(bbn, name)
             if isinstance(value, type) and issubclass(value, Exception):
                 directive = f".. autoclass:: bbn.{name}"

@@ -10,7 +10,7 @@ import math
 from itertools import product
 from typing import Any
 
-import bbn.evidence as ev
+import bbn.model.evidence as ev
 
 Joint = dict[tuple[Any, ...], float]
 """State of each variable, in the order of `net.names`, to probability."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from bbn.cpt import CPT
-from bbn.factor import Factor
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.model.cpt import CPT
+from bbn.model.factor import Factor
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 ODD_WORDS = (
     *(

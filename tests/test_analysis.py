@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.network import BayesianNetwork
+from bbn.model.network import BayesianNetwork
 from tests import oracle
 from tests.strategies import random_network
 

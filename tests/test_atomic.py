@@ -10,8 +10,8 @@ import threading
 import pytest
 
 import bbn
-from bbn.atomic import WRITERS, replacing, replacing_folder, write_bytes
 from bbn.cli import main
+from bbn.core.atomic import WRITERS, replacing, replacing_folder, write_bytes
 
 NET = bbn.example("asia")
 OLD = b"the old one"
@@ -128,7 +128,7 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from bbn.atomic import replacing, replacing_folder
+from bbn.core.atomic import replacing, replacing_folder
 with (replacing if sys.argv[2] == "file" else replacing_folder)(sys.argv[1]) as made:
     if sys.argv[2] == "file":
         made.write(b"half of it")

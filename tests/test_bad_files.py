@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 import bbn
-from bbn.errors import BudgetError, ParseError
+from bbn.core.errors import BudgetError, ParseError
 from bbn.io import FORMATS, loads
 
 COIN = "nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}"

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bbn.cpt import CPT
-from bbn.errors import BudgetError, EvidenceError, ModelError
-from bbn.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
-from bbn.factor import Factor
-from bbn.factor_graph import FactorGraph
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.core.errors import BudgetError, EvidenceError, ModelError
+from bbn.model.cpt import CPT
+from bbn.model.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
+from bbn.model.factor import Factor
+from bbn.model.factor_graph import FactorGraph
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 S, B, C = (
     Variable("Storm", ["yes", "no"]),

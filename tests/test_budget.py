@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from bbn import budget
-from bbn.budget import (
+from bbn.core import budget
+from bbn.core.budget import (
     Ledger,
     Room,
     control_group_limit,
@@ -20,8 +20,8 @@ from bbn.budget import (
     require_table,
     show_bytes,
 )
-from bbn.errors import BudgetError, TimeLimitError
-from bbn.threads import time_limit
+from bbn.core.errors import BudgetError, TimeLimitError
+from bbn.core.threads import time_limit
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.errors import DataError
+from bbn.core.errors import DataError
 
 CORPUS = Path(__file__).parent / "corpus"
 ARCS = [("H", "A"), ("H", "B"), ("A", "C")]

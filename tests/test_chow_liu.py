@@ -12,7 +12,7 @@ import pytest
 from learning_data import random_data, sample
 
 import bbn
-from bbn.errors import DataError, ModelError
+from bbn.core.errors import DataError, ModelError
 
 
 def entropy(data, names):

@@ -12,6 +12,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from bbn.bayes import TAN, BayesNetClassifier, NaiveBayes
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.metrics import log_loss
@@ -22,10 +23,9 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import check_estimator
 
 import bbn
-from bbn.bayes import TAN, BayesNetClassifier, NaiveBayes
+from bbn.core.errors import DataError, ImpossibleEvidenceError, ModelError
 from bbn.datasets import play_tennis
-from bbn.errors import DataError, ImpossibleEvidenceError, ModelError
-from bbn.learning.chow_liu import tan
+from bbn.learning.structure.chow_liu import tan
 
 CLASSIFIERS = [NaiveBayes(), TAN(), BayesNetClassifier()]
 
@@ -303,7 +303,7 @@ def test_missing_values_in_training_are_left_out_of_their_column_alone():
     np.testing.assert_allclose(model.network_["b"].table, [[3 / 5, 2 / 5], [1 / 2, 1 / 2]])
 
 
-@pytest.mark.filterwarnings("ignore::bbn.errors.UnseenRowsWarning")
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.UnseenRowsWarning")
 def test_rows_impossible_under_every_class_are_named():
     model = NaiveBayes(m=0).fit([["a", "u"], ["b", "v"]], [0, 1])
     with pytest.raises(ImpossibleEvidenceError, match="row 1 is impossible"):
@@ -586,8 +586,8 @@ def test_faults_of_examples():
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_compiled_kernels_equal_their_twins(dtype):
-    compiled = pytest.importorskip("bbn.kernels._classify")
-    from bbn.kernels import classify_py
+    compiled = pytest.importorskip("bbn.kernels.compiled.classify")
+    from bbn.kernels.pure import classify as classify_py
 
     rng = np.random.default_rng(0)
     matrix = rng.integers(-3, 9, size=(3000, 4)).astype(dtype)

@@ -307,7 +307,7 @@ def test_a_fault_of_the_program_has_a_code_of_its_own(monkeypatch, capsys):
     def broken(name: str) -> None:
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("bbn.models.example", broken)
+    monkeypatch.setattr("bbn.io.examples.example", broken)
     assert main(["show", "asia"]) == 70
     assert capsys.readouterr().err == "bbn: RuntimeError: two lines (a fault of bbn; --debug shows where)\n"
     with pytest.raises(RuntimeError):
@@ -344,7 +344,7 @@ def test_interruption_is_exit_code_130(monkeypatch):
     def stopped(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bbn.models.example", stopped)
+    monkeypatch.setattr("bbn.io.examples.example", stopped)
     assert main(["show", "asia"]) == 130
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import cpts
 
-from bbn.cpt import CPT
-from bbn.errors import ModelError
-from bbn.variable import Variable
+from bbn.core.errors import ModelError
+from bbn.model.cpt import CPT
+from bbn.model.variable import Variable
 
 A, B = Variable("A", ["yes", "no"]), Variable("B", [0, 1, 2])
 C = Variable("C", ["lo", "hi"])

@@ -16,9 +16,9 @@ import pytest
 import bbn
 from bbn.cli import main
 from bbn.data import code
-from bbn.data.dask import _added
-from bbn.data.discovery import Discovering
-from bbn.data.sums import Sum
+from bbn.data.streams.dask import _added
+from bbn.data.streams.discovery import Discovering
+from bbn.data.streams.sums import Sum
 
 pytest.importorskip("distributed", reason="clusters need Dask; pip install 'bbn[dask]'")
 
@@ -453,7 +453,7 @@ def test_answers_are_written_whole_or_not_at_all(holey, tmp_path, client):
 
 @pytest.mark.parametrize("evidence", [None, {"dysp": "yes"}])
 def test_samples_are_those_of_one_machine(evidence, tmp_path, client, monkeypatch):
-    monkeypatch.setattr("bbn.inference.cluster.PART_BLOCKS", 1)
+    monkeypatch.setattr("bbn.inference.rows.cluster.PART_BLOCKS", 1)
     n = 40_000
     theirs = NET.sample(n, evidence, seed=4, missing={"xray": 0.1})
     ours = NET.sample(n, evidence, seed=4, missing={"xray": 0.1}, client=client)

@@ -12,11 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from bbn.core.errors import DataError, ParseError
 from bbn.data import as_source, code
-from bbn.errors import DataError, ParseError
 from bbn.kernels import count as kernels
-from bbn.kernels import count_py
-from bbn.variable import Variable
+from bbn.kernels.pure import coding as count_py
+from bbn.model.variable import Variable
 
 A = Variable("A", ["yes", "no"])
 B = Variable("B", [2, 0, 1])

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from strategies import networks, variable_lists
 
 import bbn
-from bbn.cpt import CPT
-from bbn.errors import DataError, EvidenceError, ImpossibleEvidenceError
-from bbn.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
-from bbn.network import BayesianNetwork
-from bbn.posterior import Assignment, Posterior, Posteriors
-from bbn.text import MOST
-from bbn.variable import Variable
+from bbn.core.display import MOST
+from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
+from bbn.model.cpt import CPT
+from bbn.model.evidence import Not, OneOf, Soft, Virtual, check_evidence, check_targets
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
+from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 COLOUR, NUMBER, FLAG = (
     Variable("Colour", ["r", "g", "b"]),

@@ -13,14 +13,14 @@ import oracle
 import pytest
 from strategies import random_network
 
-from bbn.cpt import CPT
-from bbn.errors import EvidenceError, ImpossibleEvidenceError
-from bbn.evidence import Not, OneOf, Soft, Virtual
-from bbn.factor import Factor
-from bbn.factor_graph import FactorGraph
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.inference import ENGINES, engine_class
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.model.cpt import CPT
+from bbn.model.evidence import Not, OneOf, Soft, Virtual
+from bbn.model.factor import Factor
+from bbn.model.factor_graph import FactorGraph
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 EXACT = [method for method in ENGINES if method in ("junction-tree", "elimination", "enumeration")]
 KINDS = ["none", "hard", "virtual", "one-of", "not", "soft", "mixed", "arbitrary"]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import factors, variable_lists
 
-from bbn.errors import BudgetError, EvidenceError, ModelError
-from bbn.factor import Factor
-from bbn.variable import Variable
+from bbn.core.errors import BudgetError, EvidenceError, ModelError
+from bbn.model.factor import Factor
+from bbn.model.variable import Variable
 
 A, B = Variable("A", ["x", "y"]), Variable("B", [0, 1, 2])
 

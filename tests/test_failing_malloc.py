@@ -52,7 +52,7 @@ import sys
 import numpy as np
 import bbn
 from bbn import JunctionTree
-from bbn.inference.plan import flatten
+from bbn.inference.exact.plan import flatten
 from bbn.io import dumps
 from bbn.kernels import eliminate
 from bbn.kernels.bif import scan

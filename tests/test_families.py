@@ -9,7 +9,7 @@ import pytest
 
 from bbn.data import as_source
 from bbn.kernels import families as kernels
-from bbn.kernels import families_py as twin
+from bbn.kernels.pure import count as twin
 
 
 def table(rng, n_rows, cards, holes=0.0):

@@ -163,7 +163,7 @@ def test_smoothing_a_linear_chain_is_that_of_rauch_tung_and_striebel(n):
 @pytest.mark.parametrize("seed", range(60))
 def test_elimination_of_continuous_variables_against_enumeration(monkeypatch, seed):
     """As large components are worked out, on small ones."""
-    monkeypatch.setattr("bbn.inference.components.DENSE", 0)
+    monkeypatch.setattr("bbn.inference.gaussian.components.DENSE", 0)
     rng = np.random.default_rng(3000 + seed)
     net = random_network(rng, max_continuous=7)
     evidence = random_evidence(net, rng)

@@ -75,7 +75,7 @@ def test_rows_one_by_one_are_the_same(monkeypatch, seed):
     table = rows_with_holes(net, rng, 8, 0.5)
     together = {name: net.predict(table, name) for name in net.names}
     logs = net.log_likelihood(table)
-    monkeypatch.setattr("bbn.inference.mixed_rows.JOINT_CELLS", 0)
+    monkeypatch.setattr("bbn.inference.rows.mixed_rows.JOINT_CELLS", 0)
     close(net.log_likelihood(table), logs)
     for name, column in together.items():
         again = net.predict(table, name)

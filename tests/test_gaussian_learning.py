@@ -18,8 +18,8 @@ from sklearn.naive_bayes import GaussianNB
 import bbn
 from bbn.data import Block, code
 from bbn.kernels import gaussians as kernels
-from bbn.kernels import gaussians_py
-from bbn.learning import mixed
+from bbn.kernels.pure import gaussians as gaussians_py
+from bbn.learning.gaussian import e_step as mixed
 
 LEAVES = [("Y", "a"), ("Y", "b"), ("Y", "c")]
 

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from bbn import graphs
-from bbn.graphs import ORDERS
+from bbn.model import graphs
+from bbn.model.graphs import ORDERS
 
 
 def random_graph(seed: int) -> nx.Graph:

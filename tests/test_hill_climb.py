@@ -10,8 +10,8 @@ import pytest
 from learning_data import random_data, sample
 
 import bbn
+from bbn.core.errors import DataError, ModelError
 from bbn.data import as_source
-from bbn.errors import DataError, ModelError
 
 
 def all_dags(names):
@@ -212,7 +212,7 @@ class TestConstraints:
 
 def test_interrupting_gives_the_best_so_far(monkeypatch):
     data = sample(bbn.example("asia"), 600, 4)
-    from bbn.learning import hill_climb as module
+    from bbn.learning.structure import hill_climb as module
 
     calls = 0
     whole = module._Search.gains

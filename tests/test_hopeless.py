@@ -7,10 +7,10 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.errors import BudgetError
-from bbn.graphs import ORDERS
-from bbn.inference.plan import PORTFOLIO, flatten, triangulate
-from bbn.kernels import triangulate_py
+from bbn.core.errors import BudgetError
+from bbn.inference.exact.plan import PORTFOLIO, flatten, triangulate
+from bbn.kernels.pure import triangulate as triangulate_py
+from bbn.model.graphs import ORDERS
 
 
 def relational(n_variables, n_factors, seed=0):

@@ -9,12 +9,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from bbn.bayes import Conjunction, conjunctions, find_s
 
 import bbn
-from bbn.bayes import Conjunction, conjunctions, find_s
-from bbn.bayes.hypotheses import HypothesisSpace
+from bbn.core.errors import DataError, ImpossibleEvidenceError, ModelError
 from bbn.datasets import enjoy_sport
-from bbn.errors import DataError, ImpossibleEvidenceError, ModelError
+from bbn.hypotheses.space import HypothesisSpace
 
 CANCER = {"cancer": {"+": 0.98, "-": 0.02}, "no cancer": {"+": 0.03, "-": 0.97}}
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 import bbn
 from bbn.cli import main
 from bbn.io import FORMATS, dumps, loads
-from bbn.kernels import decimals, decimals_py
+from bbn.kernels import decimals
+from bbn.kernels.pure import decimals as decimals_py
 from tests.strategies import networks
 
 NAMED = [format.name for format in FORMATS if format.name != "uai"]

@@ -14,11 +14,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from bbn.kernels.bif import COMPILED, scan
 
 import bbn
 from bbn.io import FORMATS, bif, dumps
-from bbn.io.text import Source
-from bbn.kernels.bif import COMPILED, scan
+from bbn.io.source_text import Source
 from tests.fuzz import fuzz, mutated, outcome, seeds
 
 FILES = 400

@@ -13,10 +13,10 @@ import networkx as nx
 import pytest
 
 import bbn
-from bbn.errors import MOST_COMPARED, ParseError, nearest
+from bbn.core.errors import MOST_COMPARED, ParseError, nearest
 from bbn.io import dumps, find_format, loads
 from bbn.io.build import MAX_PROBLEMS
-from bbn.io.text import MAX_COMPARED, MAX_MESSAGE, Source
+from bbn.io.source_text import MAX_COMPARED, MAX_MESSAGE, Source
 
 COIN = b"nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}\n"
 
@@ -100,7 +100,7 @@ def test_the_search_for_the_nearest_name_is_bounded(monkeypatch):
 def test_the_searches_of_one_file_are_bounded_together(format, monkeypatch):
     n, searched = 20_000, []
     monkeypatch.setattr(
-        "bbn.io.text.nearest", lambda word, choices: searched.append(len(choices)) or "; near"
+        "bbn.io.source_text.nearest", lambda word, choices: searched.append(len(choices)) or "; near"
     )
     unknown = [f"w{i}" for i in range(20)]
     if format == "yaml":

@@ -20,8 +20,8 @@ from bbn.io import dumps, loads
 from bbn.io.document import resolve
 from bbn.io.json import JsonDocument
 from bbn.io.quick import quick_json, quick_yaml
+from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.text import Source
 from bbn.io.yaml import YamlDocument
 from tests.strategies import networks, words
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bbn.inference.junction_tree as module
+import bbn.inference.exact.junction_tree as module
 from bbn import kernels
-from bbn.cpt import CPT
-from bbn.errors import BudgetError, ImpossibleEvidenceError
-from bbn.evidence import Not, OneOf, Soft, Virtual
-from bbn.factor import Factor
-from bbn.factor_graph import FactorGraph
-from bbn.inference.junction_tree import JunctionTree
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.core.errors import BudgetError, ImpossibleEvidenceError
+from bbn.inference.exact.junction_tree import JunctionTree
+from bbn.model.cpt import CPT
+from bbn.model.evidence import Not, OneOf, Soft, Virtual
+from bbn.model.factor import Factor
+from bbn.model.factor_graph import FactorGraph
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 from tests import oracle
 from tests.strategies import random_network
 
@@ -155,7 +155,7 @@ def test_rows_with_few_patterns_of_gaps_are_grouped():
 
 
 def test_rows_of_large_plans_run_one_by_one(monkeypatch):
-    import bbn.inference.batch as batch
+    import bbn.inference.rows.batch as batch
 
     monkeypatch.setattr(batch, "BLOCK_CELLS", 0)
     test_rows_with_few_patterns_of_gaps_are_grouped()
@@ -275,7 +275,7 @@ def test_orders_change_the_tree_and_not_the_answers(order):
 
 
 def test_plans_are_dropped_past_the_bound():
-    from bbn.inference.plan_cache import PlanCache
+    from bbn.inference.exact.plan_cache import PlanCache
 
     net = chain(8)
     engine = JunctionTree(net)

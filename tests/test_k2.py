@@ -14,8 +14,8 @@ import pytest
 from learning_data import ALARM_ORDER, random_data, sample, sample_frame
 
 import bbn
+from bbn.core.errors import DataError, ModelError
 from bbn.data import as_source
-from bbn.errors import DataError, ModelError
 
 
 def slow_g(data, child, parents):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbn.kernels import tape
-from bbn.kernels.moves import Groups, Moves, Sweep
+from bbn.kernels.contracts import tape
+from bbn.kernels.contracts.moves import Groups, Moves, Sweep
 
 FAR = 1 << 40
 
@@ -241,7 +241,7 @@ def test_rows_that_do_not_fit_are_refused(name):
     except ImportError:
         pytest.skip("the kernels are not compiled")
     layout, arguments = layout_of("layout_py")
-    program = importlib.import_module("bbn.kernels.propagate_np").Program(arguments[0], floats(12), layout)
+    program = importlib.import_module("bbn.kernels.pure.propagate").Program(arguments[0], floats(12), layout)
     codes = np.array([[0, 0], [2, 1], [1, 2]], np.int32)
     good = [floats(12), layout, np.append(program.base, 0.0), np.append(program.once_out, 0.0), 0.0]
     good += [arguments[0], ints(1, 2), codes, np.empty((3, 2)), np.empty(3)]
@@ -258,7 +258,7 @@ def test_rows_that_do_not_fit_are_refused(name):
 @pytest.mark.parametrize("name", ["_expect", "expect_py"])
 def test_expected_counts_of_arrays_that_do_not_fit_are_refused(name):
     import bbn
-    from bbn.learning.expected import Expectation, flat_tables
+    from bbn.inference.exact.expected_counts import Expectation, flat_tables
 
     try:
         module = importlib.import_module(f"bbn.kernels.{name}")

@@ -16,7 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbn.kernels import batch_np, layout_py, propagate_np, tape, triangulate_py
+from bbn.kernels.contracts import tape
+from bbn.kernels.pure import batch as batch_np
+from bbn.kernels.pure import layout as layout_py
+from bbn.kernels.pure import propagate as propagate_np
+from bbn.kernels.pure import triangulate as triangulate_py
 
 
 def compiled(name: str) -> Any:
@@ -266,7 +270,7 @@ def test_the_memory_of_an_elimination_grows_with_the_edges():
     code = """
 import resource
 import numpy as np
-from bbn.kernels._triangulate import eliminate
+from bbn.kernels.compiled.triangulate import eliminate
 n = 100_000
 scope = np.column_stack([np.arange(n - 2), np.arange(1, n - 1), np.arange(2, n)]).ravel()
 ptr = np.arange(0, 3 * (n - 2) + 1, 3)

@@ -20,11 +20,11 @@ import threading
 import numpy as np
 
 import bbn
-from bbn.cpt import CPT
-from bbn.inference.plan import Question, price
-from bbn.kernels.tape import MARGINALS
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.model.cpt import CPT
+from bbn.inference.exact.plan import Question, price
+from bbn.kernels.contracts.tape import MARGINALS
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 
 def status(key):
@@ -97,7 +97,7 @@ def run(code: str) -> list[float]:
 @pytest.mark.parametrize("asked", ["posteriors({'x3': 1})", "query('x20', {'x3': 1})", "mpe()"])
 def test_a_junction_tree_takes_what_was_foretold(asked):
     used, foretold = run(f"""
-from bbn.inference import plan
+from bbn.inference.exact import plan
 prices = []
 real = plan.price
 plan.price = lambda *args: prices.append(real(*args)) or prices[-1]
@@ -229,7 +229,7 @@ print(used, limit)
 
 def test_threads_over_rows_share_the_limit():
     used, limit, threads = run("""
-from bbn.inference import batch
+from bbn.inference.rows import batch
 net = pairs(rng, 10, 6, 4)  # whose workspace takes some 10 MB for each thread
 rows = {f"x{i}": rng.integers(0, 6, 8192) for i in (0, 2, 5, 7)}
 made = []

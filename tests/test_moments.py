@@ -7,9 +7,9 @@ import pytest
 import bbn
 from bbn.data import code
 from bbn.data.source import CodedTable
-from bbn.learning.ascent import Problem
-from bbn.learning.gaussians import GaussianFamily, estimate, estimate_leaves, overall
-from bbn.learning.moments import leaf_moments, moments_of
+from bbn.learning.gaussian.estimates import GaussianFamily, estimate, estimate_leaves, overall
+from bbn.learning.gaussian.moments import leaf_moments, moments_of
+from bbn.learning.incomplete.ascent import Problem
 
 
 def least_squares(columns, y):

@@ -15,14 +15,14 @@ from scipy.signal import lfilter
 from scipy.stats import chi2
 
 import bbn
-from bbn.factor import Factor
-from bbn.inference import gibbs_sweep
-from bbn.inference.accuracy import chain_error, split_r_hat
-from bbn.inference.gibbs_blocks import choose_blocks
-from bbn.inference.merging import merged_factors
-from bbn.inference.tail import largest, pareto_k
-from bbn.inference.weighted import Tally
-from bbn.kernels import sample_np
+from bbn.inference.exact.merging import merged_factors
+from bbn.inference.sampling import gibbs_sweep
+from bbn.inference.sampling.accuracy import chain_error, split_r_hat
+from bbn.inference.sampling.gibbs_blocks import choose_blocks
+from bbn.inference.sampling.tail import largest, pareto_k
+from bbn.inference.sampling.weighted import Tally
+from bbn.kernels.pure import sample as sample_np
+from bbn.model.factor import Factor
 from tests import oracle
 from tests.strategies import random_network
 from tests.test_sampling import random_evidence
@@ -581,7 +581,7 @@ def test_a_large_blanket_multiplies_its_factors_and_draws_the_same(monkeypatch):
 
 @pytest.mark.parametrize("most_cells", [0, 24, 1 << 16])
 def test_the_gibbs_kernel_and_its_twin_draw_alike(most_cells, monkeypatch):
-    kernel = pytest.importorskip("bbn.kernels._sample")
+    kernel = pytest.importorskip("bbn.kernels.compiled.sample")
     monkeypatch.setattr(gibbs_sweep, "MOST_CELLS", most_cells)
     for seed, zeros in ((1, False), (2, True), (3, True)):
         net = random_network(np.random.default_rng(seed), max_nodes=8, max_cells=2000, zeros=zeros)
@@ -590,7 +590,7 @@ def test_the_gibbs_kernel_and_its_twin_draw_alike(most_cells, monkeypatch):
         blocks = choose_blocks(factors, {v.name: v.card for v in net.variables})
         sweep = gibbs_sweep.compile_sweep(factors, blocks, columns)
         start = np.stack(list(net.sample(5, seed=seed, as_codes=True).values())).astype(np.uint8)
-        groups = bbn.inference.monte_carlo.cells_of([(n,) for n in net.names], net, columns)
+        groups = bbn.inference.sampling.monte_carlo.cells_of([(n,) for n in net.names], net, columns)
         answers = []
         for module in (kernel, sample_np):
             codes, counts = start.copy(), np.zeros((5, groups.n_cells), np.int64)

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks, random_network
 
-from bbn.cpt import CPT
-from bbn.errors import BudgetError, EvidenceError, ModelError
-from bbn.factor import Factor
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.core.errors import BudgetError, EvidenceError, ModelError
+from bbn.model.cpt import CPT
+from bbn.model.factor import Factor
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 YES_NO = ["yes", "no"]
 S, B, C = Variable("Storm", YES_NO), Variable("Bus", YES_NO), Variable("Campfire", YES_NO)

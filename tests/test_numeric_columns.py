@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from bbn.core.errors import DataError
 from bbn.data import as_source, code
-from bbn.errors import DataError
-from bbn.learning.resample import take
+from bbn.learning.evaluation.resample import take
 
 A = ["no", "yes", None, "yes"]
 X = [1.5, None, -2.0, 1e300]

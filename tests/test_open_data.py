@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import bbn
+from bbn.core.errors import BudgetError, DataError
+from bbn.core.threads import in_order
 from bbn.data import code, open_data
-from bbn.data.datasets import Dataset
-from bbn.data.parquet import ParquetFiles
-from bbn.data.sums import Sum
-from bbn.errors import BudgetError, DataError
-from bbn.threads import in_order
+from bbn.data.streams.datasets import Dataset
+from bbn.data.streams.parquet import ParquetFiles
+from bbn.data.streams.sums import Sum
 
 N = 3000
 FAMILIES = [(), ("A",), ("B", "A"), ("C", "A", "B"), ("D", "C"), ("E", "A", "B", "C")]
@@ -520,7 +520,8 @@ def test_numbers_stream_too():
 @pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32])
 def test_looking_rows_up(kind, pure):
-    from bbn.kernels import recode, recode_py
+    from bbn.kernels import recode
+    from bbn.kernels.pure import recode as recode_py
 
     kernel = recode_py if pure else recode
     index = np.array([0, 2, 1, 2, 3, 100, *([-1, -100] if np.dtype(kind).kind == "i" else [])], dtype=kind)

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bbn
+from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.data import open_data
-from bbn.errors import DataError, EvidenceError, ImpossibleEvidenceError
 
 NET = bbn.example("asia")
 

@@ -11,8 +11,8 @@ import pytest
 
 import bbn
 from bbn.cli import main
+from bbn.core.errors import DataError
 from bbn.data import open_data
-from bbn.errors import DataError
 
 NET = bbn.example("asia")
 ARCS = list(NET.graph.edges)
@@ -96,7 +96,7 @@ def outcome(reader, path):
     """What is read, or the error about it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", bbn.errors.UnseenRowsWarning)
+            warnings.simplefilter("ignore", bbn.core.errors.UnseenRowsWarning)
             return reader(path)
     except DataError as error:
         return error

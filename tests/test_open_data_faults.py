@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bbn
+from bbn.core.errors import CheckpointWarning, DataError, ParseError
 from bbn.data import code, open_data
-from bbn.errors import CheckpointWarning, DataError, ParseError
 
 NET = bbn.example("asia")
 FAMILIES = [(*NET.parents(name), name) for name in NET.names]
@@ -191,7 +191,7 @@ def test_a_full_disk_under_a_checkpoint_loses_nothing(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("bbn.atomic.os.fsync", full)
+        patch.setattr("bbn.core.atomic.os.fsync", full)
         with pytest.warns(CheckpointWarning, match="No space left") as caught:
             result = bbn.fit_em(NET.graph, rows, max_iter=30, checkpoint=path, **options)
     assert len(caught) == 1  # once, however often it was tried

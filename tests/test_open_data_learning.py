@@ -155,7 +155,7 @@ def test_one_pass_learners(rows, holed, tmp_path):
 
 
 def test_hill_climbing_takes_a_pass_per_batch_of_new_families(rows, tmp_path, monkeypatch):
-    from bbn.learning.hill_climb import _Search
+    from bbn.learning.structure.hill_climb import _Search
 
     batches = []
     refresh = _Search.refresh

@@ -13,12 +13,12 @@ from learning_data import random_data, sample
 from scipy import stats
 
 import bbn
-from bbn.equivalence import close_under_meek, cpdag, to_dag
-from bbn.errors import DataError, ModelError, NoMemberWarning
+from bbn.core.errors import DataError, ModelError, NoMemberWarning
 from bbn.kernels import structure as kernels
-from bbn.kernels import structure_py as twin
-from bbn.learning import pc as module
-from bbn.learning.structure import Constraints
+from bbn.kernels.pure import score as twin
+from bbn.learning.structure import pc as module
+from bbn.learning.structure.constraints import Constraints
+from bbn.model.equivalence import close_under_meek, cpdag, to_dag
 
 
 def random_dag(rng, size, density):

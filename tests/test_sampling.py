@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import chi2
 
 import bbn
-from bbn.inference.draws import compile_draws, table_draws
-from bbn.kernels import sample_np
+from bbn.inference.sampling.draws import compile_draws, table_draws
+from bbn.kernels.pure import sample as sample_np
 from tests import oracle
 from tests.strategies import random_network
 
@@ -288,7 +288,7 @@ def test_hash_seed_and_compiled_or_not_give_the_same_numbers():
 
 
 def test_the_kernel_and_its_twin_draw_alike():
-    kernel = pytest.importorskip("bbn.kernels._sample")
+    kernel = pytest.importorskip("bbn.kernels.compiled.sample")
     for seed in range(30):
         rng = np.random.default_rng(seed)
         net = random_network(rng, max_nodes=9, max_cells=10**6, max_card=20, max_parents=5)

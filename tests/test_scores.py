@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bbn.errors import DataError, ModelError
+from bbn.core.errors import DataError, ModelError
 from bbn.kernels import structure as kernels
-from bbn.kernels import structure_py as twin
-from bbn.learning.scores import SCORES, ScoreCache, as_term, family_scores, log_regret, score
-from bbn.learning.structure import complete_source
+from bbn.kernels.pure import score as twin
+from bbn.learning.structure.constraints import complete_source
+from bbn.learning.structure.scores import SCORES, ScoreCache, as_term, family_scores, log_regret, score
 
 TEN_CASES = ["100", "111", "001", "111", "000", "011", "111", "000", "111", "000"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn.core.threads import in_order, time_limit, worker_map
 from bbn.kernels.watch import Stopped, Watch, current, watched_by
-from bbn.threads import in_order, time_limit, worker_map
 
 
 def grid(n: int) -> bbn.FactorGraph:

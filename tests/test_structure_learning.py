@@ -12,10 +12,10 @@ import pytest
 from learning_data import random_data, sample
 
 import bbn
+from bbn.core.errors import BudgetError, DataError, ModelError
 from bbn.data import as_source
-from bbn.errors import BudgetError, DataError, ModelError
 from bbn.learning.learn import METHODS
-from bbn.learning.structural_em import complete
+from bbn.learning.structure.structural_em import complete
 
 
 def with_holes(data, share, seed):

@@ -16,7 +16,7 @@ import pytest
 
 import bbn
 from bbn.cli import main
-from bbn.text import visible
+from bbn.core.display import visible
 
 ESC = "\x1b]0;pwned\x07\x1b[2J"
 C1 = "\x9b31m"

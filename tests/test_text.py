@@ -11,10 +11,10 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
-from bbn.bayes.newsgroups import experiment, main
-from bbn.bayes.text import TextNaiveBayes
+from bbn.classifiers.newsgroups import experiment, main
+from bbn.classifiers.text_naive_bayes import TextNaiveBayes
+from bbn.core.errors import DataError
 from bbn.datasets import newsgroups, small_corpus
-from bbn.errors import DataError
 
 
 def by_hand(documents, labels, query, min_count, drop_top):

@@ -20,9 +20,9 @@ import pytest
 from learning_data import random_data, sample, sample_frame
 
 import bbn
-from bbn.learning import pc as pc_module
-from bbn.learning.scores import SCORES
-from bbn.learning.structure import ranked, tie_of
+from bbn.learning.structure import pc as pc_module
+from bbn.learning.structure.constraints import ranked, tie_of
+from bbn.learning.structure.scores import SCORES
 
 CLIMBS = [
     ("asia", 200, "bic", {}),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from strategies import variables
 
-from bbn.errors import EvidenceError
-from bbn.variable import Variable
+from bbn.core.errors import EvidenceError
+from bbn.model.variable import Variable
 
 
 @given(variables())

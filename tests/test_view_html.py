@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.text import MOST, Bar, Table
+from bbn.core.display import MOST, Bar, Table
 
 EVIL = "<script>alert('&\"')</script>"
 

@@ -13,7 +13,7 @@ import pytest
 
 import bbn
 from bbn.io import bif, loads
-from bbn.io.text import Source
+from bbn.io.source_text import Source
 
 ROOT = Path(__file__).parent.parent
 COUNTS = {

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn.errors import EvidenceError
-from bbn.evidence import Evidence, check_targets, is_missing
-from bbn.frozen import Array, Frozen
-from bbn.posterior import Posterior
-from bbn.text import Bar, Cell, Table, Tabular
-from bbn.variable import Continuous
+from bbn.core.display import Bar, Cell, Table, Tabular
+from bbn.core.errors import EvidenceError
+from bbn.core.frozen import Array, Frozen
+from bbn.model.evidence import Evidence, check_targets, is_missing
+from bbn.model.variable import Continuous
+from bbn.results.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from bbn.network import BayesianNetwork
+    from bbn.model.network import BayesianNetwork
 
 
 class Step(NamedTuple):

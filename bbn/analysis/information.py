@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.analysis.explain import divergence
 from bbn.analysis.mixtures import mixture_divergence
-from bbn.errors import EvidenceError
-from bbn.evidence import Evidence, check_evidence
-from bbn.mixture import MixturePosterior
-from bbn.text import Bar, Cell, Table, Tabular
-from bbn.variable import Continuous
+from bbn.core.display import Bar, Cell, Table, Tabular
+from bbn.core.errors import EvidenceError
+from bbn.model.evidence import Evidence, check_evidence
+from bbn.model.variable import Continuous
+from bbn.results.mixture_posterior import MixturePosterior
 
 if TYPE_CHECKING:
-    from bbn.network import BayesianNetwork
+    from bbn.model.network import BayesianNetwork
 
 ROUNDING = 1e-14
 """Fewer bits than this are none: what is independent would else tell what rounding left."""

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from bbn.frozen import Array
-from bbn.mixture import MixturePosterior
+from bbn.core.frozen import Array
+from bbn.results.mixture_posterior import MixturePosterior
 
 ERROR = 1e-9
 """The divergence is this close to the truth, in nats."""

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn.budget import Ledger
-from bbn.cpt import CPT
+from bbn.core.budget import Ledger
+from bbn.core.display import Bar, Cell, Table, Tabular
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.core.frozen import Array, Frozen
 from bbn.data import Block
-from bbn.errors import EvidenceError, ImpossibleEvidenceError
-from bbn.evidence import Evidence, Findings, check_evidence
-from bbn.frozen import Array, Frozen
-from bbn.inference.hybrid import as_discrete
-from bbn.learning.expected import Expectation, by_name, flat_tables
-from bbn.network import BayesianNetwork
-from bbn.text import Bar, Cell, Table, Tabular
-from bbn.variable import Continuous, State, Variable
+from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
+from bbn.inference.gaussian.hybrid import as_discrete
+from bbn.model.cpt import CPT
+from bbn.model.evidence import Evidence, Findings, check_evidence
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

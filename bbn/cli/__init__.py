@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _bbn_warning() -> type[Warning]:
-    from bbn.errors import BBNWarning
+    from bbn.core.errors import BBNWarning
 
     return BBNWarning
 
@@ -72,7 +72,7 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 
 def _is_users(error: Exception) -> bool:
     """Whether an error is about what the user gave rather than about a fault of the program."""
-    from bbn.errors import BBNError
+    from bbn.core.errors import BBNError
 
     return isinstance(error, BBNError | OSError | ImportError | MemoryError) or type(error) is ValueError
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.cli.files import data_file, open_model, open_network, table_output
 from bbn.cli.output import print_rows, show
-from bbn.errors import DataError, EvidenceError, nearest
-from bbn.evidence import Not, OneOf, Soft, Virtual
+from bbn.core.display import grid
+from bbn.core.errors import DataError, EvidenceError, nearest
 from bbn.inference import engine_class
-from bbn.mixture import MixturePosterior
-from bbn.text import grid
-from bbn.variable import Continuous
+from bbn.model.evidence import Not, OneOf, Soft, Virtual
+from bbn.model.variable import Continuous
+from bbn.results.mixture_posterior import MixturePosterior
 
 if TYPE_CHECKING:
-    from bbn.network import BayesianNetwork
-    from bbn.variable import State, Variable
+    from bbn.model.network import BayesianNetwork
+    from bbn.model.variable import State, Variable
 
 
 def query(options: argparse.Namespace) -> int:

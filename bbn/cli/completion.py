@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.output import write
-from bbn.text import visible
+from bbn.core.display import visible
 
 if TYPE_CHECKING:
-    from bbn.network import BayesianNetwork
+    from bbn.model.network import BayesianNetwork
 
 LARGEST = 8 << 20
 """A network file of more bytes is not opened for the sake of completion."""
@@ -155,7 +155,7 @@ def _paths(word: str, network: str | None) -> list[str]:
 
 
 def _networks(word: str, network: str | None) -> list[str]:
-    from bbn.models import examples
+    from bbn.io.examples import examples
 
     return [*_paths(word, None), *examples()]
 
@@ -194,7 +194,7 @@ def _formats(word: str, network: str | None) -> list[str]:
 
 
 def _scores(word: str, network: str | None) -> list[str]:
-    from bbn.learning.scores import SCORES
+    from bbn.learning.structure.scores import SCORES
 
     return list(SCORES)
 

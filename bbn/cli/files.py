@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bbn.cli.output import print_rows, write
 from bbn.cli.output import show as show_text
-from bbn.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
-from bbn.factor_graph import FactorGraph
-from bbn.gaussian import Gaussian
+from bbn.core.display import visible
+from bbn.core.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
 from bbn.io import dumps, find_format, load, loads, save
-from bbn.tables import settings
-from bbn.text import visible
+from bbn.model.factor_graph import FactorGraph
+from bbn.model.gaussian import Gaussian
+from bbn.model.table_input import settings
 
 if TYPE_CHECKING:
     from bbn.data.write import Output
-    from bbn.network import BayesianNetwork
-    from bbn.variable import State, Variable
+    from bbn.model.network import BayesianNetwork
+    from bbn.model.variable import State, Variable
 
 MAX_ROWS = 20
 """So many rows of each table are shown unless all are asked for."""
@@ -47,7 +47,7 @@ def open_network(name: str, format: str | None = None, strict: bool = False) -> 
 
 def open_model(name: str, format: str | None = None, strict: bool = False) -> Any:
     """The network, or the factor graph of a UAI file (MARKOV), under a name as `open_network` takes it."""
-    from bbn.models import example, examples
+    from bbn.io.examples import example, examples
 
     if format is not None:
         find_format(format)
@@ -164,8 +164,8 @@ def convert(options: argparse.Namespace) -> int:
 
 def examples(options: argparse.Namespace) -> int:
     """Print the names of the networks that ship with the package."""
-    from bbn.models import example
-    from bbn.models import examples as names
+    from bbn.io.examples import example
+    from bbn.io.examples import examples as names
 
     if not options.long:
         if options.format == "table":

@@ -10,12 +10,12 @@ from bbn.cli.files import data_file, open_network
 from bbn.cli.output import note, show, write
 from bbn.cli.structure import METHODS as STRUCTURES
 from bbn.cli.structure import learn_structure
-from bbn.data.batches import is_many
-from bbn.errors import DataError, nearest
+from bbn.core.errors import DataError, nearest
+from bbn.data.streams.batches import is_many
 from bbn.io import dumps, save
 
 if TYPE_CHECKING:
-    from bbn.network import BayesianNetwork
+    from bbn.model.network import BayesianNetwork
 
 METHODS = ("mle", "em", "gradient")
 """How the tables of a given structure are learned."""
@@ -46,7 +46,7 @@ def learn(options: argparse.Namespace) -> int:
 
 def _open(options: argparse.Namespace) -> None:
     """Open many files, or let a cluster read the data; what says how they are read is used up by that."""
-    from bbn.data.open import open_data
+    from bbn.data.streams.open import open_data
 
     variables = None
     if options.structure is not None:
@@ -64,10 +64,10 @@ def _open(options: argparse.Namespace) -> None:
 
 def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     """The network with its tables learned, and what happened in one line."""
-    from bbn.learning.em import fit_em
-    from bbn.learning.gradient import fit_gradient
-    from bbn.learning.parameters import fit
-    from bbn.learning.priors import parse_prior
+    from bbn.learning.incomplete.em import fit_em
+    from bbn.learning.incomplete.gradient import fit_gradient
+    from bbn.learning.tables.fit import fit
+    from bbn.learning.tables.priors import parse_prior
 
     if options.method not in METHODS:
         raise DataError(

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from bbn.text import grid, not_a_formula, visible
+from bbn.core.display import grid, not_a_formula, visible
 
 _BARS = re.compile("[█▏▎▍▌▋▊▉]+")
 _PLAIN = {"…": "...", "→": "->", "−": "-", "·": "-", "∅": "{}", "‖": "||"} | dict.fromkeys("█▉▊▋▌▍", "#")

@@ -12,8 +12,8 @@ import re
 import sys
 from typing import NoReturn
 
-from bbn.errors import nearest
-from bbn.text import visible
+from bbn.core.display import visible
+from bbn.core.errors import nearest
 
 _FILE = "a network file, - for standard input, or the name of an example"
 _DATA = "a CSV or Parquet file, - for standard input"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bbn.cli.ask import read_evidence, wants_progress
 from bbn.cli.files import KINDS, open_network, table_output
 from bbn.cli.output import in_utf8
-from bbn.errors import DataError, nearest
+from bbn.core.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from bbn.errors import DataError
+from bbn.core.errors import DataError
 
 if TYPE_CHECKING:
-    from bbn.network import BayesianNetwork
+    from bbn.model.network import BayesianNetwork
 
 METHODS = ("k2", "chow-liu", "tan", "hill-climb", "pc", "structural-em")
 """How a structure is learned."""
@@ -62,7 +62,7 @@ _TAKES = {
 def learn_structure(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     """The network, structure and tables, and what happened in one line."""
     from bbn.learning.learn import learn
-    from bbn.learning.priors import parse_prior
+    from bbn.learning.tables.priors import parse_prior
 
     if options.structure is not None:
         raise DataError(

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.data.located import located
+from bbn import kernels
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array
+from bbn.data.columns import Levels, RawTable, read_table
+from bbn.data.error_places import located
 from bbn.data.numbers import read_numbers
 from bbn.data.source import CodedTable
-from bbn.data.tables import Levels, RawTable, read_table
-from bbn.errors import DataError, nearest
-from bbn.evidence import is_missing
-from bbn.frozen import Array
-from bbn.kernels.recode import recode
-from bbn.variable import Continuous, State, Variable, plain
+from bbn.model.evidence import is_missing
+from bbn.model.variable import Continuous, State, Variable, plain
 
 MANY_NUMBERS = 100
 """A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
@@ -233,14 +233,14 @@ def _code_column(
     codes = levels.codes
     high = check_levels(variable.name, levels)
     if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
-        return recode(look_up, index_array(codes))
+        return kernels.recode.recode(look_up, index_array(codes))
     if high < 256:
         codes = codes.astype(
             np.uint8
         )  # a copy of a quarter of the size or less, which is quicker to look up from
     if same:
         return codes.astype(dtype, copy=codes is levels.codes)
-    return recode(look_up, index_array(codes), inside=True)
+    return kernels.recode.recode(look_up, index_array(codes), inside=True)
 
 
 def check_levels(name: str, levels: Levels) -> int:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array, Frozen, read_only
 from bbn.data.coding import MANY_NUMBERS
+from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.kinds import Pandas
-from bbn.data.tables import Levels, RawTable, read_table
-from bbn.errors import DataError, nearest
-from bbn.frozen import Array, Frozen, read_only
 
 METHODS = ("quantiles", "equal-width", "k-means", "mdlp")
 

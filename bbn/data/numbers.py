@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.data.tables import column_levels
-from bbn.errors import DataError, shown
-from bbn.evidence import is_missing
-from bbn.frozen import Array
-from bbn.variable import plain
+from bbn.core.errors import DataError, shown
+from bbn.core.frozen import Array
+from bbn.data.columns import column_levels
+from bbn.model.evidence import is_missing
+from bbn.model.variable import plain
 
 Tokens = set[tuple[type, Any]]
 """Values that mean missing, each with its type."""

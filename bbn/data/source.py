@@ -13,15 +13,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.budget import jobs, memory_limit, require_memory
+from bbn import kernels
+from bbn.core.budget import jobs, memory_limit, require_memory
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array, Frozen
+from bbn.core.threads import worker_map
 from bbn.data.counts import Tables
 from bbn.data.kinds import Columns, Kind
-from bbn.errors import DataError, nearest
-from bbn.frozen import Array, Frozen
-from bbn.kernels.count import merge_rows
-from bbn.kernels.families import bitmaps, count_families, worth_bitmaps
-from bbn.threads import worker_map
-from bbn.variable import Continuous, State, Variable
+from bbn.model.variable import Continuous, State, Variable
 
 PARALLEL = 20_000_000
 """Families times rows from which on several threads count."""
@@ -178,7 +177,7 @@ class CodedTable(Frozen):
         def part(start: int, stop: int) -> NDArray[Any]:
             """The tables of some of the families, which do not depend on the others."""
             own = slice(start, stop + 1)
-            return count_families(
+            return kernels.count.count_families(
                 columns,
                 bits,
                 radixes,
@@ -213,10 +212,10 @@ class CodedTable(Frozen):
         """The bit maps of the columns that families in long runs are made of; None for the others."""
         known: dict[int, Any] = self._cache.setdefault("bitmaps", {})
         if self.weights is None and len(members):
-            for c in worth_bitmaps(ptr, members, radixes).tolist():
+            for c in kernels.count.worth_bitmaps(ptr, members, radixes).tolist():
                 column = self.codes[self.variables[c].name]
                 if c not in known and column.dtype == np.uint8:
-                    known[c] = bitmaps(column, int(radixes[c]))
+                    known[c] = kernels.count.bitmaps(column, int(radixes[c]))
         return [known.get(c) for c in range(len(self.variables))]
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
@@ -235,7 +234,7 @@ class CodedTable(Frozen):
             elif not self.variables:
                 self._cache["merged"] = Block({}, np.array([weights.sum()]))
             else:
-                first, inverse = merge_rows([self.codes[v.name] for v in self.variables])
+                first, inverse = kernels.coding.merge_rows([self.codes[v.name] for v in self.variables])
                 if len(first) > 0.9 * self.n_rows:
                     self._cache["merged"] = Block(self.codes, weights)
                 else:
@@ -319,11 +318,11 @@ def as_source(
             )
             return viewed
         return _checked_source(data, variables, names, hidden, options.get("continuous", ()))
-    from bbn.data.batches import is_many
     from bbn.data.coding import code
+    from bbn.data.streams.batches import is_many
 
     if is_many(data):
-        from bbn.data.open import open_for
+        from bbn.data.streams.open import open_for
 
         return open_for(data, variables, names, states, hidden, **options)
 

@@ -1,7 +1,7 @@
 """Writing tables that come one after the other: to a Parquet or CSV file, or to a folder of Parquet files.
 
-The target is replaced at once at the end (`bbn.atomic`): a failure leaves what was there before, and no reader ever
-sees half of it. Memory is that of one table.
+The target is replaced at once at the end (`bbn.core.atomic`): a failure leaves what was there before, and no reader
+ever sees half of it. Memory is that of one table.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from bbn.atomic import replacing, replacing_folder
-from bbn.data.tables import table_suffix
-from bbn.errors import DataError
-from bbn.text import not_a_formula
+from bbn.core.atomic import replacing, replacing_folder
+from bbn.core.display import not_a_formula
+from bbn.core.errors import DataError
+from bbn.data.columns import table_suffix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ def write_tables(tables: Iterable[pd.DataFrame], to: Any, complete: bool = False
 
 
 def _write_parquet(file: IO[bytes], tables: Iterator[pd.DataFrame], complete: bool) -> None:
-    from bbn.data.parquet import write_parquet
+    from bbn.data.streams.parquet import write_parquet
 
     write_parquet(file, tables, complete, ROW_GROUP)
 

@@ -12,24 +12,24 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bbn.errors import EvidenceError, nearest
-from bbn.evidence import Evidence, Model
+from bbn.core.errors import EvidenceError, nearest
 from bbn.inference.engine import Engine
-from bbn.posterior import Assignment, Posterior, Posteriors
+from bbn.model.evidence import Evidence, Model
+from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
-    from bbn.factor_graph import FactorGraph
-    from bbn.network import BayesianNetwork
+    from bbn.model.factor_graph import FactorGraph
+    from bbn.model.network import BayesianNetwork
 
 ENGINES: dict[str, str] = {
-    "junction-tree": "bbn.inference.junction_tree:JunctionTree",
-    "elimination": "bbn.inference.elimination:VariableElimination",
-    "enumeration": "bbn.inference.enumeration:Enumeration",
-    "likelihood-weighting": "bbn.inference.likelihood_weighting:LikelihoodWeighting",
-    "rejection": "bbn.inference.rejection:RejectionSampling",
-    "importance": "bbn.inference.importance:ImportanceSampling",
-    "gibbs": "bbn.inference.gibbs:GibbsSampling",
-    "loopy": "bbn.inference.loopy:LoopyBeliefPropagation",
+    "junction-tree": "bbn.inference.exact.junction_tree:JunctionTree",
+    "elimination": "bbn.inference.exact.elimination:VariableElimination",
+    "enumeration": "bbn.inference.exact.enumeration:Enumeration",
+    "likelihood-weighting": "bbn.inference.sampling.likelihood_weighting:LikelihoodWeighting",
+    "rejection": "bbn.inference.sampling.rejection:RejectionSampling",
+    "importance": "bbn.inference.sampling.importance:ImportanceSampling",
+    "gibbs": "bbn.inference.sampling.gibbs:GibbsSampling",
+    "loopy": "bbn.inference.sampling.loopy:LoopyBeliefPropagation",
 }
 """Method to where its engine is; adding one is one file and one line."""
 

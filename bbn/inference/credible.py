@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bbn.errors import EvidenceError, ImpossibleEvidenceError
-from bbn.evidence import Evidence, check_targets
-from bbn.frozen import Array, read_only
-from bbn.inference.draws import require_copies
-from bbn.posterior import Posterior
-from bbn.variable import Variable
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.core.frozen import Array, read_only
+from bbn.inference.sampling.draws import require_copies
+from bbn.model.evidence import Evidence, check_targets
+from bbn.model.variable import Variable
+from bbn.results.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
 
 import numpy as np
 
-from bbn.budget import MAX_AXES, require_memory, require_table
-from bbn.errors import EvidenceError, ImpossibleEvidenceError, nearest
-from bbn.evidence import Evidence, Findings, Model, check_evidence, check_targets
-from bbn.frozen import Array
-from bbn.inference.soft import TOLERANCE, fit_marginals
-from bbn.network import BayesianNetwork
-from bbn.posterior import Assignment, Posterior, Posteriors
-from bbn.threads import time_limit
-from bbn.variable import Variable
+from bbn.core.budget import MAX_AXES, require_memory, require_table
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, nearest
+from bbn.core.frozen import Array
+from bbn.core.threads import time_limit
+from bbn.inference.exact.soft import TOLERANCE, fit_marginals
+from bbn.model.evidence import Evidence, Findings, Model, check_evidence, check_targets
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
+from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
-    from bbn.inference.hybrid import Hybrid
+    from bbn.inference.gaussian.hybrid import Hybrid
 
 SOFT_CELLS = 1 << 18
 """Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
@@ -72,7 +72,7 @@ class Engine:
     def __init__(self, model: Model, **options: Any) -> None:
         self.hybrid: Hybrid | None = None
         if isinstance(model, BayesianNetwork) and model.continuous:
-            from bbn.inference.hybrid import Hybrid
+            from bbn.inference.gaussian.hybrid import Hybrid
 
             self.hybrid = Hybrid(model)
             model = self.hybrid.discrete
@@ -204,7 +204,7 @@ class Engine:
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
         """The k best assignments and their ln P, best first; fewer where fewer are possible."""
-        from bbn.inference.k_best import k_best
+        from bbn.inference.exact.k_best import k_best
 
         return k_best(lambda f: self._best(f, options), self.model, findings, k)
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bbn.errors import LossyFormatWarning
+from bbn.core.errors import LossyFormatWarning
 from bbn.io.labels import distinct
 
 NOTE = "bbn"

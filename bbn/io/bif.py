@@ -25,21 +25,32 @@ from math import prod
 
 import numpy as np
 
-from bbn.budget import MAX_AXES
-from bbn.cpt import CPT
-from bbn.errors import ModelError, ParseError
+from bbn import kernels
+from bbn.core.budget import MAX_AXES
+from bbn.core.errors import ModelError, ParseError
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.bif_comments import read_comments, write_comments
-from bbn.io.blocks import INNER, PLAIN, QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
+from bbn.io.block_syntax import (
+    INNER,
+    PLAIN,
+    QUOTED,
+    Block,
+    blocks,
+    quoted,
+    shortened,
+    unquoted,
+    without_comments,
+)
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.layout import key_length
-from bbn.io.rows import Values
-from bbn.io.tables import BadNumberError, Numbers, reserve_table, row_texts, tables
-from bbn.io.text import Source
-from bbn.kernels.bif import Scan, scan
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.io.number_tables import BadNumberError, Numbers, reserve_table, row_texts, tables
+from bbn.io.row_sums import Values
+from bbn.io.source_text import Source
+from bbn.io.writing import key_length
+from bbn.kernels.contracts.types import Scan
+from bbn.model.cpt import CPT
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 _PROPERTY = rf"property\b{PLAIN};?[\s;]*+"
 _DECLARATION = re.compile(
@@ -66,7 +77,7 @@ _LEGAL = Legal(lambda name: "_unknown" if name == _NAMELESS else _text(name), st
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network that a BIF file describes."""
-    scanned = scan(source.data)
+    scanned = kernels.bif.scan(source.data)
     if scanned is not None:
         with suppress(
             ParseError, ModelError, UnicodeDecodeError

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bbn.budget import require_table
-from bbn.cpt import CPT
-from bbn.errors import ModelError
-from bbn.frozen import Array
-from bbn.io.tables import tables
-from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable, plain
+from bbn.core.budget import require_table
+from bbn.core.errors import ModelError
+from bbn.core.frozen import Array
+from bbn.io.number_tables import tables
+from bbn.model.cpt import CPT
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State, Variable, plain
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple, NoReturn, TypeVar
 
-from bbn.assembly import shown_cycle
-from bbn.budget import MAX_AXES, require_table
-from bbn.cpt import CPT, Conditional, discrete_child
-from bbn.errors import BudgetError, ModelError, ParseError
-from bbn.frozen import Array
-from bbn.gaussian import Gaussian
-from bbn.io.rows import Values, settle
-from bbn.io.text import OversizedFileError, Source, cut
-from bbn.network import BayesianNetwork
-from bbn.variable import Continuous, State, Variable
+from bbn.core.budget import MAX_AXES, require_table
+from bbn.core.errors import BudgetError, ModelError, ParseError
+from bbn.core.frozen import Array
+from bbn.io.row_sums import Values, settle
+from bbn.io.source_text import OversizedFileError, Source, cut
+from bbn.model.assembly import shown_cycle
+from bbn.model.cpt import CPT, Conditional, discrete_child
+from bbn.model.gaussian import Gaussian
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
 """A place in a file: an offset into its text, or line and column."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
-from bbn.errors import ParseError
-from bbn.io.text import Source
+from bbn.core.errors import ParseError
+from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
 
 KEY = "genie"

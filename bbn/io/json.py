@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
-from bbn.cpt import CPT
-from bbn.gaussian import Gaussian
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
-from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys, texts
 from bbn.io.quick import quick_json
+from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.text import Source
-from bbn.network import BayesianNetwork
+from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts
+from bbn.model.cpt import CPT
+from bbn.model.gaussian import Gaussian
+from bbn.model.network import BayesianNetwork
 
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'

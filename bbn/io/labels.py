@@ -12,11 +12,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bbn.errors import LossyFormatWarning
+from bbn.core.errors import LossyFormatWarning
 from bbn.io.build import RawNode
-from bbn.io.tables import tables
-from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable
+from bbn.io.number_tables import tables
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State, Variable
 
 
 class Label(NamedTuple):

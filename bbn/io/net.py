@@ -17,13 +17,13 @@ from math import prod
 import numpy as np
 
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.blocks import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
+from bbn.io.block_syntax import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.rows import Values
-from bbn.io.tables import BadNumberError, Numbers, reserve_table, row_texts, tables
-from bbn.io.text import Source
-from bbn.network import BayesianNetwork
+from bbn.io.number_tables import BadNumberError, Numbers, reserve_table, row_texts, tables
+from bbn.io.row_sums import Values
+from bbn.io.source_text import Source
+from bbn.model.network import BayesianNetwork
 
 _KEYWORDS = ("net", "node", "discrete", "potential", "continuous", "decision", "utility", "function", "class")
 _COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|%[^\n]*+', re.DOTALL)

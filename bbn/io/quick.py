@@ -14,13 +14,13 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from bbn.errors import ParseError
+from bbn.core.errors import ParseError
 from bbn.io.build import RawNode, build
 from bbn.io.document import resolve
-from bbn.io.layout import VERSION, key_length, state_text
-from bbn.io.text import Source
-from bbn.network import BayesianNetwork
-from bbn.variable import State
+from bbn.io.source_text import Source
+from bbn.io.writing import VERSION, key_length, state_text
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State
 
 _PLAIN = r"[^\W\d](?:[\w.+/-]| (?=[\w+/-]))*+"
 _WORD = rf'(?:{_PLAIN}|-?[0-9]++|"[^"\\,\n]*+")'

@@ -9,7 +9,7 @@ To add a format, write one file and one line:
      offset into `source.text`) or ``raise source.error(message, line, column)``. Describe the nodes as
      `RawNode` values and hand them to ``bbn.io.build.build(source, nodes, ...)``, which checks names,
      parents, shapes, entries and row sums (the policy for rows that do not quite sum to 1 is in
-     `bbn.io.rows`) and makes the network.
+     `bbn.io.row_sums`) and makes the network.
    - ``write(network: BayesianNetwork) -> str``: the whole text. Warn `LossyFormatWarning` about what is lost.
 
 2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free),
@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from bbn.atomic import write_bytes
-from bbn.errors import ModelError, nearest
-from bbn.io.text import Source, pack
+from bbn.core.atomic import write_bytes
+from bbn.core.errors import ModelError, nearest
+from bbn.io.source_text import Source, pack
 
 if TYPE_CHECKING:
-    from bbn.network import BayesianNetwork
+    from bbn.model.network import BayesianNetwork
 
 
 @dataclass(frozen=True)

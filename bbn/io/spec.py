@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from typing import NamedTuple
 
-from bbn.errors import nearest
+from bbn.core.errors import nearest
 from bbn.io.build import Problems, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
-from bbn.io.layout import VERSION
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, Gaussians
 from bbn.io.spec_tables import Table, Tables
-from bbn.network import BayesianNetwork
-from bbn.variable import State
+from bbn.io.writing import VERSION
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State
 
 _FIELDS = ("states", "parents", "table", "type")
 

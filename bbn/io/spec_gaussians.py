@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbn.frozen import Array
+from bbn.core.frozen import Array
 from bbn.io.build import RawGaussian, Where, refusal
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.source_text import OversizedFileError, listed
 from bbn.io.spec_tables import Parents, Rows, Tables
-from bbn.io.text import OversizedFileError, listed
 
 FIELDS = ("type", "parents", "table", "tied_variance", "fixed_variance")
 KIND = "gaussian"

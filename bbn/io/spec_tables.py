@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from bbn.io.build import Where, refusal
 from bbn.io.document import Document, Node, Scalar, Sequence
-from bbn.io.layout import state_text
-from bbn.io.text import OversizedFileError, listed
-from bbn.variable import State
+from bbn.io.source_text import OversizedFileError, listed
+from bbn.io.writing import state_text
+from bbn.model.variable import State
 
 
 class Rows(NamedTuple):

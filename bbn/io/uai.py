@@ -21,17 +21,17 @@ from typing import NoReturn
 
 import numpy as np
 
-from bbn.budget import MAX_AXES
-from bbn.errors import BudgetError, LossyFormatWarning, ModelError
-from bbn.factor import Factor
-from bbn.factor_graph import FactorGraph
-from bbn.io.blocks import shortened
+from bbn.core.budget import MAX_AXES
+from bbn.core.errors import BudgetError, LossyFormatWarning, ModelError
+from bbn.io.block_syntax import shortened
 from bbn.io.build import RawNode, build
-from bbn.io.rows import TOLERATED
-from bbn.io.tables import BadNumberError, Numbers, row_texts, tables
-from bbn.io.text import Source
-from bbn.network import BayesianNetwork
-from bbn.variable import Variable
+from bbn.io.number_tables import BadNumberError, Numbers, row_texts, tables
+from bbn.io.row_sums import TOLERATED
+from bbn.io.source_text import Source
+from bbn.model.factor import Factor
+from bbn.model.factor_graph import FactorGraph
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 _COMMENT = re.compile(r"#[^\n]*")
 _AGRUM = re.compile(r"^[0-9 ]+   # \S", re.MULTILINE)

@@ -20,18 +20,18 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from bbn.budget import MAX_AXES
+from bbn.core.budget import MAX_AXES
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
-from bbn.io.rows import Values
-from bbn.io.tables import BadNumberError, Numbers, reserve_table, row_texts, tables
-from bbn.io.text import Source
+from bbn.io.number_tables import BadNumberError, Numbers, reserve_table, row_texts, tables
+from bbn.io.row_sums import Values
+from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
 from bbn.io.xmlbif import legal_text
-from bbn.network import BayesianNetwork
+from bbn.model.network import BayesianNetwork
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NoReturn
 from xml.parsers import expat
 
-from bbn.errors import ParseError
-from bbn.io.text import Source
+from bbn.core.errors import ParseError
+from bbn.io.source_text import Source
 
 MAX_DEPTH = 100
 """The most elements that may stand inside one another."""

@@ -15,10 +15,10 @@ from xml.sax.saxutils import escape
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.tables import BadNumberError, Numbers, row_texts, tables
-from bbn.io.text import Source
+from bbn.io.number_tables import BadNumberError, Numbers, row_texts, tables
+from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
-from bbn.network import BayesianNetwork
+from bbn.model.network import BayesianNetwork
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n'

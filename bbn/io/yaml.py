@@ -24,16 +24,16 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from bbn.cpt import CPT
-from bbn.gaussian import Gaussian
 from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
-from bbn.io.layout import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
 from bbn.io.quick import quick_yaml
+from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.text import Source
-from bbn.network import BayesianNetwork
-from bbn.variable import State, Variable
+from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
+from bbn.model.cpt import CPT
+from bbn.model.gaussian import Gaussian
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State, Variable
 
 MAX_ALIASED = 1_000_000
 """The most nodes that the aliases of a file may stand for, all together."""

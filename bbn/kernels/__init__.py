@@ -1,40 +1,73 @@
-"""The hot loops, on plain arrays; each compiled, with a twin in numpy or plain Python that gives the same answers.
+"""The hot loops, on plain arrays: each compiled, with a pure twin that gives the same answers.
 
-``COMPILED`` says which are in use. The twins serve where the extensions are not built, and everywhere if the
-environment variable BBN_PURE is set to 1.
+Each module of `compiled` has a twin of the same name in `pure`. Callers write ``kernels.count.count_families(...)`` and
+get one of the two: the compiled one where it was built, else, or with the environment variable BBN_PURE=1, the twin.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "BLOCK",
-    "COMPILED",
-    "Program",
-    "WideProgram",
-    "cells",
-    "eliminate",
-    "lay_out",
-    "pack_factors",
-    "reduce_scopes",
-    "run_rows",
-    "total_cells",
-]
+if TYPE_CHECKING:  # the twins carry the types
+    from bbn.kernels.pure import batch as batch
+    from bbn.kernels.pure import bif as bif
+    from bbn.kernels.pure import classify as classify
+    from bbn.kernels.pure import coding as coding
+    from bbn.kernels.pure import count as count
+    from bbn.kernels.pure import decimals as decimals
+    from bbn.kernels.pure import expect as expect
+    from bbn.kernels.pure import gaussians as gaussians
+    from bbn.kernels.pure import layout as layout
+    from bbn.kernels.pure import propagate as propagate
+    from bbn.kernels.pure import recode as recode
+    from bbn.kernels.pure import sample as sample
+    from bbn.kernels.pure import score as score
+    from bbn.kernels.pure import triangulate as triangulate
+    from bbn.kernels.pure import wide as wide
 
-COMPILED = os.environ.get("BBN_PURE", "") in ("", "0")
-if COMPILED and not TYPE_CHECKING:
-    try:
-        from bbn.kernels._batch import BLOCK, run_rows
-        from bbn.kernels._layout import lay_out, pack_factors, reduce_scopes
-        from bbn.kernels._propagate import Program
-        from bbn.kernels._triangulate import cells, eliminate, total_cells
-        from bbn.kernels._wide import WideProgram
-    except ImportError:
-        COMPILED = False
-if TYPE_CHECKING or not COMPILED:
-    from bbn.kernels.batch_np import BLOCK, run_rows
-    from bbn.kernels.layout_py import lay_out, pack_factors, reduce_scopes
-    from bbn.kernels.propagate_np import Program, WideProgram
-    from bbn.kernels.triangulate_py import cells, eliminate, total_cells
+    COMPILED: bool
+    """Whether exact inference, and so all else unless a build failed halfway, runs compiled."""
+
+KERNELS = (
+    "batch",
+    "bif",
+    "classify",
+    "coding",
+    "count",
+    "decimals",
+    "expect",
+    "gaussians",
+    "layout",
+    "propagate",
+    "recode",
+    "sample",
+    "score",
+    "triangulate",
+    "wide",
+)
+PURE = os.environ.get("BBN_PURE", "") not in ("", "0")
+
+
+def select(name: str) -> ModuleType:
+    """The kernels of this name: the compiled ones, or their twins where those were not built or PURE is set."""
+    if not PURE:
+        try:
+            return import_module(f"bbn.kernels.compiled.{name}")
+        except ImportError:
+            pass
+    return import_module(f"bbn.kernels.pure.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    value: Any
+    if name in KERNELS:
+        value = select(name)
+    elif name == "COMPILED":
+        value = select("propagate").__name__.startswith("bbn.kernels.compiled")
+    else:
+        raise AttributeError(f"module 'bbn.kernels' has no attribute {name!r}")
+    globals()[name] = value
+    return value

@@ -17,20 +17,20 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from bbn.core.errors import BBNWarning, DataError, nearest
+from bbn.core.frozen import Frozen
 from bbn.data import DataSource, as_source
-from bbn.equivalence import is_cpdag, to_dag
-from bbn.errors import BBNWarning, DataError, nearest
-from bbn.frozen import Frozen
-from bbn.learning.chow_liu import chow_liu, tan
-from bbn.learning.em import fit_em
-from bbn.learning.gradient import fit_gradient
-from bbn.learning.hill_climb import hill_climb
-from bbn.learning.k2 import k2
-from bbn.learning.parameters import fit
-from bbn.learning.pc import pc
-from bbn.learning.structural_em import structural_em
-from bbn.network import BayesianNetwork
-from bbn.variable import State
+from bbn.learning.incomplete.em import fit_em
+from bbn.learning.incomplete.gradient import fit_gradient
+from bbn.learning.structure.chow_liu import chow_liu, tan
+from bbn.learning.structure.hill_climb import hill_climb
+from bbn.learning.structure.k2 import k2
+from bbn.learning.structure.pc import pc
+from bbn.learning.structure.structural_em import structural_em
+from bbn.learning.tables.fit import fit
+from bbn.model.equivalence import is_cpdag, to_dag
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State
 
 TABLES: dict[str, Callable[..., Any]] = {"mle": fit, "em": fit_em, "gradient": fit_gradient}
 """Methods for the tables of a known structure."""
@@ -197,7 +197,7 @@ def _source(data: Any, structure: Any, hidden: Any, reading: dict[str, Any]) -> 
     if structure is None:
         source = as_source(data, hidden=unseen, **reading)
     else:
-        from bbn.learning.families import observe, read_structure
+        from bbn.learning.structure.structure import observe, read_structure
 
         shape = read_structure(structure)
         states = reading.pop("states")

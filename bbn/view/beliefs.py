@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bbn.errors import EvidenceError
-from bbn.mixture import MixturePosterior
-from bbn.posterior import Posterior
+from bbn.core.errors import EvidenceError
+from bbn.results.mixture_posterior import MixturePosterior
+from bbn.results.posterior import Posterior
 from bbn.view.cards import Card, _Card
 from bbn.view.density import DensityCard
 from bbn.view.scene import Drawing

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from bbn.evidence import Evidence, check_evidence, observed_numbers
-from bbn.network import BayesianNetwork
-from bbn.variable import Continuous
+from bbn.model.evidence import Evidence, check_evidence, observed_numbers
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, LIKELY, OBSERVED, PAPER, TRACK
 from bbn.view.density import DensityCard
 from bbn.view.layout import layered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbn.mixture import MixturePosterior
+from bbn.results.mixture_posterior import MixturePosterior
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, OBSERVED, PAPER
 from bbn.view.measures import PAD, ROW, TITLE, text_width
 from bbn.view.scene import Box, Curve, Words

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from bbn.cpt import CPT
-from bbn.errors import ModelError
-from bbn.network import BayesianNetwork
+from bbn.core.errors import ModelError
+from bbn.model.cpt import CPT
+from bbn.model.network import BayesianNetwork
 from bbn.view.colours import (
     EDGE,
     EXTRA,
@@ -91,7 +91,7 @@ def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing
     >>> plot_junction_tree(bbn.example("asia")).description
     'Junction tree of 6 cliques, the largest of 3 variables.'
     """
-    from bbn.graphs import junction_tree, moral_graph
+    from bbn.model.graphs import junction_tree, moral_graph
 
     net = net.discrete_part()
     tree = junction_tree(moral_graph(net.graph), {v.name: v.card for v in net.variables}, order)

@@ -13,9 +13,9 @@ from typing import Any
 
 from bbn.analysis.explain import explain
 from bbn.analysis.information import information
-from bbn.errors import EvidenceError, ModelError
-from bbn.evidence import Virtual
-from bbn.network import BayesianNetwork
+from bbn.core.errors import EvidenceError, ModelError
+from bbn.model.evidence import Virtual
+from bbn.model.network import BayesianNetwork
 from bbn.view.layout import layered
 from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import arrow_head, spline

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.frozen import Array
+from bbn.core.frozen import Array
 
 SWEEPS = 24
 ROUNDS = 40

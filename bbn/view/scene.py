@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from bbn.atomic import replacing
+from bbn.core.atomic import replacing
 from bbn.view.colours import ARC, INK, PAPER
 
 if TYPE_CHECKING:

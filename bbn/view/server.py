@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from bbn.errors import BBNError
+from bbn.core.errors import BBNError
 
 LARGEST_REQUEST = 1 << 20
 SECONDS = 20.0

@@ -22,8 +22,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import bbn
-from bbn.data.dask import FAN_IN
-from bbn.data.tasks import Counting, Reducing
+from bbn.data.streams.dask import FAN_IN
+from bbn.data.streams.tasks import Counting, Reducing
 from tests.benchmarks.bench_streams import NET, WORKS
 from tests.benchmarks.harness import Figure, Row
 
@@ -93,7 +93,7 @@ def row(name: str, work: Any, sources: dict[int, Any], local: Any, n_rows: int) 
 
 def traffic(source: Any, client: Client) -> Iterator[Figure]:
     """What one pass moves, of counts and of expected counts, beside what is worked out on paper."""
-    from bbn.learning.expected import Expectation, _Pass, flat_tables
+    from bbn.inference.exact.expected_counts import Expectation, _Pass, flat_tables
 
     families = tuple((*NET.parents(name), name) for name in NET.names)
     expected = _Pass(Expectation(NET), flat_tables(NET))

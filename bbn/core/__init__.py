@@ -1,0 +1,1 @@
+"""What knows nothing of networks: errors, memory budgets, frozen values, progress, threads, atomic files, display."""

@@ -1,0 +1,92 @@
+"""Work on several threads, in order, that can be stopped: by Ctrl-C, by an error elsewhere, or when its time is up.
+
+Compiled loops ask now and then whether to go on (`bbn.kernels.watch`). The thread that waits for others passes its
+watches on to them, and calls them off when it leaves for whatever reason.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from bbn.core.budget import jobs
+from bbn.core.errors import TimeLimitError
+from bbn.kernels.watch import Watch, check, current, watched_by
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None
+) -> Generator[Result, None, None]:
+    """The result of `work` on each item, in order, by several threads; items are taken only a few ahead."""
+    workers = jobs(n_jobs)
+    if workers == 1:
+        for item in items:
+            check()
+            yield work(item)
+        return
+    pending: deque[Future[Result]] = deque()
+    with _pool(workers) as submit:
+        for item in items:
+            pending.append(submit(work, item))
+            if len(pending) > workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+@contextmanager
+def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A `map` that spreads its calls over threads and gives results in order; for use again and again."""
+    workers = min(jobs(n_jobs), n_tasks)
+    if workers <= 1:
+        yield map
+        return
+    with _pool(workers) as submit:
+
+        def spread(work: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
+            futures = [submit(work, *arguments) for arguments in zip(*items, strict=False)]
+            return [future.result() for future in futures]
+
+        yield spread
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Let compiled work in this block, and in threads that it starts, take so many seconds at most."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        raise ValueError(f"time_limit is {seconds!r}; expected a number of seconds, above 0")
+
+    def late() -> TimeLimitError:
+        return TimeLimitError(
+            f"no answer after time_limit={seconds:g} seconds; allow more time, observe more variables, or choose a "
+            'sampling method such as method="likelihood-weighting"'
+        )
+
+    with watched_by(Watch(seconds, late)):
+        yield
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Callable[..., Future[Any]]]:
+    """A function that starts work on a thread; all of it stops when the block is left early."""
+    watch = Watch()
+    watches = (*current(), watch)
+
+    def watched(work: Callable[..., Any], *items: Any) -> Any:
+        with watched_by(*watches):
+            check()
+            return work(*items)
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            yield lambda work, *items: pool.submit(watched, work, *items)
+        except BaseException:  # KeyboardInterrupt, or the caller has seen enough
+            watch.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,189 @@
+"""Discovery: what one pass over batches finds of columns that nobody has declared.
+
+Of each batch only the distinct values of its columns are kept, with their kinds, in order of appearance; what two
+batches found adds up to what is found of both. At the end each column becomes a variable by the same rules, and with
+the same errors, as a table in memory, and an error about kinds says where each kind was first met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn import kernels
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array
+from bbn.data.coding import MAX_STATES, check_levels, discovered, index_array, means_missing, missing_tokens
+from bbn.data.columns import Levels, RawTable, read_table
+from bbn.data.error_places import located
+from bbn.data.numbers import read_numbers
+from bbn.data.streams.sums import Sum
+from bbn.model.variable import State, Variable, plain
+
+NO_CODES = np.empty(0, dtype=np.int32)
+
+
+class Column(NamedTuple):
+    """What was found of one column."""
+
+    values: dict[tuple[type, Any], Any]
+    """The distinct values, by type and value, in order of appearance."""
+    declared: bool
+    """Whether they are a categorical's, used or not, in declared order."""
+    text: bool
+    """Whether they are text from a file, which matches a state by `str(state)`."""
+    missing: bool
+    """Whether some row holds none."""
+    kinds: dict[str, str]
+    """The kinds of the values, and where each was first met."""
+    continuous: bool = False
+    """Whether the column is read as numbers; `values` then holds one of them, if there is any."""
+
+    def merge(self, other: Column) -> Column:
+        """What was found of two batches, the other after this one."""
+        return Column(
+            {**self.values, **other.values},
+            self.declared and other.declared,
+            self.text and other.text,
+            self.missing or other.missing,
+            {**self.kinds, **{k: where for k, where in other.kinds.items() if k not in self.kinds}},
+            self.continuous,
+        )
+
+    def variable(self, name: str, tokens: set[tuple[type, Any]]) -> Variable:
+        """The variable whose states are these values; DataError if they cannot be states."""
+        values = list(self.values.values())
+        try:
+            return discovered(name, Levels(NO_CODES, values, self.declared), tokens, self.text)
+        except DataError as error:
+            if len(self.kinds) < 2:
+                raise
+            met = ", ".join(f"{kind} in {where}" for kind, where in self.kinds.items() if where)
+            raise DataError(f"{error}; first met: {met}" if met else str(error)) from None
+
+
+class Discovery(NamedTuple):
+    """What was found of some batches: of one, or by `merge` of several in their order."""
+
+    n_rows: int
+    total: Sum
+    """The sum of the weights."""
+    columns: dict[str, Column]
+
+    def merge(self, other: Discovery) -> Discovery:
+        """What was found of two runs of batches, the other after this one."""
+        self.total.merge(other.total)
+        columns = {name: column.merge(other.columns[name]) for name, column in self.columns.items()}
+        return Discovery(self.n_rows + other.n_rows, self.total, few_states(columns))
+
+
+def few_states(columns: dict[str, Column]) -> dict[str, Column]:
+    """The columns; DataError if one has more values than a variable may have states."""
+    for name, column in columns.items():
+        if len(column.values) > MAX_STATES:
+            raise DataError(
+                f"column {name!r} holds more than {MAX_STATES} different values; "
+                "variables= names the columns that are variables"
+            )
+    return columns
+
+
+class Discovering(NamedTuple):
+    """The task of discovery: a function of a batch, that can be sent to where the batch is.
+
+    Attributes
+    ----------
+    names
+        The columns to look at.
+    missing
+        What means missing besides None, NaN and NA.
+    weights
+        The name of the column of weights, if there is one.
+    continuous
+        The names of the columns that are read as numbers.
+    unseen
+        What to do with a value that is no number in a column of numbers.
+
+    >>> find = Discovering(("A",))
+    >>> both = find({"A": ["b", None]}).merge(find({"A": ["a"]}))
+    >>> both.n_rows, both.columns["A"].missing, both.columns["A"].variable("A", set()).states
+    (3, True, ('a', 'b'))
+    """
+
+    names: tuple[str, ...]
+    missing: Any = ()
+    weights: str | None = None
+    continuous: frozenset[str] = frozenset()
+    unseen: str = "raise"
+
+    def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Discovery:
+        """What a batch holds; `where` it is from and the number of its first row are for messages."""
+        with located(where, first_row):
+            table = read_table(data)
+            weights = batch_weights(table, self.weights)
+            columns = few_states({name: self._column(table, name, where) for name in self.names})
+        total = Sum([np.array([float(table.n_rows) if weights is None else weights.sum()])])
+        return Discovery(table.n_rows, total, columns)
+
+    def _column(self, table: RawTable, name: str, where: str) -> Column:
+        require_column(table, name)
+        tokens = missing_tokens(self.missing)
+        if name in self.continuous:
+            numbers = read_numbers(name, table.column(name), tokens, table.text, self.unseen)
+            gone = np.isnan(numbers)
+            found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}
+            return Column(found, False, table.text, bool(gone.any()), {}, continuous=True)
+        levels = table.levels(name)
+        check_levels(name, levels)
+        there = kernels.recode.present(index_array(levels.codes), len(levels.values)).tolist()
+        missing = there[-1]
+        values = {}
+        for value, is_there in zip(levels.values, there[:-1], strict=True):
+            if means_missing(value, tokens):
+                missing = missing or is_there
+            elif is_there or levels.declared:
+                values[type(plain(value)), plain(value)] = value
+        kinds = dict.fromkeys((kind.__name__ for kind, _ in values), where)
+        return Column(values, levels.declared, table.text, missing, kinds)
+
+
+def require_column(table: RawTable, name: str) -> None:
+    """DataError if a batch has no such column."""
+    if name not in table.names:
+        raise DataError(f"the data have no column {name!r}{nearest(name, table.names)}")
+
+
+def batch_weights(table: RawTable, name: str | None) -> Array | None:
+    """The weights of a batch's rows, or None if each counts once."""
+    if name is None:
+        return None
+    if name not in table.names:
+        raise DataError(f"weights={name!r} is no column of the data{nearest(name, table.names)}")
+    weights = read_numbers(name, table.column(name), set(), table.text, "raise")
+    bad = np.flatnonzero(~(weights >= 0))
+    if len(bad):
+        raise DataError(
+            f"row {bad[0]}: the weight is {weights[bad[0]]}; expected a finite number, at least 0"
+        )
+    return weights
+
+
+def discovered_variables(
+    found: Discovery,
+    names: Iterable[str],
+    declared: Mapping[str, Variable | Sequence[State]],
+    missing: Any = (),
+) -> tuple[Variable, ...]:
+    """One variable per column of states: as declared, else of the values found; columns without any are left out."""
+    tokens = missing_tokens(missing)
+    variables = []
+    for name in names:
+        column = found.columns.get(name)
+        if name in declared:
+            own = declared[name]
+            variables.append(own if isinstance(own, Variable) else Variable(name, own))
+        elif column is not None and not column.continuous and column.values:
+            variables.append(column.variable(name, tokens))
+    return tuple(variables)

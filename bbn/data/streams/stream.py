@@ -1,0 +1,363 @@
+"""Streamed data: a source that reads its rows batch by batch, in as many passes as it is asked questions.
+
+Both calls of a source add up over rows, so a question is a task: a function of one coded batch, small enough to be sent
+to where the batch is. A source runs it on every batch and adds the results up (see `sums`); how batches are found and
+read is all that a kind of source has to say, in one method.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array
+from bbn.data.counts import Tables
+from bbn.data.error_places import located
+from bbn.data.source import Block, Family
+from bbn.data.streams.discovery import Column, Discovery, discovered_variables
+from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
+from bbn.model.variable import Continuous, State, Variable
+
+
+class Facts:
+    """What is known of the data so far, shared by the views of one source.
+
+    Attributes
+    ----------
+    columns
+        The columns that are wanted.
+    declared
+        The variables that were declared among them where the data were opened.
+    where
+        The path or the pattern that was opened, for messages; empty for data that have none.
+    n_rows, total
+        The number of rows and the sum of their weights, or None before anything told it.
+    found
+        What a pass of discovery found of the columns, or None before there was one.
+    passes
+        How many passes over the data were made so far, discovery among them.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str] = (),
+        declared: Mapping[str, Variable] | None = None,
+        n_rows: int | None = None,
+    ) -> None:
+        self.columns = tuple(columns)
+        self.declared = dict(declared or {})
+        self.n_rows = n_rows
+        self.where = ""
+        self.total: float | None = None
+        self.found: Discovery | None = None
+        self.passes = 0
+
+    def learn(self, n_rows: int, total: float) -> None:
+        """Take up what a pass says of the rows; DataError if another pass said something else."""
+        if self.n_rows is not None and self.n_rows != n_rows:
+            raise DataError(
+                f"the data had {self.n_rows} rows when they were opened, but this pass found {n_rows}; open them again"
+            )
+        if n_rows and not total:
+            raise DataError("every weight is 0; at least one row must count")
+        self.n_rows, self.total = n_rows, total
+
+
+class Streamed(ABC):
+    """A data source that reads its data batch by batch; two methods, `_pass` and `_discover`, say how.
+
+    Nothing is read before it is asked for. Where a learner declares all states one pass counts, and checks that all
+    values are states; else a first pass finds the states.
+
+    Parameters
+    ----------
+    coding
+        How batches are coded; the variables are those that the facts declare, or else are found.
+    facts
+        What is known of the data.
+    n_jobs
+        How many threads read, code and count; None is OMP_NUM_THREADS, or else the number of cores.
+    limit
+        The most memory that batches and results together may take, as `memory_limit=` takes it.
+
+    Attributes
+    ----------
+    passes
+        How many passes over the data were made so far, discovery among them.
+    """
+
+    def __init__(
+        self,
+        coding: Coding,
+        facts: Facts,
+        n_jobs: int | None = None,
+        limit: int | float | str | None = None,
+    ) -> None:
+        self.facts = facts
+        self.n_jobs = jobs(n_jobs)
+        self.limit = memory_limit(limit)
+        self._coding = coding._replace(variables=facts.declared)
+        self._settled = {*facts.columns} == {*facts.declared, *coding.continuous}
+        self._some = False
+
+    @abstractmethod
+    def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
+        """Code these columns of each batch, do the task on it, and add the results up in the order of the batches."""
+
+    @abstractmethod
+    def _discover(self) -> Discovery:
+        """What a pass finds of all the columns."""
+
+    @property
+    def found(self) -> Discovery:
+        """What is known of the columns; if nothing is yet, from a pass."""
+        if self.facts.found is None:
+            self.facts.passes += 1
+            found = self._discover()
+            self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
+            self.facts.found = found
+        return self.facts.found
+
+    @property
+    def discovered(self) -> bool:
+        """Whether it is known what the columns hold, so that asking for it takes no pass."""
+        return self.facts.found is not None
+
+    @property
+    def coding(self) -> Coding:
+        """How batches are coded; the states that nobody declared are found in a pass."""
+        if not self._settled:
+            facts, missing = self.facts, self._coding.missing
+            found = self.found
+            with located(facts.where):
+                variables = discovered_variables(found, facts.columns, facts.declared, missing)
+            self._coding = self._coding._replace(variables={v.name: v for v in variables})
+            self._settled = True
+        return self._coding
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The discrete variables that have a column."""
+        return tuple(self.coding.variables.values())
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """The names of the columns of numbers."""
+        return self._coding.continuous
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.found.n_rows if self.facts.n_rows is None else self.facts.n_rows
+
+    @property
+    def total(self) -> float:
+        """The sum of the rows' weights."""
+        if self._coding.weights is None:
+            return float(self.n_rows)
+        return float(self.found.total.result()[0][0]) if self.facts.total is None else self.facts.total
+
+    def require_rows(self) -> None:
+        """DataError if it is known that there are no rows."""
+        if self.facts.n_rows == 0:
+            raise DataError("the data have no rows")
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """The names of the variables with a missing value in some row."""
+        coding = self.coding
+        if coding.complete:
+            return ()
+        return tuple(
+            name
+            for name in (*coding.variables, *coding.continuous)
+            if self._misses(self.found.columns[name], coding.variables.get(name))
+        )
+
+    def _misses(self, column: Column, variable: Variable | None) -> bool:
+        """Whether some row has no value, or one that is no state of the variable and so is taken as missing."""
+        if column.missing or variable is None or self.coding.unseen == "raise":
+            return column.missing
+        return any(not _is_state(variable, value, column.text) for value in column.values.values())
+
+    def completed(self, way_out: str) -> Self:
+        """The same data for a learner that takes no missing values: a pass that finds one is a DataError.
+
+        So no pass is needed to find out beforehand.
+        """
+        view = copy.copy(self)
+        view._coding = self.coding._replace(complete=way_out)
+        return view
+
+    @property
+    def passes(self) -> int:
+        """How many passes over the data were made so far, discovery among them."""
+        return self.facts.passes
+
+    def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
+        """One contingency table per family, axes in the family's order, from one pass over the columns they name.
+
+        Counts are int64, or float64 where rows have weights; rows that miss one of a family are left out. Several
+        passes are made only where the tables of all families would not fit into the memory limit several times.
+        """
+        listed = tuple(tuple(family) for family in families)
+        if not listed:
+            return []
+        known = self.coding.variables
+        for name in (name for family in listed for name in family):
+            if name not in known:
+                raise DataError(f"the data have no column {name!r}{nearest(name, known)}")
+        lengths = np.array([known[name].card for family in listed for name in family], dtype=np.int64)
+        ptr = np.cumsum([0, *map(len, listed)], dtype=np.int64)
+        sizes = [float(np.prod(lengths[a:b], dtype=np.float64)) for a, b in pairwise(ptr)]
+        groups = self._groups(listed, sizes)
+        dtype = np.int64 if self.coding.weights is None else np.float64
+        cells = [self._count(listed[a:b], int(sum(sizes[a:b])), dtype) for a, b in groups]
+        offsets = np.cumsum([0, *sizes]).astype(np.int64)
+        return Tables(cells[0] if len(cells) == 1 else np.concatenate(cells), offsets, lengths, ptr)
+
+    def _groups(self, families: Sequence[Family], sizes: Sequence[float]) -> list[tuple[int, int]]:
+        """Families to ask for in one pass: as many as leave room for the tables of all threads at once."""
+        if 8 * sum(sizes) > self.limit:
+            require_memory(
+                int(8 * sum(sizes)),
+                f"the counts of {len(sizes)} families",
+                "ask for fewer at a time",
+                self.limit,
+            )
+        room = self.limit / (8 * (self.n_jobs + 3))
+        ends = [0]
+        held = 0.0
+        for f, size in enumerate(sizes):
+            if size > room:
+                require_memory(
+                    int(8 * size * (self.n_jobs + 3)),
+                    f"counting {', '.join(families[f])} on {self.n_jobs} threads",
+                    "use fewer parents or states, or n_jobs=1",
+                    self.limit,
+                )
+            if held + size > room:
+                ends.append(f)
+                held = 0.0
+            held += size
+        return list(zip(ends, [*ends[1:], len(sizes)], strict=True))
+
+    def _count(self, families: tuple[tuple[str, ...], ...], size: int, dtype: Any) -> NDArray[Any]:
+        columns = tuple(dict.fromkeys(name for family in families for name in family))
+        if not columns:  # families without members: how many rows there are
+            return np.full(size, self.total).astype(dtype)
+        parts = self._counted_pass(Counting(families), columns)
+        return parts[0] if parts else np.zeros(size, dtype)
+
+    def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
+        """The sums over batches of the arrays that f returns for each, repeated rows of a batch merged.
+
+        f is sent to where batches are, so it must pickle where that is another process. An attribute `columns` of it,
+        if it has one, names the columns that it looks at.
+        """
+        there = (*self.coding.variables, *self.coding.continuous)
+        wanted = getattr(f, "columns", None)
+        columns = there if wanted is None else tuple(name for name in there if name in set(wanted))
+        return self._counted_pass(Reducing(f), columns)
+
+    def _counted_pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
+        self.facts.passes += 1
+        return self._pass(task, columns)
+
+    def viewed(
+        self,
+        names: Iterable[str] | None = None,
+        declared: Mapping[str, Variable | Sequence[State]] | None = None,
+        hidden: Iterable[str] = (),
+        continuous: Iterable[str] = (),
+    ) -> Self:
+        """The same data as a learner wants them: these columns, with these states, in this order of states.
+
+        DataError if a column is not there, holds no value, is hidden but holds some, holds a value that is no state, or
+        has numbers where states are wanted or the other way round.
+        """
+        unseen = set(hidden)
+        numeric = {continuous} if isinstance(continuous, str) else set(continuous)
+        numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
+        given: dict[str, Any] = {**self.facts.declared, **(declared or {})}
+        variables: dict[str, Variable] = {}
+        for name in self.coding.variables if names is None else names:
+            there = name in self.facts.columns
+            if name in unseen:
+                column = self.found.columns[name] if there else None
+                if column is not None and column.values:
+                    value = next(iter(column.values.values()))
+                    raise DataError(f"hidden variable {name!r} has values in the data, such as {value!r}")
+            elif name in self.continuous:
+                if names is not None and name not in numeric:
+                    raise DataError(
+                        f"the data give {name!r} numbers, but it is not continuous; continuous= says so"
+                    )
+            elif name in numeric and there:
+                raise DataError(
+                    f"the data give {name!r} states, but it is continuous: open them with continuous=[{name!r}]"
+                )
+            elif not there:
+                where = f"{self.facts.where}: " if self.facts.where else ""
+                raise DataError(f"{where}the data have no column {name!r}{nearest(name, self.facts.columns)}")
+            else:
+                variables[name] = self._viewed(name, given.get(name))
+        view = copy.copy(self)
+        view._coding = self._coding._replace(
+            variables=variables,
+            continuous=tuple(n for n in self.continuous if names is None or n in set(names)),
+        )
+        view._settled = view._some = True
+        return view
+
+    def _viewed(self, name: str, own: Variable | Sequence[State] | None) -> Variable:
+        """The variable of a column, its states as declared if they are; if not, those that are found."""
+        if own is None:
+            if name not in self.coding.variables:
+                raise DataError(
+                    f"column {name!r} holds no value at all; if it was never observed, say "
+                    f"hidden={{{name!r}: [its states]}}"
+                )
+            return self.coding.variables[name]
+        variable = own if isinstance(own, Variable) else Variable(name, own)
+        if self.facts.found is not None and self._coding.unseen == "raise":
+            column = self.facts.found.columns[name]
+            odd = next((v for v in column.values.values() if not _is_state(variable, v, column.text)), None)
+            if odd is not None and not column.declared:
+                self._refuse(variable, odd)
+        return variable
+
+    def _refuse(self, variable: Variable, odd: Any) -> NoReturn:
+        """DataError about a value that is no state, from one more pass that says where it is."""
+        view = copy.copy(self)
+        view._coding = self._coding._replace(variables={variable.name: variable}, continuous=())
+        view._settled = True
+        view._counted_pass(Counting(((variable.name,),)), (variable.name,))
+        raise DataError(
+            f"column {variable.name!r}: {variable.unknown(odd)}; unseen='missing' takes it as missing"
+        )
+
+    def __repr__(self) -> str:
+        rows = "rows not counted yet" if self.facts.n_rows is None else f"{self.facts.n_rows} rows"
+        n = len(self.coding.variables) + len(self.continuous) if self._settled else len(self.facts.columns)
+        return (
+            f"<{type(self).__name__}: {rows}, {n} variables, "
+            f"{self.passes} pass{'es' * (self.passes != 1)}, at most {show_bytes(self.limit)}>"
+        )
+
+
+def _is_state(variable: Variable, value: Any, text: bool) -> bool:
+    """Whether a value found in the data is a state of the variable, by the rules of coding."""
+    if text:
+        return any(str(state) == value for state in variable.states)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return variable.find(str(value) if type(value).__name__ == "Interval" else value) is not None

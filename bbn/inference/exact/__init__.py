@@ -1,0 +1,1 @@
+"""Exact inference: junction tree and its plans, elimination, enumeration, explanations, expected counts."""

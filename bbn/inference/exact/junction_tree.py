@@ -1,0 +1,277 @@
+"""JunctionTree: exact inference, compiled once per shape of question and run many times.
+
+Evidence is taken by slicing it out before triangulating (which prunes the graph), or, where the whole network's tree
+is so small that triangulating again would cost more than it saves, by masking states on that one tree. Messages are
+passed to the root and back (Jensen, Lauritzen and Olesen 1990); a query needs the first half alone, with the root at
+the targets. The cost is that of the cliques' cells, which `stats` foretells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.core.budget import Ledger
+from bbn.core.frozen import Array
+from bbn.inference.engine import Engine
+from bbn.inference.exact.elimination import VariableElimination
+from bbn.inference.exact.explanations import MaximisedForest
+from bbn.inference.exact.plan import (
+    FlatModel,
+    Plan,
+    Question,
+    cells_of,
+    compile_plan,
+    flatten,
+    largest_clique,
+    price,
+)
+from bbn.inference.exact.plan_cache import PlanCache
+from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
+from bbn.model.evidence import Findings, Model
+from bbn.model.variable import Variable
+from bbn.results.posterior import Posteriors
+
+MASKED_CELLS = 2000.0
+"""Up to so many cells, a masked run of the whole network's tree is cheaper than compiling a tree for the evidence."""
+MASKED_VARIABLES = 100
+"""Networks of more variables are never so small; they are not triangulated to find out."""
+JOINT_CELLS = 1_000_000
+"""Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
+
+Slots = dict[str, tuple[Variable, int, int]]
+
+
+class Stats(NamedTuple):
+    """The size of a junction tree: what inference without evidence costs."""
+
+    treewidth: int
+    """The number of variables of the largest clique, less one."""
+    cliques: int
+    total_cells: int
+    largest_clique: tuple[str, ...]
+    largest_cells: int
+    """The cells of the clique with most of them."""
+    predicted_bytes: int
+    """The memory of the engine's tables, of the potentials that are stored, and of the answer."""
+
+
+class JunctionTree(Engine):
+    """The junction tree: exact, and fast when asked again.
+
+    Parameters
+    ----------
+    memory_limit
+        The most bytes that it may take for the plans it keeps and what its threads compute; BudgetError beyond.
+    time_limit
+        The most seconds that one question may take; TimeLimitError beyond.
+    order
+        The rule that chooses the elimination order, or "auto": the cheapest of several.
+
+    >>> import bbn
+    >>> engine = JunctionTree(bbn.example("burglary"))
+    >>> round(engine.query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})["yes"], 6)
+    0.284172
+    """
+
+    name = "junction-tree"
+    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto"}  # type: ignore[misc]
+
+    def __init__(self, model: Model, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
+        self._plans = PlanCache()
+        self._slots: dict[object, Slots] = {}
+        self._small: bool | None = None
+
+    def stats(self) -> Stats:
+        """The size of the tree without evidence, foretold: nothing is allocated."""
+        cost = price(self.flat, Question(goal=MARGINALS), self.options["order"], math.inf)
+        names, cells, cliques = largest_clique(self.flat, cost)
+        width = int(np.diff(cost.elimination[1]).max(initial=0))
+        return Stats(width, cliques, int(cost.cells), tuple(names), int(cells), int(cost.bytes))
+
+    def rows(
+        self,
+        codes: Mapping[str, NDArray[Any]],
+        n_rows: int,
+        targets: Sequence[str] = (),
+        everything: bool = False,
+        n_jobs: int | None = None,
+        ledger: Ledger | None = None,
+        **options: Any,
+    ) -> RowAnswers:
+        """The answers to many rows of evidence at once.
+
+        Parameters
+        ----------
+        codes
+            Variable name to a column of codes; the code equal to the variable's card means missing.
+        n_rows
+            The number of rows.
+        targets
+            The variables whose joint is asked for, none of them a column.
+        everything
+            Ask for the marginal of each variable instead.
+        n_jobs
+            Threads; None is OMP_NUM_THREADS, or else the number of cores. Fewer are taken where the memory limit
+            asks for that.
+        ledger
+            What the call has taken of the memory limit already.
+        """
+        settings = self._with(options)
+        ledger = ledger or Ledger(settings["memory_limit"])
+        ledger.reserve(self.flat.tables.nbytes, "an engine's copy of the model's tables")
+
+        def planner(model: FlatModel, question: Question, padded: frozenset[int]) -> Plan:
+            key = ("rows", question, padded)
+            return self._plans.get(key) or self._compile(key, question, settings, pad(model, padded))
+
+        numbers = [self.flat.number[name] for name in targets]
+        return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs, ledger)
+
+    def _joint(
+        self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
+    ) -> tuple[Array, float]:
+        hard, likelihood = findings.hard, findings.likelihood
+        number = self.flat.number
+        key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
+        plan = self._plans.get(key)
+        if plan is None or options is not self.options:
+            question = Question(
+                frozenset(map(number.__getitem__, hard)),
+                frozenset(map(number.__getitem__, likelihood)),
+                targets=tuple(map(number.__getitem__, targets)),
+            )
+            plan = self._compile(key, question, options)
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        values, log_evidence = plan.run(numbered_hard, numbered_likelihood)
+        if len(targets) > 1:
+            values = values.reshape([self.model.variable(name).card for name in targets])
+        elif not targets:
+            values = np.ones(())
+        return values, log_evidence + log_scale
+
+    def _marginals(self, findings: Findings, options: Mapping[str, Any]) -> Posteriors:
+        hard, likelihood = findings.hard, findings.likelihood
+        number = self.flat.number
+        observed = frozenset(hard)
+        if self._masks(options):
+            key: Any = "masked"
+            question = Question(masked=True, goal=MARGINALS)
+        else:
+            key = (observed, frozenset(likelihood) if likelihood else None)
+            question = Question(
+                frozenset(map(number.__getitem__, hard)),
+                frozenset(map(number.__getitem__, likelihood)),
+                goal=MARGINALS,
+            )
+        plan = self._plans.get(key)
+        if plan is None or options is not self.options:
+            plan = self._compile(key, question, options)
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
+        return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
+
+    def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
+        forest, log_probability = self._maximised(findings, options)
+        if log_probability == -math.inf:
+            return {}, log_probability
+        return self._named(forest.best()), log_probability
+
+    def _k_best(
+        self, findings: Findings, k: int, options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, int], float]]:
+        forest, log_probability = self._maximised(findings, options)
+        if log_probability == -math.inf:
+            return []
+        return [
+            (self._named(states), log_probability + log_ratio)
+            for states, log_ratio in islice(forest.ranked(), k)
+        ]
+
+    def _maximised(self, findings: Findings, options: Mapping[str, Any]) -> tuple[MaximisedForest, float]:
+        number = self.flat.number
+        question = Question(
+            frozenset(map(number.__getitem__, findings.hard)),
+            frozenset(map(number.__getitem__, findings.likelihood)),
+            goal=COLLECTED,
+            maximise=True,
+        )
+        plan = self._plans.get(question)
+        if plan is None or options is not self.options:
+            plan = self._compile(question, question, options)
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
+        return MaximisedForest(plan.layout, self.flat.cards, work, base, logs), log_probability + log_scale
+
+    def _named(self, states: Mapping[int, int]) -> dict[str, int]:
+        return {self.flat.names[v]: code for v, code in sorted(states.items())}
+
+    def _best_of(
+        self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
+    ) -> tuple[dict[str, int], float]:
+        if cells_of(self.flat, [self.flat.number[name] for name in targets]) <= JOINT_CELLS:
+            return super()._best_of(targets, findings, options)
+        order = "min-fill" if options["order"] == "auto" else options["order"]
+        other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
+        return other._best_of(targets, findings, other.options)
+
+    def _compile(
+        self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
+    ) -> Plan:
+        limit, kept = options["memory_limit"], self._plans
+        plan = compile_plan(model or self.flat, question, options["order"], limit, kept)
+        if options["order"] == self.options["order"]:
+            self._plans.put(key, plan)
+        return plan
+
+    def _masks(self, options: Mapping[str, Any]) -> bool:
+        """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""
+        if self._small is None:
+            small = False
+            if len(self.flat.cards) <= MASKED_VARIABLES:
+                question = Question(masked=True, goal=MARGINALS)
+                cost = price(self.flat, question, options["order"])
+                small = cost.cells <= MASKED_CELLS and cost.layout is not None
+                if small and cost.layout is not None:
+                    self._plans.put("masked", Plan(self.flat, question, cost.layout))
+            self._small = small
+        return self._small
+
+    def _numbered(self, findings: Findings) -> tuple[Any, Any, float]:
+        """The findings by number, likelihoods of extreme size scaled to a maximum of 1, and the ln of the scale."""
+        number = self.flat.number
+        hard = [(number[name], code) for name, code in findings.hard.items()]
+        if not findings.likelihood:
+            return hard, (), 0.0
+        likelihood, log_scale = [], 0.0
+        for name, values in findings.likelihood.items():
+            highest = float(values.max())
+            if highest > 0 and not 1e-30 < highest < 1e30:
+                scaled = values / highest
+                if (scaled[values > 0] > 1e-300).all():  # else no scale serves, and wide numbers do
+                    values = scaled
+                    log_scale += math.log(highest)
+            likelihood.append((number[name], values))
+        return hard, likelihood, log_scale
+
+    def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan) -> Slots:
+        slots = self._slots.get((observed, key))
+        if slots is None:
+            starts = plan.layout.out.tolist()
+            slots = {
+                v.name: (v, start, start + v.card)
+                for v, start in zip(self.model.variables, starts, strict=True)
+                if start >= 0 and v.name not in observed
+            }
+            if len(self._slots) >= 512:
+                self._slots.clear()
+            self._slots[observed, key] = slots
+        return slots

@@ -1,0 +1,404 @@
+"""Plans: a model's factors as flat arrays, and what a question about them compiles to.
+
+A plan is made for a question's shape (which variables are observed, which are asked for), not for the states observed:
+barren factors are dropped, observed variables sliced out, what is left is triangulated and laid out. Every plan is
+priced before anything large is allocated.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import pairwise
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bbn import kernels
+from bbn.core.budget import Room, memory_limit, require_memory
+from bbn.core.errors import BudgetError
+from bbn.kernels.contracts.tape import COLLECTED, QUERY, Layout
+from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
+from bbn.model.cpt import CPT
+from bbn.model.evidence import Model
+from bbn.model.graphs import ORDERS, Elimination, find_rule
+from bbn.model.network import BayesianNetwork
+
+if TYPE_CHECKING:
+    from bbn.inference.exact.plan_cache import PlanCache
+
+PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
+"""The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
+SMALL_MODEL = 65_536
+"""Bytes of tables that are not worth asking for the limit, unless one is given."""
+BEYOND = 1e15
+"""Cells past which no layout is made."""
+SMALL = 100_000.0
+"""Cells up to which the first rule of the portfolio is good enough."""
+HUGE = 1_000_000.0
+"""Cells from which ties are broken at random a few times more: by then elimination is quick beside a run."""
+RESTARTS = 4
+MANY_THREADS = 64
+"""Runs of which so many fit the limit together do not wait for one another."""
+RESTARTED = ("min-fill", "weighted-min-fill")
+"""The rules that are tried again, so many times."""
+INSTEAD = (
+    "observe more variables, ask for fewer targets, or choose a sampling method such as "
+    'method="likelihood-weighting"'
+)
+
+
+class FlatModel(NamedTuple):
+    """A model's factors as arrays; variables are numbered in the model's order.
+
+    Factor f has the variables ``scope[scope_ptr[f]:scope_ptr[f + 1]]``, but for those of one state, and the table that
+    starts at ``tables[table_ptr[f]]``, in C order. ``heads[f]`` is the variable it is the conditional table of, or -1.
+    """
+
+    names: tuple[str, ...]
+    number: dict[str, int]
+    cards: Ints
+    scope_ptr: Ints
+    scope: Ints
+    table_ptr: Ints
+    tables: Floats
+    heads: Ints
+    most_states: int = 1
+    padded: frozenset[int] = frozenset()
+    """Variables whose tables have one more slice; the tables are then a plan's own, not the engine's."""
+
+
+def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
+    """The arrays of a model; BudgetError if its tables take more than the limit."""
+    variables = model.variables
+    number = {v.name: i for i, v in enumerate(variables)}
+    directed = isinstance(model, BayesianNetwork)
+    if directed:
+        cpts: Any = model.conditionals  # type: ignore[attr-defined]
+        directed = all(issubclass(kind, CPT) for kind in set(map(type, cpts)))
+    if directed:
+        members = [number[v.name] for cpt in cpts for v in (*cpt.parents, cpt.variable)]
+        tables = [cpt.table for cpt in cpts]
+    else:
+        factors = model.factors()
+        members = [number[v.name] for factor in factors for v in factor.variables]
+        tables = [factor.values for factor in factors]
+    size = 8 * sum([table.size for table in tables])
+    if size > SMALL_MODEL or limit is not None:
+        require_memory(size, "an engine's copy of the model's tables", "use smaller tables", limit)
+    cards = [len(v.states) for v in variables]
+    packed = kernels.layout.pack_factors(cards, members, tables, directed)
+    return FlatModel(tuple(number), number, *packed, max(cards, default=1))
+
+
+class Question(NamedTuple):
+    """The shape of a question."""
+
+    sliced: frozenset[int] = frozenset()
+    """Variables whose observed code will pick a slice of each table."""
+    likelihood: frozenset[int] = frozenset()
+    """Variables that each run brings a likelihood for."""
+    masked: bool = False
+    """Whether each run may bring a likelihood or a code for any variable that is not sliced."""
+    targets: tuple[int, ...] = ()
+    """The variables whose joint is read; all in one clique then."""
+    goal: int = QUERY
+    """QUERY: the joint of the targets; MARGINALS: of each variable; COLLECTED: see `bbn.kernels.contracts.tape`."""
+    maximise: bool = False
+    """Whether the run takes maxima, not sums."""
+
+
+class Price(NamedTuple):
+    """A question pruned and triangulated, and what its plan would cost."""
+
+    elimination: Elimination
+    cells: float
+    """The cells of all cliques."""
+    layout: Layout | None
+    """The plan's layout, unless its cliques are beyond any memory."""
+    bytes: float
+    """The memory of the plan with a run of it, and of the engine's tables."""
+
+
+class Plan:
+    """A compiled question: the layout of its junction forest, and the program that runs it.
+
+    Runs of a plan that is large beside the limit take turns with those of other threads, and its program is made when
+    it is its turn: whoever waits holds no memory.
+
+    Parameters
+    ----------
+    model, question, layout
+        What it runs.
+    limit
+        The bytes that it and its runs may take.
+    room
+        Shared with other plans.
+    size
+        Its bytes, where they are known.
+    """
+
+    def __init__(
+        self,
+        model: FlatModel,
+        question: Question,
+        layout: Layout,
+        limit: int | float | str | None = None,
+        room: Room | None = None,
+        size: int | None = None,
+    ) -> None:
+        self.question = question
+        self.tables = model.tables
+        self.layout = layout
+        self.bytes = plan_bytes(model, layout) if size is None else size
+        self.limit = memory_limit(limit)
+        self.kept = 0
+        """The bytes that it is kept with, 0 if it is not."""
+        self._making = threading.Lock()
+        self._cards = model.cards
+        self._room = room
+        self._large = room is not None and MANY_THREADS * self.bytes > self.limit
+        self._program: Any = None if self._large else self._make()
+        self._wide: kernels.wide.WideProgram | None = None
+        logs = 1 if question.goal == COLLECTED else 0
+        self.wide_bytes = model.tables.nbytes + (2 + logs) * self.bytes
+
+    @property
+    def program(self) -> Any:
+        """The program that runs it."""
+        made = self._program
+        if made is None:
+            with self._making:
+                made = self._program
+                if made is None:
+                    made = self._program = self._make()
+        return made
+
+    def _make(self) -> Any:
+        return kernels.propagate.Program(self._cards, self.tables, self.layout, self.question.maximise)
+
+    def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
+        """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence.
+
+        `held` says that the caller's `turn` counts this run already.
+        """
+        if not self._large:
+            out, log = self._program.run(hard, likelihoods)
+        elif held:
+            out, log = self.program.run(hard, likelihoods)
+        else:
+            with self.turn():
+                out, log = self.program.run(hard, likelihoods)
+        if log != log:  # NaN: a number left the range of a double
+            with self._widely(held) as wide:
+                out, log = wide.run(hard, likelihoods)
+            if log != log:
+                raise ArithmeticError(
+                    "the answer is not a distribution; please report this network and evidence"
+                )
+        return out, log
+
+    def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
+        """The collected potentials of dynamic and of static cliques, ln of the total, and whether they are logs."""
+        with self.turn() if self._large else nullcontext():
+            work, base, log = self.program.collect(hard, likelihoods)
+        if log != log:
+            with self._widely() as wide:
+                return *wide.collect(hard, likelihoods), True
+        return work, base, log, False
+
+    @contextmanager
+    def turn(self, size: int | None = None) -> Iterator[None]:
+        """Wait until there is room for a run, or for `size` bytes. Not to be nested."""
+        size = self.bytes if size is None else size
+        if self._room is None or MANY_THREADS * size <= self.limit:
+            yield
+            return
+        with self._room.hold(size, self._left):
+            self._room.clear(self.limit - size + self.kept)
+            try:
+                yield
+            finally:
+                if self._large and not self.kept:
+                    self._program = None
+                elif self._large and self._program is not None:
+                    del self._program.pool[1:]  # of idle workspaces one is enough
+
+    @contextmanager
+    def _widely(self, held: bool = False) -> Iterator[kernels.wide.WideProgram]:
+        """The program for numbers of any size, made when it is first needed; of a large plan one run at a time."""
+        needed = self.bytes + (0 if self._wide else self.wide_bytes)
+        require_memory(needed, "potentials beyond the range of a double", INSTEAD, self.limit)
+        with nullcontext() if held else self.turn(needed), self._making if self._large else nullcontext():
+            wide = self._wide
+            if wide is None:
+                wide = kernels.wide.WideProgram(self._cards, self.tables, self.layout, self.question.maximise)
+                if not self._large:
+                    self._wide = wide
+                    if self._room is not None and self.kept:
+                        self.kept += self.wide_bytes
+                        self._room.kept += self.wide_bytes
+            yield wide
+
+    def _left(self) -> int:
+        """The bytes that runs may hold beside the other plans that are kept."""
+        kept = self._room.kept if self._room is not None else 0
+        return self.limit - kept + self.kept
+
+    def drop(self) -> None:
+        """It is no longer kept: a large one gives its memory back, now or when nobody runs it any more."""
+        self.kept = 0
+        if self._large:
+            self._program = None
+
+
+def plan_bytes(model: FlatModel, layout: Layout) -> int:
+    """The memory that a plan takes with one run of it: its tapes, its potentials, an answer, tables of its own."""
+    tapes = layout.once.size + layout.run.size
+    stored = layout.base_size + swept_cells(model, layout)
+    certain = 2 * model.most_states
+    tables = model.tables.size if model.padded else 0
+    return 8 * (tapes + stored + layout.out_size + certain + tables) + run_bytes(model, layout)
+
+
+def run_bytes(model: FlatModel, layout: Layout) -> int:
+    """The memory that each run of a plan takes: its potentials and its answer."""
+    if not layout.run.size:
+        return 8 * layout.out_size
+    return 8 * (layout.work_size + swept_cells(model, layout) + layout.scratch_size + layout.out_size)
+
+
+def swept_cells(model: FlatModel, layout: Layout) -> int:
+    """The cells of cliques that are not stored: none where they are made slab by slab, all in the twin in numpy."""
+    if kernels.COMPILED:
+        return 0
+    return sum(cells_of(model, layout.axes[a:b].tolist()) for a, b in pairwise(layout.axes_ptr.tolist()))
+
+
+def price(model: FlatModel, question: Question, order: str = "auto", most: float = BEYOND) -> Price:
+    """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
+
+    Elimination stops with a clique of over `most` cells, which are then all that is foreseen.
+    """
+    # the joint is the same without targets of one state, but one must be left to be read
+    targets = question.targets
+    if len(targets) > 1:
+        targets = tuple(v for v in targets if model.cards[v] > 1) or targets[:1]
+    role, factors, ptr, scope = kernels.layout.reduce_scopes(
+        model.scope_ptr,
+        model.scope,
+        model.heads,
+        len(model.cards),
+        question.sliced,
+        question.likelihood,
+        question.masked,
+        targets,
+        question.goal != QUERY,
+    )
+    elimination, cells = triangulate(model.cards, ptr, scope, order, question.goal != QUERY, most)
+    if cells > BEYOND:
+        return Price(elimination, cells, None, 8 * cells)
+    layout = kernels.layout.lay_out(
+        model.cards,
+        model.scope_ptr,
+        model.scope,
+        model.table_ptr,
+        factors,
+        role,
+        elimination,
+        targets,
+        question.goal,
+    )
+    shared = 0 if model.padded else model.tables.nbytes
+    return Price(elimination, cells, layout, shared + plan_bytes(model, layout))
+
+
+def triangulate(
+    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False, most: float = inf
+) -> tuple[Elimination, float]:
+    """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio.
+
+    Where cliques are huge a thorough one breaks ties several ways. Each rule is given up with its first clique of more
+    than `most` cells, and the elimination ends there if all are.
+    """
+    rules = PORTFOLIO if order == "auto" else (order,)
+    elimination = find_rule(rules[0])(cards, ptr, scope, most=most)
+    cells = kernels.triangulate.total_cells(cards, *elimination)
+    if cells > SMALL:
+        for name in rules[1:]:
+            other = ORDERS[name](cards, ptr, scope, most=min(cells, most))
+            others = kernels.triangulate.total_cells(cards, *other)
+            if others < cells:
+                elimination, cells = other, others
+    if thorough and HUGE < cells <= BEYOND and order == "auto":
+        return other_ties(cards, ptr, scope, elimination, cells)
+    return elimination, cells
+
+
+def other_ties(
+    cards: Ints, ptr: Ints, scope: Ints, elimination: Elimination, cells: float
+) -> tuple[Elimination, float]:
+    """The best of this elimination and some whose ties fell otherwise: those of variables numbered at random."""
+    rng = np.random.default_rng(0)
+    for _ in range(RESTARTS):
+        number = rng.permutation(len(cards))
+        variable = np.argsort(number)
+        for name in RESTARTED:
+            taken, ends, near = ORDERS[name](cards[variable], ptr, number[scope], most=cells)
+            other = (variable[taken], ends, variable[near])
+            others = kernels.triangulate.total_cells(cards, *other)
+            if others < cells:
+                elimination, cells = other, others
+    return elimination, cells
+
+
+def compile_plan(
+    model: FlatModel,
+    question: Question,
+    order: str = "auto",
+    limit: int | float | str | None = None,
+    cache: PlanCache | None = None,
+) -> Plan:
+    """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
+    cost = price(model, question, order)
+    allowed, room = memory_limit(limit), None
+    require(model, cost, allowed)
+    if cost.layout is None:
+        raise BudgetError(f"the junction tree would have {cost.cells:.3g} cells; {INSTEAD}")
+    if cache is not None:
+        cache.make_room(allowed - int(cost.bytes))
+        room = cache.room
+    shared = 0 if model.padded else model.tables.nbytes
+    return Plan(model, question, cost.layout, max(1, allowed - shared), room, int(cost.bytes) - shared)
+
+
+def require(model: FlatModel, cost: Price, limit: int | float | str | None) -> None:
+    """Raise BudgetError, naming the largest clique, if the potentials would not fit."""
+    if cost.bytes > memory_limit(limit):
+        names, cells, cliques = largest_clique(model, cost)
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        largest = f"of {cells:.3g} cells over {len(names)} variables: {shown}"
+        what = (
+            f"the junction tree ({cost.cells:.3g} cells in {cliques} cliques, the largest {largest})"
+            if cost.layout is not None
+            else f"a part of the junction tree (a clique {largest}; the whole was not worked out)"
+        )
+        require_memory(int(min(cost.bytes, 1e300)), what, INSTEAD, limit)
+
+
+def largest_clique(model: FlatModel, cost: Price) -> tuple[list[str], float, int]:
+    """The names and cells of the largest clique, and how many cliques there are."""
+    cells = kernels.triangulate.cells(model.cards, *cost.elimination)
+    if not cells.size:
+        return [], 0.0, 0
+    k = int(cells.argmax())
+    order, ptr, near = cost.elimination
+    members = [int(order[k]), *near[ptr[k] : ptr[k + 1]].tolist()]
+    return [model.names[v] for v in sorted(members)], float(cells[k]), int((cells > 0).sum())
+
+
+def cells_of(model: FlatModel, variables: Sequence[int]) -> int:
+    """The cells of the joint of some variables."""
+    return int(np.prod(model.cards[list(variables)], dtype=object)) if variables else 1

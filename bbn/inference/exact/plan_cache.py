@@ -1,0 +1,55 @@
+"""PlanCache: the plans that an engine keeps, within half of its memory limit."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from contextlib import suppress
+
+from bbn.core.budget import Room
+from bbn.inference.exact.plan import Plan
+
+
+class PlanCache:
+    """Plans by key, the least recently used dropped past a number of plans or half the limit; safe between threads.
+
+    The other half is for runs.
+    """
+
+    def __init__(self, plans: int = 512) -> None:
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._most = plans
+        self._lock = threading.Lock()
+        self.room = Room(self.make_room)
+
+    def get(self, key: Hashable) -> Plan | None:
+        """The plan of this key, if it is here."""
+        plan = self._plans.get(key)
+        if plan is not None:
+            with suppress(KeyError):  # another thread may have dropped it just now
+                self._plans.move_to_end(key)
+        return plan
+
+    def put(self, key: Hashable, plan: Plan) -> None:
+        """Keep a plan, dropping the oldest ones past half of its limit; the newest always stays."""
+        with self._lock:
+            plan.kept = plan.bytes
+            self.room.kept += plan.kept
+            self._forget(self._plans.pop(key, None))
+            self._plans[key] = plan
+            self._drop(plan.limit // 2, 1)
+
+    def make_room(self, size: int) -> None:
+        """Drop the oldest plans until those that stay take no more than `size` bytes."""
+        with self._lock:
+            self._drop(size, 0)
+
+    def _drop(self, size: int, stay: int) -> None:
+        while len(self._plans) > stay and (len(self._plans) > self._most or self.room.kept > size):
+            self._forget(self._plans.popitem(last=False)[1])
+
+    def _forget(self, plan: Plan | None) -> None:
+        if plan is not None:
+            self.room.kept -= plan.kept
+            plan.drop()

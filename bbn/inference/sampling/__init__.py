@@ -1,0 +1,1 @@
+"""Approximate inference: forward sampling, rejection, weighting, importance, Gibbs, loopy propagation."""

@@ -1,0 +1,52 @@
+"""The networks that ship with the package, by name, offline.
+
+They lie in `models/` beside the package in a source tree, and inside the package (`_models`) when it is installed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bbn.core.errors import nearest
+
+if TYPE_CHECKING:
+    from bbn.model.network import BayesianNetwork
+
+
+def examples() -> tuple[str, ...]:
+    """The names of the networks that ship with the package.
+
+    >>> "campfire" in examples()
+    True
+    """
+    return tuple(_paths())
+
+
+def example(name: str) -> BayesianNetwork:
+    """The network of this name among those that ship with the package.
+
+    >>> net = example("burglary")
+    >>> net.children("Alarm")
+    ('JohnCalls', 'MaryCalls')
+    """
+    paths = _paths()
+    if name not in paths:
+        raise ValueError(f"there is no example {name!r}{nearest(name, paths)}")
+    from bbn.io.registry import load
+
+    return load(paths[name])
+
+
+@lru_cache(maxsize=1)
+def _paths() -> dict[str, Path]:
+    from bbn.io.registry import FORMATS
+
+    suffixes = tuple(suffix + end for format in FORMATS for suffix in format.suffixes for end in ("", ".gz"))
+    package = Path(__file__).parent.parent
+    folder = next(
+        (f for f in (package / "_models", package.parent / "models") if f.is_dir()), package / "_models"
+    )
+    files = [path for path in folder.glob("*") if path.name.endswith(suffixes)]
+    return {path.name.split(".")[0]: path for path in sorted(files, key=lambda path: path.name)}

@@ -1,0 +1,96 @@
+"""What the writers of YAML and JSON have in common: a network's nodes in order, its states and row keys as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from bbn.core.errors import ModelError
+from bbn.model.cpt import CPT
+from bbn.model.gaussian import Gaussian
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State, Variable
+
+VERSION = 1
+"""The version of the format that is read and written. A file that names none is of version 1."""
+RESERVED = ("name", "nodes", "version", "metadata")
+"""Keys of the top level that have a meaning; metadata of these names stand in the mapping `metadata`."""
+
+
+def texts(network: BayesianNetwork) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
+    top = {"name": network.name} if network.name else {}
+    top |= {key: text for key, text in network.metadata.items() if key not in RESERVED}
+    return top, {key: text for key, text in network.metadata.items() if key in RESERVED}
+
+
+def state_text(state: State) -> str:
+    """A state as it is written.
+
+    >>> state_text(True), state_text(3), state_text("yes")
+    ('true', '3', 'yes')
+    """
+    return ("true" if state else "false") if isinstance(state, bool) else str(state)
+
+
+def conditionals(network: BayesianNetwork) -> Iterator[CPT | Gaussian]:
+    """The network's tables and Gaussians in order; ModelError if a conditional is of another kind."""
+    for conditional in network.conditionals:
+        if not isinstance(conditional, CPT | Gaussian):
+            raise ModelError(
+                f"node {conditional.variable.name!r} is a {type(conditional).__name__}; "
+                "this format holds only tables and Gaussians"
+            )
+        if isinstance(conditional, Gaussian) and conditional.is_point:
+            raise ModelError(
+                f"node {conditional.name!r} is set to {float(conditional.means):g} by do(); "
+                "a file holds only Gaussians with a variance above 0"
+            )
+        yield conditional
+
+
+def gaussian_rows(gaussian: Gaussian) -> list[dict[str, Any]]:
+    """What is written of each setting of the discrete parents, in order."""
+    means, variances = gaussian.means.reshape(-1).tolist(), gaussian.variances.reshape(-1).tolist()
+    rows: list[dict[str, Any]] = [
+        {"mean": mean, "variance": variance} for mean, variance in zip(means, variances, strict=True)
+    ]
+    if gaussian.continuous_parents:
+        weights = gaussian.weights.reshape(len(rows), -1).tolist()
+        rows = [{**row, "weights": own} for row, own in zip(rows, weights, strict=True)]
+    return rows
+
+
+def nested(rows: list[str], shape: tuple[int, ...]) -> str:
+    """Rows as text in nested lists of this shape."""
+    for n in reversed(shape):
+        rows = [f"[{', '.join(rows[i : i + n])}]" for i in range(0, len(rows), n)]
+    return rows[0]
+
+
+def flags(gaussian: Gaussian) -> list[str]:
+    """The flags that are true."""
+    return [flag for flag in ("tied_variance", "fixed_variance") if getattr(gaussian, flag)]
+
+
+def key_length(states: Sequence[Sequence[str]]) -> int:
+    """How many characters the keys of all rows have, for parents with these states, each joined by ", ".
+
+    >>> key_length([["yes", "no"], ["a", "b"]])  # yes, a; yes, b; no, a; no, b
+    22
+    """
+    n_rows = prod(map(len, states))
+    texts = sum(n_rows // len(own) * sum(map(len, own)) for own in states if own)
+    return texts + 2 * n_rows * (len(states) - 1)
+
+
+def row_keys(parents: tuple[Variable, ...]) -> list[str] | None:
+    """The keys of the rows, states joined by commas; None if a state cannot be written that way."""
+    texts = [[state_text(state) for state in parent.states] for parent in parents]
+    if any(
+        not text or text != text.strip() or set(text) & set(",\"'\n") for column in texts for text in column
+    ):
+        return None
+    return [", ".join(setting) for setting in product(*texts)]

@@ -1,0 +1,1 @@
+"""The compiled kernels, in Cython; see the README of `bbn.kernels`."""

@@ -1,0 +1,414 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Counting batches of families: the compiled twin of `pure.families`.
+
+Searches ask for many families that differ in their first member only: a candidate parent before the same parents and
+child. Such a run shares the work on what it has in common, in one of two ways. Where that has few settings, each is a
+bit map of its rows, and a count is the number of bits in the intersection with a candidate's bit map. Else candidates
+are counted in bundles: one joint table of several is filled in one pass over the rows and summed down to each one's own.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(__SSE2__)
+    #include <emmintrin.h>
+    #endif
+    #if defined(__GNUC__) && defined(__x86_64__)
+    #include <immintrin.h>
+    #define BBN_HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt"))
+    #else
+    #define BBN_HAS_AVX2 0
+    #endif
+
+    static int bbn_bits(uint64_t x) {
+    #if defined(__GNUC__)
+        return __builtin_popcountll(x);
+    #else
+        x = x - ((x >> 1) & 0x5555555555555555ULL);
+        x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
+        return (int)((((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0FULL) * 0x0101010101010101ULL) >> 56);
+    #endif
+    }
+
+    #if defined(__GNUC__) && defined(__x86_64__)
+    /* Bits of nibbles by look-up, 32 bytes at a time (Mula, Kurz & Lemire 2018). */
+    __attribute__((target("avx2,popcnt")))
+    static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) {
+        const __m256i bits = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+                                              0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+        const __m256i nibble = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
+        __m256i total = zero;
+        int64_t i = 0, rest = 0;
+        while (i + 4 <= n) {
+            __m256i bytes = zero;
+            int64_t end = i + 4 * 31 <= n ? i + 4 * 31 : n;
+            for (; i + 4 <= end; i += 4) {
+                __m256i both = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)(a + i)),
+                                                _mm256_loadu_si256((const __m256i *)(b + i)));
+                __m256i low = _mm256_shuffle_epi8(bits, _mm256_and_si256(both, nibble));
+                __m256i high = _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble));
+                bytes = _mm256_add_epi8(bytes, _mm256_add_epi8(low, high));
+            }
+            total = _mm256_add_epi64(total, _mm256_sad_epu8(bytes, zero));
+        }
+        for (; i < n; i++) rest += __builtin_popcountll(a[i] & b[i]);
+        return rest + _mm256_extract_epi64(total, 0) + _mm256_extract_epi64(total, 1)
+             + _mm256_extract_epi64(total, 2) + _mm256_extract_epi64(total, 3);
+    }
+    #else
+    static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
+    #endif
+
+    /* The number of bits that are set in both. */
+    static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int fast) {
+        int64_t total = 0, i;
+        if (fast) return bbn_common_avx2(a, b, n);
+        for (i = 0; i < n; i++) total += bbn_bits(a[i] & b[i]);
+        return total;
+    }
+
+    /* Bit i of out is set where codes[i] == state; out was cleared. */
+    static void bbn_bitmap(const uint8_t *codes, int64_t n, uint8_t state, uint64_t *out) {
+        int64_t i = 0;
+    #if defined(__SSE2__)
+        const __m128i wanted = _mm_set1_epi8((char)state);
+        for (; i + 63 < n; i += 64) {
+            uint64_t word = 0;
+            for (int part = 0; part < 4; part++) {
+                __m128i sixteen = _mm_loadu_si128((const __m128i *)(codes + i + 16 * part));
+                word |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, wanted)) << (16 * part);
+            }
+            out[i >> 6] = word;
+        }
+    #endif
+        for (; i < n; i++) out[i >> 6] |= (uint64_t)(codes[i] == state) << (i & 63);
+    }
+    """
+    int BBN_HAS_AVX2
+    int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int fast) noexcept nogil
+    void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
+
+cdef enum:
+    BLOCK = 4096  # rows whose index is worked out at a time
+    WORDS = 256  # words of bit maps that are intersected at a time
+    MAX_BUNDLE = 8
+    MAX_SETTINGS = 64  # of what a run has in common, for bit maps to be used
+    MIN_RUN = 4  # families in a run, for bit maps to be used
+
+ctypedef fused index_t:
+    uint16_t
+    uint32_t
+
+cdef struct Column:
+    const uint8_t* narrow
+    const uint16_t* wide
+    const uint64_t* bits
+    int64_t radix
+
+
+def bitmaps(const uint8_t[::1] codes, int64_t radix):
+    """See `pure.families.bitmaps`."""
+    cdef int64_t n = codes.shape[0], words = (n + 63) // 64, s
+    result = np.zeros((radix, words), dtype=np.uint64)
+    cdef uint64_t[:, ::1] out = result
+    if n:
+        with nogil:
+            for s in range(radix):
+                bbn_bitmap(&codes[0], n, <uint8_t> s, &out[s, 0])
+    return result
+
+
+cdef void push(index_t* index, const Column* column, int64_t start, int64_t length) noexcept nogil:
+    """index ← index · radix + code."""
+    cdef int64_t i
+    cdef index_t radix = <index_t> column.radix
+    cdef const uint8_t* narrow = column.narrow + start
+    cdef const uint16_t* wide = column.wide + start
+    if column.narrow != NULL:
+        for i in range(length):
+            index[i] = <index_t> (index[i] * radix + narrow[i])
+    else:
+        for i in range(length):
+            index[i] = <index_t> (index[i] * radix + wide[i])
+
+
+cdef void tally(uint32_t* table, int64_t size, int64_t copies, const index_t* index, int64_t length) noexcept nogil:
+    """One more in the cell of each row. Copies, so that equal neighbours do not wait for each other's store."""
+    cdef int64_t i = 0
+    cdef uint32_t* a = table
+    cdef uint32_t* b
+    cdef uint32_t* c
+    cdef uint32_t* d
+    if copies == 4:
+        b = a + size
+        c = b + size
+        d = c + size
+        while i + 3 < length:
+            a[index[i]] += 1
+            b[index[i + 1]] += 1
+            c[index[i + 2]] += 1
+            d[index[i + 3]] += 1
+            i += 4
+    while i < length:
+        a[index[i]] += 1
+        i += 1
+
+
+cdef void count_table(
+    const Column* columns, const int64_t* firsts, int64_t k, const int64_t* rest, int64_t n_rest, int64_t n_rows,
+    const double* weights, double* sums, uint32_t* table, int64_t size, int64_t copies, index_t* index,
+) noexcept nogil:
+    """Fill the joint table of k candidates and of what they share, the last column running fastest."""
+    cdef int64_t start = 0, length, i, j
+    while start < n_rows:
+        length = min(<int64_t> BLOCK, n_rows - start)
+        memset(index, 0, length * sizeof(index_t))
+        for j in range(k):
+            push(index, &columns[firsts[j]], start, length)
+        for j in range(n_rest):
+            push(index, &columns[rest[j]], start, length)
+        if weights != NULL:
+            for i in range(length):
+                sums[index[i]] += weights[start + i]
+        else:
+            tally(table, size, copies, index, length)
+        start += length
+
+
+cdef void sum_down(
+    const Column* columns, const int64_t* firsts, int64_t k, int64_t base_size, uint32_t* table, int64_t size,
+    int64_t copies, int64_t** out,
+) noexcept nogil:
+    """From the joint table of k candidates to each one's own: out_j[z_j, b] = Σ over the other candidates.
+
+    The slowest candidate's table is read off, then it is summed out, and so on.
+    """
+    cdef int64_t i, j, z, m, b, radix, inner
+    cdef int64_t* target
+    cdef const uint32_t* cells
+    for i in range(1, copies):
+        for j in range(size):
+            table[j] += table[i * size + j]
+    for j in range(k):
+        radix = columns[firsts[j]].radix
+        inner = size // radix
+        for z in range(radix):
+            target = out[j] + z * base_size
+            cells = table + z * inner
+            m = 0
+            while m < inner:
+                for b in range(base_size):
+                    target[b] += cells[m + b]
+                m += base_size
+        for z in range(1, radix):
+            for i in range(inner):
+                table[i] += table[z * inner + i]
+        size = inner
+
+
+cdef void count_bits(
+    const Column* columns, const int64_t* members, const int64_t* ptr, const int64_t* offsets, int64_t f, int64_t k,
+    int64_t n_rows, int64_t start, int64_t length, int64_t* cells, uint64_t* base, uint64_t* spare, int fast,
+) noexcept nogil:
+    """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave."""
+    cdef int64_t words = (n_rows + 63) // 64, n_rest = ptr[f + 1] - ptr[f] - 1, size = 1
+    cdef int64_t i, j, c, s, b, radix, common, left
+    cdef int64_t totals[MAX_SETTINGS]
+    cdef const uint64_t* bits
+    cdef uint64_t* held
+    cdef int64_t* out
+    for i in range(length):
+        base[i] = <uint64_t> -1
+    if start + length == words and n_rows % 64:
+        base[length - 1] = ((<uint64_t> 1) << (n_rows % 64)) - 1
+    for j in range(n_rest):
+        c = members[ptr[f] + 1 + j]
+        radix = columns[c].radix
+        for b in range(size):
+            for s in range(radix):
+                bits = columns[c].bits + s * words + start
+                for i in range(length):
+                    spare[(b * radix + s) * WORDS + i] = base[b * WORDS + i] & bits[i]
+        held = base
+        base = spare
+        spare = held
+        size *= radix
+    for b in range(size):
+        totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, fast)
+    for j in range(f, f + k):
+        c = members[ptr[j]]
+        radix = columns[c].radix
+        out = cells + offsets[j]
+        for b in range(size):
+            if totals[b]:
+                left = totals[b]
+                for s in range(radix - 1):
+                    common = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, fast)
+                    out[s * size + b] += common
+                    left -= common
+                out[(radix - 1) * size + b] += left
+
+
+cdef bint same_rest(const int64_t* members, const int64_t* ptr, int64_t f, int64_t g) noexcept nogil:
+    cdef int64_t n_rest = ptr[f + 1] - ptr[f] - 1, i
+    if ptr[g + 1] - ptr[g] - 1 != n_rest:
+        return False
+    for i in range(n_rest):
+        if members[ptr[g] + 1 + i] != members[ptr[f] + 1 + i]:
+            return False
+    return True
+
+
+def worth_bitmaps(const int64_t[::1] ptr, const int64_t[::1] members, const int64_t[::1] radixes):
+    """See `pure.families.worth_bitmaps`: the columns of runs that are long enough and have few settings in common."""
+    cdef int64_t n_families = ptr.shape[0] - 1, f = 0, g, i, settings
+    wanted = np.zeros(radixes.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] out = wanted
+    with nogil:
+        while f < n_families:
+            g = f + 1
+            if ptr[f + 1] - ptr[f] >= 2:
+                while g < n_families and same_rest(&members[0], &ptr[0], f, g):
+                    g += 1
+                settings = 1
+                for i in range(ptr[f] + 1, ptr[f + 1]):
+                    settings *= radixes[members[i]]
+                if g - f >= MIN_RUN and settings <= MAX_SETTINGS:
+                    for i in range(ptr[f], ptr[g]):
+                        out[members[i]] = 1
+            f = g
+    return np.flatnonzero(wanted)
+
+
+def count_families(
+    list columns, list bits, const int64_t[::1] radixes, const int64_t[::1] ptr, const int64_t[::1] members,
+    const int64_t[::1] offsets, weights,
+):
+    """See `pure.families.count_families`."""
+    cdef int64_t n_columns = len(columns), n_families = ptr.shape[0] - 1, n_rows = len(columns[0]) if n_columns else 0
+    cdef const uint8_t[::1] narrow
+    cdef const uint16_t[::1] wide
+    cdef const uint64_t[:, ::1] bit_view
+    cdef const double[::1] weight_view
+    cdef const double* weight = NULL
+    cdef int64_t[::1] cells
+    cdef double[::1] sums
+    cdef double* own_sums = NULL
+    cdef int64_t* out[MAX_BUNDLE]
+    cdef int64_t firsts[MAX_BUNDLE]
+    cdef const int64_t* rest
+    cdef int64_t f, g, k, c, i, base_size, size, n_rest, room, copies, largest = 1
+    cdef int64_t n_runs = 0, words = (n_rows + 63) // 64, start, length
+    cdef int fast = BBN_HAS_AVX2
+    cdef bint all_bits
+    result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
+    if n_rows == 0 or n_families == 0:
+        return result
+    cdef Column* column = <Column*> calloc(n_columns + 1, sizeof(Column))
+    cdef uint32_t* index = <uint32_t*> malloc(BLOCK * sizeof(uint32_t))
+    cdef uint64_t* base = <uint64_t*> malloc(2 * MAX_SETTINGS * WORDS * sizeof(uint64_t))
+    cdef int64_t* run = <int64_t*> malloc(2 * (n_families // MIN_RUN + 1) * sizeof(int64_t))
+    cdef uint32_t* table = NULL
+    # a joint table may have as many cells as it is still cheap to clear and to sum down
+    room = max(<int64_t> 16, min(<int64_t> 4096, n_rows // 8))
+    for f in range(n_families):
+        largest = max(largest, offsets[f + 1] - offsets[f])
+    try:
+        if column == NULL or index == NULL or base == NULL or run == NULL:
+            raise MemoryError
+        for c in range(n_columns):
+            column[c].radix = radixes[c]
+            if columns[c].dtype == np.uint8:
+                narrow = columns[c]
+                column[c].narrow = &narrow[0]
+            else:
+                wide = columns[c]
+                column[c].wide = &wide[0]
+            if bits[c] is not None:
+                bit_view = bits[c]
+                column[c].bits = &bit_view[0, 0]
+        if weights is not None:
+            weight_view = np.ascontiguousarray(weights, dtype=np.float64)
+            weight = &weight_view[0]
+            sums = result
+        else:
+            cells = result
+            table = <uint32_t*> malloc(max(largest, 4 * room) * sizeof(uint32_t))
+            if table == NULL:
+                raise MemoryError
+        with nogil:
+            f = 0
+            while f < n_families:
+                size = offsets[f + 1] - offsets[f]
+                n_rest = ptr[f + 1] - ptr[f] - 1
+                if n_rest < 0:
+                    if weight != NULL:
+                        for i in range(n_rows):
+                            sums[offsets[f]] += weight[i]
+                    else:
+                        cells[offsets[f]] = n_rows
+                    f += 1
+                    continue
+                firsts[0] = members[ptr[f]]
+                rest = &members[ptr[f]] + 1
+                base_size = size // radixes[firsts[0]]
+                if weight == NULL and n_rest and base_size <= MAX_SETTINGS:
+                    all_bits = True
+                    for i in range(n_rest):
+                        all_bits = all_bits and column[rest[i]].bits != NULL
+                    g = f
+                    while (all_bits and g < n_families and same_rest(&members[0], &ptr[0], f, g)
+                           and column[members[ptr[g]]].bits != NULL):
+                        g += 1
+                    if g - f >= MIN_RUN:
+                        run[2 * n_runs] = f
+                        run[2 * n_runs + 1] = g - f
+                        n_runs += 1
+                        f = g
+                        continue
+                k = 1
+                if weight == NULL:
+                    out[0] = &cells[offsets[f]]
+                    while f + k < n_families and k < MAX_BUNDLE and same_rest(&members[0], &ptr[0], f, f + k):
+                        c = members[ptr[f + k]]
+                        if size * radixes[c] > room:
+                            break
+                        firsts[k] = c
+                        out[k] = &cells[offsets[f + k]]
+                        size *= radixes[c]
+                        k += 1
+                    copies = 4 if size <= room and size <= 1024 else 1
+                    memset(table, 0, copies * size * sizeof(uint32_t))
+                else:
+                    copies = 1
+                    own_sums = &sums[offsets[f]]
+                if size <= 65536:
+                    count_table[uint16_t](column, firsts, k, rest, n_rest, n_rows, weight, own_sums, table, size, copies,
+                                          <uint16_t*> index)
+                else:
+                    count_table[uint32_t](column, firsts, k, rest, n_rest, n_rows, weight, own_sums, table, size, copies,
+                                          index)
+                if weight == NULL:
+                    sum_down(column, firsts, k, base_size, table, size, copies, out)
+                f += k
+            # all runs on some words of the bit maps, then all on the next
+            start = 0
+            while n_runs and start < words:
+                length = min(<int64_t> WORDS, words - start)
+                for i in range(n_runs):
+                    count_bits(column, &members[0], &ptr[0], &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
+                               length, &cells[0], base, base + MAX_SETTINGS * WORDS, fast)
+                start += length
+    finally:
+        free(column)
+        free(index)
+        free(base)
+        free(run)
+        free(table)
+    return result

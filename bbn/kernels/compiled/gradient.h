@@ -1,0 +1,244 @@
+// One row's part of the gradient of the log-likelihood, on doubles or on wide numbers; see `pure.expect`.
+
+#ifndef BBN_GRADIENT_H
+#define BBN_GRADIENT_H
+
+#include <limits>
+
+#include "range.h"
+#include "wide.h"
+
+#if defined(__GNUC__)
+#define BBN_HOT __attribute__((always_inline)) /* calls cost a tenth where cliques have a few cells */
+#else
+#define BBN_HOT
+#endif
+
+struct Tree {
+    int64_t n_cliques;
+    const int64_t *axes_ptr, *axes, *cards, *separators, *n_factors, *n_children, *stream_ptr, *base, *stride_ptr,
+        *strides;
+};
+
+typedef int (*Poll)();
+struct Stopped {}; /* thrown with a Python error set */
+
+/* Lets signals in now and then; flags that the processor has set by then are kept. */
+struct Pace {
+    Poll poll;
+    int64_t done = 0;
+    bool left_range = false;
+
+    static const int64_t EVERY = 4000000; /* indices */
+
+    void spend(int64_t indices) {
+        done += indices;
+        if (done < EVERY) return;
+        done = 0;
+        left_range |= bbn_range_left();
+        if (poll() < 0) throw Stopped();
+        bbn_range_begin();
+    }
+    static const int64_t STRETCH = 65536; /* cells of a clique between two looks */
+};
+
+/* The memory of one row at a time. */
+template <class Cell> struct Scratch {
+    Cell *up, *down, *values, *terms, *after;
+    uint32_t *index;
+    int64_t *starts, *offsets, *sizes;
+};
+
+/* The place of the first code that is neither a state's nor that of what is missing, or -1. */
+static int64_t unknown_code(const int32_t *codes, int64_t rows, int64_t columns, const int64_t *cards) {
+    for (int64_t r = 0; r < rows; r++) {
+        const int32_t *row = codes + r * columns;
+        int wrong = 0;
+        for (int64_t i = 0; i < columns; i++) wrong |= (uint32_t) row[i] > (uint64_t) cards[i];
+        for (int64_t i = 0; wrong && i < columns; i++)
+            if ((uint32_t) row[i] > (uint64_t) cards[i]) return r * columns + i;
+    }
+    return -1;
+}
+
+/* The cells of clique c that agree with the row: how many there are, or of its separator alone. */
+BBN_HOT static inline int64_t agreeing(const Tree &tree, const int32_t *row, int64_t first, int64_t last) {
+    int64_t cells = 1;
+    for (int64_t k = first; k < last; k++)
+        if (row[tree.axes[k]] == tree.cards[tree.axes[k]]) cells *= tree.cards[tree.axes[k]];
+    return cells;
+}
+
+/* The indices that one row needs, over all cliques and streams; `cells` gets their cells. */
+static int64_t room(const Tree &tree, const int32_t *row, int64_t *cells) {
+    int64_t indices = 0;
+    *cells = 0;
+    for (int64_t c = 0; c < tree.n_cliques; c++) {
+        const int64_t own = agreeing(tree, row, tree.axes_ptr[c], tree.axes_ptr[c + 1]);
+        *cells += own;
+        indices += own * (tree.stream_ptr[c + 1] - tree.stream_ptr[c]);
+    }
+    return indices;
+}
+
+/* The cells of clique c that agree with the row, last axis fastest, as one index per stream; how many they are.
+   Stream s fills index[s * cells : (s + 1) * cells]. */
+BBN_HOT static inline int64_t unfold(const Tree &tree, int64_t c, const int32_t *row, uint32_t *index, Pace &pace) {
+    const int64_t first = tree.axes_ptr[c], depth = tree.axes_ptr[c + 1] - first, s0 = tree.stream_ptr[c];
+    const int64_t n_streams = tree.stream_ptr[c + 1] - s0, *axes = tree.axes + first, *cards = tree.cards;
+    const int64_t cells = agreeing(tree, row, first, first + depth);
+    for (int64_t s = 0; s < n_streams; s++) {
+        uint32_t *out = index + s * cells;
+        const int64_t *strides = tree.strides + tree.stride_ptr[s0 + s];
+        uint32_t at = (uint32_t) tree.base[s0 + s];
+        for (int64_t j = 0; j < depth; j++)
+            if (row[axes[j]] != cards[axes[j]]) at += (uint32_t) (row[axes[j]] * strides[j]);
+        out[0] = at;
+        if (cells == 1) continue;
+        int64_t m = 1;
+        for (int64_t j = depth - 1; j >= 0; j--) {
+            const int64_t card = cards[axes[j]];
+            if (row[axes[j]] != card) continue;
+            const uint32_t step = (uint32_t) strides[j];
+            for (int64_t a = 1; a < card; a++)
+                for (int64_t k = 0; k < m; k++) out[a * m + k] = out[k] + (uint32_t) a * step;
+            m *= card;
+            if (m > Pace::STRETCH) pace.spend(m);
+        }
+    }
+    return cells;
+}
+
+/* Collect: each clique sums its product over all but the separator, and hands that to its parent. ln P(row). */
+template <class Cell>
+double collect(const Tree &tree, const int32_t *row, const double *tables, Scratch<Cell> &own, Pace &pace) {
+    Cell *const up = own.up, *const values = own.values;
+    double log_sum = 0.0;
+    Cell product = 1.0;
+    int64_t at = 0, place = 0;
+    for (int64_t c = tree.n_cliques - 1; c >= 0; c--) {
+        uint32_t *streams = own.index + place;
+        const int64_t cells = unfold(tree, c, row, streams, pace), nf = tree.n_factors[c], nc = tree.n_children[c];
+        Cell *cell = values + at;
+        own.starts[c] = at, own.offsets[c] = place, own.sizes[c] = cells;
+        at += cells;
+        place += cells * (tree.stream_ptr[c + 1] - tree.stream_ptr[c]);
+        for (int64_t begin = 0; begin < cells; begin += Pace::STRETCH) {
+            const int64_t end = cells - begin < Pace::STRETCH ? cells : begin + Pace::STRETCH;
+            for (int64_t k = begin; k < end; k++) {
+                Cell value = 1.0;
+                for (int64_t s = 0; s < nf; s++) value *= Cell(tables[streams[s * cells + k]]);
+                for (int64_t s = nf; s < nf + nc; s++) value *= up[streams[s * cells + k]];
+                cell[k] = value;
+            }
+            if (end < cells) pace.spend((nf + nc) * Pace::STRETCH);
+        }
+        Cell total = 0.0;
+        if (tree.separators[c] < 0) {
+            for (int64_t k = 0; k < cells; k++) total += cell[k];
+        } else {
+            const int64_t first = tree.axes_ptr[c];
+            const int64_t runs = agreeing(tree, row, first, first + tree.separators[c]), run = cells / runs;
+            const uint32_t *mine = streams + (nf + nc) * cells;
+            for (int64_t g = 0; g < runs; g++) {
+                Cell value = 0.0;
+                for (int64_t k = g * run; k < (g + 1) * run; k++) value += cell[k];
+                up[mine[g * run]] = value;
+                total += value;
+            }
+            if (positive(total)) {
+                const Cell inverse = Cell(1.0) / total;
+                for (int64_t g = 0; g < runs; g++) up[mine[g * run]] *= inverse;
+            }
+        }
+        if (!positive(total)) return -std::numeric_limits<double>::infinity();
+        product *= total;
+        if (product < Cell(1e-150) || Cell(1e150) < product) {
+            log_sum += log_of(product);
+            product = 1.0;
+        }
+    }
+    return log_sum + log_of(product);
+}
+
+/* Distribute: each term's share is the product of all the others; add the row's, times its weight, to the slope. */
+template <class Cell>
+void distribute(const Tree &tree, const int32_t *row, double weight, const double *tables, Scratch<Cell> &own,
+                double *slope, Pace &pace) {
+    Cell *const up = own.up, *const down = own.down, *const terms = own.terms, *const after = own.after;
+    for (int64_t c = 0; c < tree.n_cliques; c++) {
+        const int64_t cells = own.sizes[c], nf = tree.n_factors[c], n_terms = nf + tree.n_children[c];
+        const Cell *cell = own.values + own.starts[c];
+        const uint32_t *streams = own.index + own.offsets[c], *mine = nullptr;
+        Cell total = 0.0;
+        if (tree.separators[c] >= 0) {
+            mine = streams + n_terms * cells;
+            const int64_t first = tree.axes_ptr[c];
+            const int64_t runs = agreeing(tree, row, first, first + tree.separators[c]), run = cells / runs;
+            Cell sum = 0.0;
+            for (int64_t g = 0; g < runs; g++) sum += down[mine[g * run]];
+            const Cell inverse = Cell(1.0) / sum;
+            for (int64_t g = 0; g < runs; g++) {
+                const Cell value = down[mine[g * run]] *= inverse;
+                for (int64_t k = g * run; k < (g + 1) * run; k++) total += cell[k] * value;
+            }
+        } else {
+            for (int64_t k = 0; k < cells; k++) total += cell[k];
+        }
+        const Cell scale = Cell(weight) / total;
+        for (int64_t s = nf; s < n_terms; s++)
+            for (int64_t k = 0; k < cells; k++) down[streams[s * cells + k]] = 0.0;
+        for (int64_t begin = 0; begin < cells; begin += Pace::STRETCH) {
+            const int64_t end = cells - begin < Pace::STRETCH ? cells : begin + Pace::STRETCH;
+            for (int64_t k = begin; k < end; k++) {
+                after[n_terms] = mine ? down[mine[k]] : Cell(1.0);
+                for (int64_t s = n_terms - 1; s >= 0; s--) {
+                    terms[s] = s < nf ? Cell(tables[streams[s * cells + k]]) : up[streams[s * cells + k]];
+                    after[s] = after[s + 1] * terms[s];
+                }
+                Cell before = 1.0;
+                for (int64_t s = 0; s < n_terms; s++) {
+                    const Cell value = before * after[s + 1];
+                    if (s < nf) slope[streams[s * cells + k]] += narrow(scale * value);
+                    else down[streams[s * cells + k]] += value;
+                    before *= terms[s];
+                }
+            }
+            if (end < cells) pace.spend(2 * n_terms * Pace::STRETCH);
+        }
+    }
+}
+
+/* Rows, and what they give. The tables that all rows share come first, then those of the row at hand; so do slopes. */
+struct Job {
+    int64_t n_rows, n_columns, n_shared, n_own;
+    int64_t row_indices; /* the most that a row needs */
+    const int32_t *codes;
+    const double *weights, *row_tables;
+    double *tables, *slope, *logs, *row_gradient;
+};
+
+/* Each row's log, and its part of the slope. 1: numbers left the range of a double; -1: with a Python error set. */
+template <class Cell> int follow(const Tree &tree, const Job &job, Scratch<Cell> &own, Poll poll) {
+    Pace pace;
+    pace.poll = poll;
+    try {
+        for (int64_t r = 0; r < job.n_rows; r++) {
+            const int32_t *row = job.codes + r * job.n_columns;
+            for (int64_t i = 0; i < job.n_own; i++) job.tables[job.n_shared + i] = job.row_tables[r * job.n_own + i];
+            job.logs[r] = collect(tree, row, job.tables, own, pace);
+            if (std::isinf(job.logs[r]) || job.weights[r] == 0.0) continue;
+            distribute(tree, row, job.weights[r], job.tables, own, job.slope, pace);
+            for (int64_t i = 0; i < job.n_own; i++) {
+                job.row_gradient[r * job.n_own + i] = job.slope[job.n_shared + i];
+                job.slope[job.n_shared + i] = 0.0;
+            }
+            pace.spend(job.row_indices);
+        }
+    } catch (const Stopped &) {
+        return -1;
+    }
+    return pace.left_range || bbn_range_left();
+}
+
+#endif

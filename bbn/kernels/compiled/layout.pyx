@@ -1,0 +1,751 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""A junction forest laid out in memory, and the tapes that run it: the compiled twin of `pure.layout`.
+
+The steps and their order are those of the twin, and so is each word of the tapes.
+"""
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc, realloc
+
+from bbn.kernels.compiled.arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
+from bbn.kernels.compiled.forest cimport Forest
+from bbn.kernels.compiled.tape cimport (
+    ADD, BASE, CLEAR, COLLECTED, FEW, FINISH, FREE, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM,
+    NOTHING, ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, SWEEP, TABLES,
+    TOTAL, WORK,
+)
+
+from bbn.kernels.compiled.forest import pack_factors, reduce_scopes
+from bbn.kernels.contracts.tape import Layout
+
+cnp.import_array()
+
+__all__ = ["lay_out", "pack_factors", "reduce_scopes"]
+
+
+def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal):
+    """Lay a junction forest out and write its tapes; see `pure.layout.lay_out`."""
+    cdef Writer writer = Writer()
+    writer.grow(cards, elimination, targets, goal)
+    writer.take(scope_ptr, scope, table_ptr, factors, role)
+    writer.seat()
+    writer.place()
+    return writer.layout()
+
+
+cdef class Tape:
+    """A growing array of words."""
+
+    cdef int64_t* words
+    cdef int64_t size, room
+
+    def __cinit__(self):
+        self.room = 1024
+        self.words = <int64_t*> malloc(self.room * sizeof(int64_t))
+        if self.words == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.words)
+
+    cdef int reserve(self, int64_t more) except -1:
+        cdef int64_t* grown
+        if self.size + more > self.room:
+            self.room = 2 * (self.size + more)
+            grown = <int64_t*> realloc(self.words, self.room * sizeof(int64_t))
+            if grown == NULL:
+                raise MemoryError
+            self.words = grown
+        return 0
+
+    cdef int64_t begin(self, int64_t op, int64_t room) except -1:
+        """Start an instruction of at most so many fields; where it starts."""
+        self.reserve(room + 2)
+        self.words[self.size] = op
+        self.size += 2
+        return self.size - 2
+
+    cdef inline void put(self, int64_t word) noexcept:
+        self.words[self.size] = word
+        self.size += 1
+
+    cdef inline void end(self, int64_t start) noexcept:
+        self.words[start + 1] = self.size - start
+
+    cdef int write(self, int64_t op, int64_t a, int64_t b=-1, int64_t c=-1, int64_t d=-1) except -1:
+        """A whole instruction of up to four fields."""
+        cdef int64_t start = self.begin(op, 4)
+        self.put(a)
+        if b >= 0:
+            self.put(b)
+        if c >= 0:
+            self.put(c)
+        if d >= 0:
+            self.put(d)
+        self.end(start)
+        return 0
+
+    cdef object array(self):
+        return ints_array(self.words, self.size)
+
+
+cdef class Writer(Forest):
+    """The forest's memory and its tapes; see `pure.layout`."""
+
+    cdef object model
+    cdef Tape once, run
+    cdef Words scope_ptr, scope, table_ptr, factors, role
+    cdef int64_t n_factors, work_size, base_size, whole_size, clear, out_size, scratch_size
+    cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
+    cdef Tape sweeping
+    cdef bint masked
+    cdef int64_t *rows
+    cdef int64_t *clique
+    cdef int64_t *message
+    cdef int64_t *fresh
+    cdef int64_t *dynamic
+    cdef int64_t *streamed
+    cdef int64_t *in_run
+    cdef int64_t *factor_head
+    cdef int64_t *factor_next
+    cdef int64_t *likely_head
+    cdef int64_t *likely_next
+    cdef int64_t *moving
+    cdef int64_t *stride
+    cdef int64_t *dims
+    cdef int64_t *steps
+    cdef int64_t *best
+    cdef int64_t *source
+    cdef int64_t *read_head
+    cdef int64_t *read_next
+    cdef int64_t *swept
+    cdef int64_t *reached
+    cdef int64_t *ordered
+    cdef int64_t *out
+
+    cdef int take(self, scope_ptr, scope, table_ptr, factors, role) except -1:
+        cdef int64_t v
+        self.model = (scope_ptr, scope, table_ptr, factors, role)
+        self.scope_ptr, self.scope, self.table_ptr = words_of(scope_ptr), words_of(scope), words_of(table_ptr)
+        self.factors, self.n_factors = words_of(factors), cnp.PyArray_SIZE(factors)
+        self.role = words_of(role)
+        self.check_factors()
+        self.masked = False
+        for v in range(self.n):
+            if self.role[v] == MASKED:
+                self.masked = True
+        self.once, self.run = Tape(), Tape()
+        return 0
+
+    cdef int check_factors(self) except -1:
+        """Refuse factors whose arrays do not fit one another; see `checks.check_factors`."""
+        cdef int64_t total = cnp.PyArray_SIZE(self.model[0]) - 1, members = cnp.PyArray_SIZE(self.model[1]), f, i
+        cdef double cells
+        check_length(cnp.PyArray_SIZE(self.model[2]), total + 1, "table_ptr")
+        check_length(cnp.PyArray_SIZE(self.model[4]), self.n, "role")
+        check_offsets(self.model[0], members, "scope_ptr")
+        check_range(self.scope, members, 0, self.n, "scope")
+        check_range(self.factors, self.n_factors, 0, total, "factors")
+        check_range(self.role, self.n, FREE, MASKED + 1, "role")
+        for f in range(total):
+            cells = 1.0
+            for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+                cells *= self.cards[self.scope[i]]
+            if self.table_ptr[f] < 0 or cells != self.table_ptr[f + 1] - self.table_ptr[f]:
+                raise ValueError(
+                    f"table {f}: expected {cells:.15g} cells, found {self.table_ptr[f + 1] - self.table_ptr[f]}")
+        return 0
+
+    cdef int place(self) except -1:
+        """Offsets: the messages, the fresh marginals, the cliques that a run stores, those that BASE alone holds."""
+        cdef Arena arena = self.arena
+        cdef int64_t c, i, offset = 0
+        self.rows, self.clique = arena.ints(self.m), arena.ints(self.m)
+        self.message, self.fresh = arena.ints(self.m), arena.ints(self.m)
+        for c in range(self.n_cliques):
+            self.rows[c] = 1
+            for i in range(self.axes_ptr[c], self.axes_ptr[c] + self.separator[c]):
+                self.rows[c] *= self.cards[self.axes[i]]
+            self.message[c] = offset
+            offset += self.rows[c]
+        for c in range(self.n_cliques):
+            self.fresh[c] = offset
+            if self.goal == MARGINALS and self.parent[c] >= 0:
+                offset += self.rows[c]
+        self.clear = offset
+        for c in range(self.n_cliques):
+            if self.in_work(c):
+                self.clique[c] = offset
+                offset += self.size[c]
+        self.work_size = offset
+        for c in range(self.n_cliques):
+            if self.in_base(c) and not self.in_work(c):
+                self.clique[c] = offset
+                offset += self.size[c]
+        self.base_size = offset
+        self.whole_size = self.clear
+        for c in range(self.n_cliques):
+            if self.in_run[c] or not self.streamed[c]:
+                self.whole_size += self.size[c]
+        return 0
+
+    cdef bint in_work(self, int64_t c) noexcept:
+        """Whether a run stores the cells of clique c."""
+        if self.streamed[c] or not self.dynamic[c]:
+            return False
+        return self.kept(c) or self.count_sources(c, True) > RESCALE_EVERY
+
+    cdef bint in_base(self, int64_t c) noexcept:
+        """Whether they are stored once, or what evidence cannot change of them."""
+        if self.streamed[c]:
+            return False
+        if self.dynamic[c]:
+            return self.count_sources(c, False) > 0
+        return self.kept(c) or self.count_sources(c, False) > RESCALE_EVERY
+
+    cdef bint kept(self, int64_t c) noexcept:
+        """Whether the cells of clique c are looked at again; a root hears from nobody, so one sweep is all."""
+        return self.goal == COLLECTED or (self.goal == MARGINALS and self.parent[c] >= 0)
+
+    cdef int seat(self) except -1:
+        """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
+        cdef Arena arena = self.arena
+        cdef int64_t c, f, i, k, v, earliest, observed
+        cdef int64_t* smallest = arena.ints(self.n)
+        self.factor_head, self.factor_next = arena.ints(self.m), arena.ints(self.n_factors)
+        self.likely_head, self.likely_next = arena.ints(self.m), arena.ints(self.n)
+        self.moving, self.dynamic = arena.ints(self.n_factors), arena.ints(self.m)
+        for c in range(self.n_cliques):
+            self.factor_head[c] = self.likely_head[c] = -1
+            self.dynamic[c] = self.masked
+        for k in range(self.n_factors - 1, -1, -1):
+            f = self.factors[k]
+            earliest, observed = -1, 0
+            for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+                v = self.scope[i]
+                if self.role[v] == SLICED:
+                    observed += 1
+                elif self.home[v] < 0:
+                    raise ValueError(f"variable {v} of factor {f} is not eliminated")
+                elif earliest < 0 or self.position[v] < self.position[earliest]:
+                    earliest = v
+            self.moving[k] = observed
+            if earliest < 0:
+                self.factor_next[k] = -2
+                continue
+            c = self.lowest(self.home[earliest], f)
+            self.factor_next[k] = self.factor_head[c]
+            self.factor_head[c] = k
+            if observed:
+                self.dynamic[c] = 1
+        for v in range(self.n):
+            smallest[v] = -1
+        for c in range(self.n_cliques):
+            for i in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
+                v = self.axes[i]
+                if smallest[v] < 0 or self.size[c] < self.size[smallest[v]]:
+                    smallest[v] = c
+        for k in range(self.m - 1, -1, -1):
+            v = self.order[k]
+            if self.role[v] == LIKELIHOOD or self.role[v] == MASKED:
+                c = smallest[v]
+                self.likely_next[v] = self.likely_head[c]
+                self.likely_head[c] = v
+                self.dynamic[c] = 1
+        for c in range(self.n_cliques - 1, -1, -1):
+            if self.dynamic[c] and self.parent[c] >= 0:
+                self.dynamic[self.parent[c]] = 1
+        self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
+        for c in range(self.n_cliques):
+            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
+            self.streamed[c] = (
+                self.size[c] > STREAM
+                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c]))
+                and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
+            )
+        return 0
+
+    cdef int64_t lowest(self, int64_t c, int64_t f) noexcept:
+        """From a large clique on, always to the smallest neighbour that holds what is left of factor f."""
+        cdef int64_t i, d, best, seen, free = 0
+        if self.size[c] <= ORDERED:
+            return c
+        for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+            if self.role[self.scope[i]] != SLICED:
+                self.mark[self.scope[i]] = 1
+                free += 1
+        while self.size[c] > ORDERED:
+            best, seen, d = -1, 0, self.child_head[c]
+            while True:
+                if d < 0 or seen == RUN:
+                    d = self.parent[c]
+                    seen = RUN + 1
+                if (d >= 0 and 2 * self.size[d] <= self.size[c]
+                        and (best < 0 or self.size[d] < self.size[best] or (self.size[d] == self.size[best] and d < best))
+                        and self.count_marked(self.maker[d], 1) == free):
+                    best = d
+                if seen > RUN:
+                    break
+                seen += 1
+                d = self.child_next[d]
+            if best < 0:
+                break
+            c = best
+        for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+            self.mark[self.scope[i]] = 0
+        return c
+
+    cdef int64_t all_sources(self, int64_t c) noexcept:
+        cdef int64_t count = 0, k = self.factor_head[c]
+        while k >= 0:
+            count += 1
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            count += 1
+            k = self.child_next[k]
+        k = self.likely_head[c]
+        while k >= 0:
+            count += 1
+            k = self.likely_next[k]
+        return count
+
+    cdef object layout(self):
+        """Write the tapes."""
+        cdef Arena arena = self.arena
+        cdef int64_t c, k, start
+        cdef Tape tape
+        self.stride = arena.ints(self.n)
+        self.dims, self.steps = arena.ints(self.n), arena.ints(self.n)
+        self.ordered = arena.ints(self.m)
+        self.scratch_size = 1
+        self.plan_reads()
+        self.once.write(CLEAR, 0, self.clear)
+        self.run.write(CLEAR, 0, self.clear)
+        for k in range(self.n_factors):
+            if self.factor_next[k] == -2:
+                tape = self.run if self.moving[k] else self.once
+                start = tape.begin(SCALAR, 2 + 2 * self.moving[k])
+                tape.put(self.table_ptr[self.factors[k]])
+                tape.put(self.moving[k])
+                self.put_moves(tape, k)
+                tape.end(start)
+        for c in range(self.n_cliques - 1, -1, -1):
+            self.gather(c)
+        if self.goal == MARGINALS:
+            for c in range(self.n_cliques):
+                self.scatter(c, self.run if self.in_run[c] else self.once)
+        self.finish()
+        if self.run.size <= 4:
+            self.run.size = 0
+        return Layout(
+            self.once.array(),
+            self.run.array(),
+            ints_array(self.axes_ptr, self.n_cliques + 1),
+            ints_array(self.axes, self.total_axes),
+            ints_array(self.parent, self.n_cliques),
+            ints_array(self.separator, self.n_cliques),
+            ints_array(self.clique, self.n_cliques),
+            ints_array(self.dynamic, self.n_cliques),
+            ints_array(self.out, self.n),
+            self.out_size,
+            self.work_size,
+            self.base_size,
+            self.whole_size,
+            self.scratch_size,
+        )
+
+    cdef int gather(self, int64_t c) except -1:
+        """Collect: clique c is the product of its factors and its children's messages; then its own message."""
+        cdef int64_t still = self.count_sources(c, False)
+        cdef bint alone = self.parent[c] < 0 and self.goal == MARGINALS
+        cdef bint keep = self.kept(c) and not self.streamed[c]
+        cdef Tape tape = self.run if self.dynamic[c] else self.once
+        if not self.dynamic[c]:
+            self.product(c, tape, NOTHING, False, still, True, keep)
+        elif self.streamed[c]:
+            self.begin_clique(tape, c, NOTHING, False)
+            self.put_constants(c, BASE)
+            self.put_changes(c)
+            self.put_sends(c)
+            self.end_sweep()
+        elif still:
+            self.product(c, self.once, NOTHING, False, still, False, True)
+            self.product(c, tape, BASE, True, self.count_sources(c, True), True, keep)
+        else:
+            self.product(c, tape, NOTHING, True, self.count_sources(c, True), True, keep)
+        self.close(c, tape)
+        return self.put_derived(c, tape) if alone else 0
+
+    cdef int put_constants(self, int64_t c, int64_t buffer) except -1:
+        """The sources of a clique that no evidence can reach; the messages are in this buffer."""
+        cdef int64_t k = self.factor_head[c]
+        while k >= 0:
+            if not self.moving[k]:
+                self.table_step(k)
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            if not self.dynamic[k]:
+                self.separator_step(MUL, buffer, k, self.message[k])
+            k = self.child_next[k]
+        return 0
+
+    cdef int put_changes(self, int64_t c) except -1:
+        """The other sources."""
+        cdef int64_t k = self.factor_head[c]
+        while k >= 0:
+            if self.moving[k]:
+                self.table_step(k)
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            if self.dynamic[k]:
+                self.separator_step(MUL, WORK, k, self.message[k])
+            k = self.child_next[k]
+        k = self.likely_head[c]
+        while k >= 0:
+            self.likely_step(k)
+            k = self.likely_next[k]
+        return 0
+
+    cdef int likely_step(self, int64_t v) except -1:
+        self.stride[v] = 1
+        self.step(LIKELY, TABLES, v, -1)
+        self.stride[v] = 0
+        return 0
+
+    cdef int put_sends(self, int64_t c) except -1:
+        self.separator_step(ADD, WORK, c, self.message[c])
+        if c == 0 and self.n_targets:
+            self.set_strides(self.targets, 0, self.n_targets)
+            self.step(ADD, OUT, 0, -1)
+            self.unset_strides(self.targets, 0, self.n_targets)
+        if self.parent[c] < 0 and self.goal == MARGINALS:
+            self.put_shares(c)
+        return 0
+
+    cdef int64_t count_sources(self, int64_t c, bint changing) noexcept:
+        cdef int64_t count = 0, k = self.factor_head[c]
+        while k >= 0:
+            count += (self.moving[k] > 0) == changing
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            count += self.dynamic[k] == changing
+            k = self.child_next[k]
+        if changing:
+            k = self.likely_head[c]
+            while k >= 0:
+                count += 1
+                k = self.likely_next[k]
+        return count
+
+    cdef int product(self, int64_t c, Tape tape, int64_t left, bint changing, int64_t count, bint sends,
+                     bint keep) except -1:
+        """Sweep over clique c; after each few factors its largest cell is made 1 again."""
+        cdef int64_t k, v, done = 0
+        self.begin_clique(tape, c, left, keep or (count > RESCALE_EVERY and not self.streamed[c]))
+        k = self.factor_head[c]
+        while k >= 0:
+            if (self.moving[k] > 0) == changing:
+                done = self.pause(c, tape, done, count, keep)
+                self.table_step(k)
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            if self.dynamic[k] == changing:
+                done = self.pause(c, tape, done, count, keep)
+                self.separator_step(MUL, WORK, k, self.message[k])
+            k = self.child_next[k]
+        if changing:
+            v = self.likely_head[c]
+            while v >= 0:
+                done = self.pause(c, tape, done, count, keep)
+                self.likely_step(v)
+                v = self.likely_next[v]
+        if sends:
+            self.put_sends(c)
+        return self.end_sweep()
+
+    cdef int64_t pause(self, int64_t c, Tape tape, int64_t done, int64_t count, bint keep) except -1:
+        if done and done % RESCALE_EVERY == 0 and not self.streamed[c]:
+            self.end_sweep()
+            tape.write(RESCALE, self.clique[c], self.size[c])
+            self.begin_clique(tape, c, WORK, keep or count - done > RESCALE_EVERY)
+        return done + 1
+
+    cdef int close(self, int64_t c, Tape tape) except -1:
+        if self.parent[c] < 0:
+            return tape.write(TOTAL, self.message[c])
+        return tape.write(NORM, self.message[c], self.rows[c])
+
+    cdef int plan_reads(self) except -1:
+        """Where each posterior is read, and so which cliques the distribution must reach."""
+        cdef Arena arena = self.arena
+        cdef int64_t c, k, v, size
+        cdef bint is_message
+        self.swept, self.reached = arena.ints(self.m), arena.ints(self.m)
+        self.best, self.source, self.out = arena.ints(self.n), arena.ints(self.n), arena.ints(self.n)
+        self.read_head, self.read_next = arena.ints(self.m), arena.ints(self.n)
+        self.out_size = 1 if self.n_targets else 0
+        for k in range(self.n_targets):
+            self.out_size *= self.cards[self.targets[k]]
+        for v in range(self.n):
+            self.out[v] = -1
+        for c in range(self.n_cliques):
+            self.read_head[c] = -1
+        if self.goal == MARGINALS:
+            for c in range(self.n_cliques):
+                for k in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
+                    v = self.axes[k]
+                    is_message = k - self.axes_ptr[c] < self.separator[c]
+                    size = self.rows[c] if is_message else self.size[c]
+                    if self.source[v] == 0 or size < self.best[v]:
+                        self.best[v] = size
+                        self.source[v] = -(c + 1) if is_message else c + 1
+            for v in range(self.n):
+                if self.source[v]:
+                    self.out[v] = self.out_size
+                    self.out_size += self.cards[v]
+            for v in range(self.n - 1, -1, -1):
+                if self.source[v]:
+                    c = (self.source[v] if self.source[v] > 0 else -self.source[v]) - 1
+                    self.read_next[v] = self.read_head[c]
+                    self.read_head[c] = v
+                    if self.source[v] > 0:
+                        self.swept[c] = 1
+                    else:
+                        self.reached[c] = 1
+        for c in range(self.n_cliques - 1, -1, -1):
+            if self.swept[c]:
+                self.reached[c] = 1
+            if self.reached[c] and self.parent[c] >= 0:
+                self.swept[self.parent[c]] = 1
+        return 0
+
+    cdef int scatter(self, int64_t c, Tape tape) except -1:
+        """Distribute: new over old from the parent, the clique scaled by it, its marginals added up where needed."""
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
+        cdef int64_t left = BASE if self.in_run[c] and not self.dynamic[c] else WORK
+        if not self.reached[c] or self.parent[c] < 0:
+            return 0
+        tape.write(RATIO, self.fresh[c], self.message[c], self.rows[c], left)
+        if self.add_reads(c, True, False):
+            self.begin_sweep(tape, self.message[c], start, stop, WORK, False)
+            self.add_reads(c, True, True)
+            self.end_sweep()
+        if not self.swept[c]:
+            return 0
+        self.begin_clique(tape, c, NOTHING if self.streamed[c] else left, False)
+        if self.streamed[c]:
+            self.put_constants(c, WORK)
+        self.separator_step(MUL, WORK, c, self.fresh[c])
+        self.put_shares(c)
+        self.end_sweep()
+        return self.put_derived(c, tape)
+
+    cdef int put_shares(self, int64_t c) except -1:
+        """What clique c gives: its children's marginals (some from a smaller region, later), and posteriors."""
+        cdef int64_t count = 0, known = 0, i, j, k, chosen
+        cdef int64_t regions[FEW]
+        k = self.child_head[c]
+        while k >= 0:
+            if self.reached[k]:
+                i = count
+                while i > 0 and self.rows[self.ordered[i - 1]] < self.rows[k]:
+                    self.ordered[i] = self.ordered[i - 1]
+                    i -= 1
+                self.ordered[i] = k
+                count += 1
+            k = self.child_next[k]
+        self.n_ordered = count
+        if self.parent[c] >= 0:
+            regions[0] = c
+            known = 1
+        for i in range(count):
+            k = self.ordered[i]
+            chosen = -1
+            for j in range(known):
+                if (chosen < 0 or self.rows[regions[j]] < self.rows[chosen]) and self.holds(regions[j], k):
+                    chosen = regions[j]
+            self.mark[i] = -1
+            if chosen >= 0 and 2 * self.rows[chosen] <= self.size[c]:
+                self.mark[i] = chosen
+            else:
+                self.separator_step(ADD, WORK, k, self.fresh[k])
+            if known < FEW:
+                regions[known] = k
+                known += 1
+        self.add_reads(c, False, True)
+        return 0
+
+    cdef int put_derived(self, int64_t c, Tape tape) except -1:
+        """The children's marginals that `put_shares` left to smaller regions."""
+        cdef int64_t i, k, chosen, start
+        for i in range(self.n_ordered):
+            chosen = self.mark[i]
+            self.mark[i] = 0
+            if chosen >= 0:
+                k = self.ordered[i]
+                start = self.axes_ptr[chosen]
+                self.begin_sweep(tape, self.message[c] if chosen == c else self.fresh[chosen], start,
+                                 start + self.separator[chosen], WORK, False)
+                self.separator_step(ADD, WORK, k, self.fresh[k])
+                self.end_sweep()
+        return 0
+
+    cdef bint holds(self, int64_t wide, int64_t narrow) noexcept:
+        """Whether the separator of one clique holds that of another."""
+        cdef int64_t i = self.axes_ptr[wide], stop = i + self.separator[wide]
+        cdef int64_t j = self.axes_ptr[narrow], end = j + self.separator[narrow], k
+        while j < end:
+            k = i
+            while k < stop and self.axes[k] != self.axes[j]:
+                k += 1
+            if k == stop:
+                return False
+            j += 1
+        return True
+
+    cdef int add_reads(self, int64_t c, bint from_message, bint write) except -1:
+        """Write a step for each marginal read from the message of c, or from c; whether there is one."""
+        cdef int64_t v = self.read_head[c]
+        cdef int some = 0
+        while v >= 0:
+            if (self.source[v] < 0) == from_message:
+                some = 1
+                if write:
+                    self.stride[v] = 1
+                    self.step(ADD, OUT, self.out[v], -1)
+                    self.stride[v] = 0
+            v = self.read_next[v]
+        return some
+
+    cdef int finish(self) except -1:
+        cdef int64_t c, v
+        cdef bint from_message
+        cdef Tape tape
+        if self.n_targets:
+            (self.run if self.in_run[0] else self.once).write(FINISH, 0, self.out_size)
+        for c in range(self.n_cliques):
+            tape = self.run if self.in_run[c] else self.once
+            for from_message in (True, False):
+                v = self.read_head[c]
+                while v >= 0:
+                    if (self.source[v] < 0) == from_message:
+                        tape.write(FINISH, self.out[v], self.cards[v])
+                    v = self.read_next[v]
+        return 0
+
+    cdef int begin_clique(self, Tape tape, int64_t c, int64_t left, bint keep) except -1:
+        return self.begin_sweep(tape, self.clique[c], self.axes_ptr[c], self.axes_ptr[c + 1], left, keep)
+
+    cdef int begin_sweep(self, Tape tape, int64_t region, int64_t start, int64_t stop, int64_t left,
+                         bint keep) except -1:
+        cdef int64_t i, size = 1, slab, outer = 0
+        for i in range(start, stop):
+            size *= self.cards[self.axes[i]]
+        slab = size
+        while slab > SLAB and outer < stop - start - 1:
+            slab //= self.cards[self.axes[start + outer]]
+            outer += 1
+        if slab > self.scratch_size:
+            self.scratch_size = slab
+        self.sweep_start = tape.begin(SWEEP, 7 + outer)
+        self.sweeping, self.sweep_axes, self.sweep_stop, self.sweep_outer = tape, start, stop, outer
+        tape.put(region)
+        tape.put(size)
+        tape.put(left)
+        tape.put(keep)
+        tape.put(size // slab)
+        tape.put(outer)
+        tape.put(0)
+        for i in range(outer):
+            tape.put(self.cards[self.axes[start + i]])
+        return 0
+
+    cdef int step(self, int64_t kind, int64_t buffer, int64_t offset, int64_t k) except -1:
+        """A step whose operand moves by `stride`; if k is a factor, also by its observed variables."""
+        cdef Tape tape = self.sweeping
+        cdef int64_t depth = self.fuse(self.sweep_axes + self.sweep_outer, self.sweep_stop), i, start
+        cdef int64_t moves = self.moving[k] if k >= 0 else 0
+        start = tape.begin(kind, 4 + 2 * moves + self.sweep_outer + 2 * depth)
+        tape.put(buffer)
+        tape.put(offset)
+        tape.put(moves)
+        tape.put(depth)
+        if moves:
+            self.put_moves(tape, k)
+        for i in range(self.sweep_axes, self.sweep_axes + self.sweep_outer):
+            tape.put(self.stride[self.axes[i]])
+        for i in range(depth):
+            tape.put(self.dims[i])
+        for i in range(depth):
+            tape.put(self.steps[i])
+        tape.end(start)
+        tape.words[self.sweep_start + 8] += 1
+        return 0
+
+    cdef int end_sweep(self) except -1:
+        self.sweeping.end(self.sweep_start)
+        return 0
+
+    cdef int table_step(self, int64_t k) except -1:
+        cdef int64_t f = self.factors[k]
+        self.set_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
+        self.step(MUL, TABLES, self.table_ptr[f], k)
+        self.unset_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
+        return 0
+
+    cdef int separator_step(self, int64_t kind, int64_t buffer, int64_t c, int64_t offset) except -1:
+        """A step whose operand is a table over the separator of clique c."""
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
+        self.set_strides(self.axes, start, stop)
+        self.step(kind, buffer, offset, -1)
+        self.unset_strides(self.axes, start, stop)
+        return 0
+
+    cdef void set_strides(self, Words axes, int64_t start, int64_t stop) noexcept:
+        cdef int64_t i, step = 1
+        for i in range(stop - 1, start - 1, -1):
+            self.stride[axes[i]] = step
+            step *= self.cards[axes[i]]
+
+    cdef void unset_strides(self, Words axes, int64_t start, int64_t stop) noexcept:
+        cdef int64_t i
+        for i in range(start, stop):
+            self.stride[axes[i]] = 0
+
+    cdef void put_moves(self, Tape tape, int64_t k) noexcept:
+        """Pairs (v, stride) of the sliced variables of a factor."""
+        cdef int64_t f = self.factors[k], i, step = 1
+        for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+            step *= self.cards[self.scope[i]]
+        for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+            step //= self.cards[self.scope[i]]
+            if self.role[self.scope[i]] == SLICED:
+                tape.put(self.scope[i])
+                tape.put(step)
+
+    cdef int64_t fuse(self, int64_t start, int64_t stop) noexcept:
+        """Drop axes of one state and join neighbours that one stride can walk."""
+        cdef int64_t i, depth = 0, dim, step
+        for i in range(start, stop):
+            dim = self.cards[self.axes[i]]
+            step = self.stride[self.axes[i]]
+            if dim == 1:
+                continue
+            if depth and self.steps[depth - 1] == step * dim:
+                self.dims[depth - 1] *= dim
+                self.steps[depth - 1] = step
+            else:
+                self.dims[depth] = dim
+                self.steps[depth] = step
+                depth += 1
+        if depth == 0:
+            self.dims[0] = 1
+            self.steps[0] = 0
+            depth = 1
+        return depth

@@ -1,0 +1,356 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Run a tape one evidence at a time, no interpreter lock held: the compiled twin of `pure.propagate`.
+
+Whether the numbers stayed in the range of a double is known from the processor's flags (`range.h`); where they did
+not, the log of the total is NaN and the answer is of no use. Long runs let the main thread handle signals (`watch`).
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, NAN, log
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from bbn.kernels.compiled.arrays cimport Words, check_length, words_of
+from bbn.kernels.compiled.tape cimport (
+    ADD, BASE, CLEAR, DEEPEST, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
+)
+from bbn.kernels.compiled.watch cimport POLL_CELLS, bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, poll
+
+cnp.import_array()
+
+ctypedef const double* Source
+
+
+cdef struct State:
+    Source tables
+    double* base
+    double* work
+    double* scratch
+    double* out
+    int64_t* codes
+    double** likelihoods
+    bint maximise
+    bint left_range
+    int64_t cells
+
+
+cdef extern from "walk.h":
+    void bbn_multiply(double* target, Source left, Source source, double scale, int64_t depth, Words dims,
+                      Words steps) noexcept nogil
+    void bbn_accumulate(double* target, Source cells, int64_t depth, Words dims, Words steps) noexcept nogil
+    void bbn_maximise(double* target, Source cells, int64_t depth, Words dims, Words steps) noexcept nogil
+    void bbn_scale(double* target, Source left, double factor, int64_t n) noexcept nogil
+    double bbn_normalise(double* cells, int64_t n, bint maximise) noexcept nogil
+    void bbn_ratio(double* fresh, double* message, Source old, int64_t n) noexcept nogil
+
+
+cdef inline int64_t shift(Words moves, int64_t count, const int64_t* codes) noexcept nogil:
+    cdef int64_t k, at = 0
+    for k in range(count):
+        at += codes[moves[2 * k]] * moves[2 * k + 1]
+    return at
+
+
+cdef inline Source settle(double* target, Source current, double scale, int64_t n) noexcept nogil:
+    """The slab with the factors so far that are the same all over it."""
+    if current != NULL and scale == 1.0:
+        return current
+    bbn_scale(target, current, scale, n)
+    return target
+
+
+cdef int pause(State* state) except -1 nogil:
+    """Let signals in; flags that the processor has set by now are kept."""
+    state.cells = 0
+    state.left_range |= bbn_range_left()
+    poll()
+    bbn_range_begin()
+    return 0
+
+
+cdef int clear(State* state, int64_t offset, int64_t n) except -1 nogil:
+    """Zeros, part by part: the first touch of much memory takes long."""
+    cdef int64_t part
+    while n > 0:
+        part = n if n < POLL_CELLS else POLL_CELLS
+        memset(state.work + offset, 0, part * sizeof(double))
+        offset += part
+        n -= part
+        state.cells += part
+        if state.cells > POLL_CELLS:
+            pause(state)
+    return 0
+
+
+cdef int sweep(State* state, Words f) except -1 nogil:
+    """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
+    cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
+    cdef int64_t counter[DEEPEST]
+    cdef int64_t s, k, j, n_e, depth, offset
+    cdef Words outer = f + 7
+    cdef Words step
+    cdef Words walk
+    cdef double* target
+    cdef double scale
+    cdef Source current
+    cdef Source source
+    cdef double* sink
+    for k in range(n_outer):
+        counter[k] = 0
+    for s in range(slabs):
+        target = state.work + f[0] + s * slab if f[3] else state.scratch
+        current = NULL
+        if f[2]:
+            current = (state.base if f[2] == BASE else state.work) + f[0] + s * slab
+        scale = 1.0
+        step = f + 7 + n_outer
+        for k in range(n_ops):
+            # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
+            n_e, depth = step[4], step[5]
+            walk = step + 6 + 2 * n_e
+            offset = shift(step + 6, n_e, state.codes)
+            for j in range(n_outer):
+                offset += counter[j] * walk[j]
+            walk += n_outer
+            if step[0] == ADD:
+                current = settle(target, current, scale, slab)
+                scale = 1.0
+                sink = state.work if step[2] == WORK else state.out
+                if state.maximise:
+                    bbn_maximise(sink + step[3] + offset, current, depth, walk, walk + depth)
+                else:
+                    bbn_accumulate(sink + step[3] + offset, current, depth, walk, walk + depth)
+            else:
+                if step[0] == LIKELY:
+                    source = state.likelihoods[step[3]]
+                else:
+                    source = state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)
+                    source += step[3]
+                if source != NULL:
+                    if depth == 1 and walk[1] == 0:
+                        scale *= source[offset]
+                    else:
+                        bbn_multiply(target, current, source + offset, scale, depth, walk, walk + depth)
+                        current = target
+                        scale = 1.0
+            step += step[1]
+        if f[3]:
+            current = settle(target, current, scale, slab)
+            if current != target:
+                memcpy(target, current, slab * sizeof(double))
+        k = n_outer - 1
+        while k >= 0:
+            counter[k] += 1
+            if counter[k] < outer[k]:
+                break
+            counter[k] = 0
+            k -= 1
+        state.cells += slab * n_ops
+        if state.cells > POLL_CELLS:
+            pause(state)
+    return 0
+
+
+cdef double execute(State* state, Words tape, int64_t length) except? -2.0 nogil:
+    """The log of the total, -inf as soon as something sums to zero, or NaN if a number left the range of a double."""
+    cdef bbn_mode mode = bbn_range_begin()
+    cdef double total
+    state.cells = state.left_range = 0
+    try:
+        total = follow(state, tape, length)
+        return NAN if state.left_range or bbn_range_left() else total
+    finally:
+        bbn_range_end(mode)
+
+
+cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
+    cdef Words end = tape + length
+    cdef Words f
+    cdef double product = 1.0, logs = 0.0, scale
+    cdef int64_t op
+    while tape < end:
+        op = tape[0]
+        f = tape + 2
+        tape += tape[1]
+        if op == SWEEP:
+            sweep(state, f)
+            continue
+        if op == RATIO:
+            bbn_ratio(state.work + f[0], state.work + f[1], (state.base if f[3] == BASE else state.work) + f[1], f[2])
+            continue
+        if op == FINISH:
+            scale = bbn_normalise(state.out + f[0], f[1], False)
+            if not 0.0 < scale < INFINITY:
+                return NAN
+            continue
+        if op == CLEAR:
+            clear(state, f[0], f[1])
+            continue
+        if op == NORM:
+            scale = bbn_normalise(state.work + f[0], f[1], state.maximise)
+        elif op == TOTAL:
+            scale = state.work[f[0]]
+        elif op == SCALAR:
+            scale = state.tables[f[0] + shift(f + 2, f[1], state.codes)]
+        else:
+            scale = bbn_normalise(state.work + f[0], f[1], True)
+        if not scale > 0.0:
+            return -INFINITY
+        product *= scale
+        if product < 1e-150 or product > 1e150:
+            logs += log(product)
+            product = 1.0
+    return logs + log(product)
+
+
+cdef cnp.ndarray doubles(int64_t n):
+    """A new array, not set."""
+    cdef cnp.npy_intp size = n
+    return cnp.PyArray_EMPTY(1, &size, cnp.NPY_DOUBLE, 0)
+
+
+cdef class Workspace:
+    """A run's own memory."""
+
+    cdef State state
+    cdef readonly cnp.ndarray work
+    cdef list vectors
+
+    def __cinit__(self, Program program):
+        cdef int64_t k, n = program.n
+        self.vectors = []
+        self.state = program.state
+        self.state.scratch = <double*> malloc((program.scratch_size + 1) * sizeof(double))
+        self.state.codes = <int64_t*> calloc(n + 1, sizeof(int64_t))
+        self.state.likelihoods = <double**> calloc(n + 1, sizeof(double*))
+        if self.state.scratch == NULL or self.state.codes == NULL or self.state.likelihoods == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.state.scratch)
+        free(self.state.codes)
+        free(self.state.likelihoods)
+
+    cdef int own(self, int64_t work_size) except -1:
+        """Give it potentials of its own."""
+        self.work = doubles(work_size + 1)
+        self.state.work = <double*> cnp.PyArray_DATA(self.work)
+        return 0
+
+
+cdef class Program:
+    """A layout with its tables, ready to run; safe to share between threads; see `pure.propagate.Program`."""
+
+    cdef readonly object layout
+    cdef readonly cnp.ndarray base
+    cdef readonly cnp.ndarray once_out
+    cdef readonly double once_log
+    cdef readonly bint maximise
+    cdef object cards, tables
+    cdef readonly list pool
+    cdef int64_t n, out_size, run_length, work_size, scratch_size
+    cdef Words run_words, sizes
+    cdef double* once_values
+    cdef double* certain
+    cdef double* certainty
+    cdef State state
+
+    def __init__(self, cards, tables, layout, bint maximise=False):
+        cdef Workspace workspace
+        cdef Words sizes = words_of(cards)
+        cdef cnp.ndarray values = tables, run = layout.run, once = layout.once
+        cdef int64_t v, largest = 1, once_length = cnp.PyArray_SIZE(once)
+        cdef Words once_words = words_of(once)
+        if cnp.PyArray_TYPE(values) != cnp.NPY_DOUBLE or not cnp.PyArray_IS_C_CONTIGUOUS(values):
+            raise TypeError(f"expected doubles in C order, found {values.dtype}")
+        self.layout, self.cards, self.tables = layout, cards, tables
+        self.n, self.sizes = cnp.PyArray_SIZE(cards), sizes
+        check_length(cnp.PyArray_SIZE(layout.out), self.n, "the layout's variables")
+        self.maximise = maximise
+        self.pool = []
+        self.out_size, self.work_size, self.scratch_size = layout.out_size, layout.work_size, layout.scratch_size
+        self.run_words, self.run_length = words_of(run), cnp.PyArray_SIZE(run)
+        self.base, self.once_out = doubles(layout.base_size + 1), doubles(self.out_size + 1)
+        self.once_values = <double*> cnp.PyArray_DATA(self.once_out)
+        memset(self.once_values, 0, (self.out_size + 1) * sizeof(double))
+        for v in range(self.n):
+            if sizes[v] > largest:
+                largest = sizes[v]
+        # zeros around a one: read from `code` places before the one, it is the certainty of that code
+        self.certainty = <double*> calloc(2 * largest + 1, sizeof(double))
+        if self.certainty == NULL:
+            raise MemoryError
+        self.certain = self.certainty + largest
+        self.certain[0] = 1.0
+        self.state.base = <double*> cnp.PyArray_DATA(self.base)
+        self.state.tables = <Source> cnp.PyArray_DATA(values)
+        self.state.maximise = maximise
+        workspace = Workspace(self)
+        workspace.state.work = self.state.base
+        workspace.state.out = self.once_values
+        with nogil:
+            self.once_log = execute(&workspace.state, once_words, once_length)
+        if self.run_length:
+            workspace.own(self.work_size)
+            self.pool.append(workspace)
+
+    def __dealloc__(self):
+        free(self.certainty)
+
+    def run(self, hard=(), likelihoods=()):
+        """The normalised marginals that the layout reads, and the log of the total; see `pure.propagate.Program.run`."""
+        cdef Workspace workspace
+        cdef double total
+        cdef cnp.ndarray out = doubles(self.out_size)
+        memcpy(cnp.PyArray_DATA(out), self.once_values, self.out_size * sizeof(double))
+        if self.run_length == 0 or not self.once_log > -INFINITY:
+            return out, self.once_log
+        try:
+            workspace = self.pool.pop()
+        except IndexError:
+            workspace = Workspace(self)
+            workspace.own(self.work_size)
+        total = self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
+        if self.work_size < LARGE or not self.pool:
+            self.pool.append(workspace)
+        return out, total
+
+    def collect(self, hard=(), likelihoods=()):
+        """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
+        cdef Workspace workspace = Workspace(self)
+        workspace.own(self.work_size)
+        if not self.once_log > -INFINITY:
+            return workspace.work, self.base, self.once_log
+        cdef cnp.ndarray out = doubles(self.out_size + 1)
+        cdef double total = self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
+        return workspace.work, self.base, total
+
+    cdef double execute(self, Workspace workspace, hard, likelihoods, double* out) except? -2.0:
+        cdef double total
+        cdef int64_t v, code
+        cdef double[::1] vector
+        cdef State* state = &workspace.state
+        state.out = out
+        for v, code in hard:
+            if not 0 <= v < self.n or not 0 <= code < self.sizes[v]:
+                raise ValueError(f"variable {v} has no code {code}")
+            state.codes[v] = code
+            state.likelihoods[v] = self.certain - code
+        for v, values in likelihoods:
+            vector = np.array(values, np.float64)
+            if not 0 <= v < self.n or vector.shape[0] != self.sizes[v]:
+                raise ValueError(f"variable {v}: {vector.shape[0]} numbers are not a likelihood of its states")
+            workspace.vectors.append(vector)
+            state.likelihoods[v] = &vector[0]
+        with nogil:
+            total = self.once_log + execute(state, self.run_words, self.run_length)
+        for v, code in hard:
+            state.likelihoods[v] = NULL
+        if workspace.vectors:
+            for v, values in likelihoods:
+                state.likelihoods[v] = NULL
+            workspace.vectors.clear()
+        return total

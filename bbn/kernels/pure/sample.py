@@ -1,0 +1,147 @@
+"""Sampling in numpy: the twin of `_sample` for where no compiler is. Both draw the same bits in the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.kernels.contracts.checks import check_doubles, check_numbers
+from bbn.kernels.contracts.move_checks import check_groups, check_moves, check_sweep
+from bbn.kernels.contracts.moves import CHUNK, Codes, Groups, Moves, Sweep
+from bbn.kernels.contracts.types import Floats, Ints
+
+
+def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) -> None:
+    """Draw every move for every row of `codes`, and add the log weights to `log_weight` (empty: none wanted)."""
+    check_numbers("u", 2, codes)
+    check_doubles(log_weight)
+    n_rows = codes.shape[1]
+    if n_rows == 0 or len(moves.member) == 0:
+        return
+    check_moves(codes, moves)
+    if (moves.weight >= 0).any() and len(log_weight) != n_rows:
+        raise ValueError(f"log_weight: expected length {n_rows}, found {len(log_weight)}")
+    kind = moves.thresholds.dtype
+    for start in range(0, n_rows, CHUNK):
+        chunk = codes[:, start : start + CHUNK]
+        m = chunk.shape[1]
+        for i in range(len(moves.member)):
+            size, member = int(moves.size[i]), int(moves.member[i])
+            row = _index(chunk, moves.parent_ptr, moves.parents, moves.strides, i)
+            state: Any = 0
+            if size > 1:
+                state = _draw(_bits(bit_generator, m, kind), row, moves.thresholds, int(moves.table[i]), size)
+            if member >= 0:
+                chunk[member] = state
+            if moves.weight[i] >= 0:
+                log_weight[start : start + m] += moves.log_weights[moves.weight[i] + row * size + state]
+
+
+def gibbs(
+    bit_generator: Any, sweep: Sweep, codes: Codes, n_sweeps: int, groups: Groups, counts: Ints
+) -> None:
+    """Run `n_sweeps` sweeps of every chain (a row of `codes`), and count the cells it visits.
+
+    `counts` has the shape (chains, cells), or no cells where nothing is counted.
+    """
+    check_numbers("u", 2, codes)
+    check_numbers("i", 2, counts)
+    n_chains = codes.shape[1]
+    if counts.shape[1] and len(counts) != n_chains:
+        raise ValueError(f"counts: expected {n_chains} chains, found {len(counts)}")
+    if n_chains > CHUNK:
+        raise ValueError(f"at most {CHUNK} chains run together")
+    check_sweep(codes, sweep, groups, counts.shape[1])
+    kind = sweep.thresholds.dtype
+    for _ in range(n_sweeps):
+        for i in range(len(sweep.size)):
+            size = int(sweep.size[i])
+            if sweep.table[i] >= 0:
+                row = _index(codes, sweep.parent_ptr, sweep.parents, sweep.strides, i)
+                bits = _bits(bit_generator, n_chains, kind)
+                state = _draw(bits, row, sweep.thresholds, int(sweep.table[i]), size)
+                moved = None
+            else:
+                state, moved = _draw_product(
+                    _bits(bit_generator, n_chains, np.dtype(np.int64)), sweep, codes, i
+                )
+            for k in range(sweep.member_ptr[i], sweep.member_ptr[i + 1]):
+                new = sweep.decode[sweep.decode_ptr[k] + state]
+                column = codes[sweep.members[k]]
+                column[:] = new if moved is None else np.where(moved, new, column)
+        if counts.shape[1]:
+            for g in range(len(groups.offset)):
+                cell = groups.offset[g] + _index(codes, groups.ptr, groups.members, groups.strides, g)
+                counts[np.arange(n_chains), cell] += 1
+
+
+def accumulate(codes: Codes, groups: Groups, weights: Floats, sums: Floats) -> None:
+    """Add each row's weight, and its square, to the cells it falls in; `sums` has the shape (cells, 2)."""
+    check_numbers("u", 2, codes)
+    check_doubles(weights, sums)
+    check_numbers("f", 2, sums)
+    if codes.shape[1] != len(weights) or sums.shape[1] != 2:
+        raise ValueError(
+            f"expected {codes.shape[1]} weights and 2 sums, found {len(weights)} and {sums.shape[1]}"
+        )
+    if codes.shape[1]:
+        check_groups(codes, {}, groups, len(sums))
+    squares = weights * weights
+    for start in range(0, codes.shape[1], CHUNK):
+        part = slice(start, start + CHUNK)
+        for g in range(len(groups.offset)):
+            cell = groups.offset[g] + _index(codes[:, part], groups.ptr, groups.members, groups.strides, g)
+            np.add.at(sums[:, 0], cell, weights[part])
+            np.add.at(sums[:, 1], cell, squares[part])
+
+
+def _bits(bit_generator: Any, n: int, kind: np.dtype[Any]) -> NDArray[Any]:
+    """n random numbers of 31 bits, the low half of a word first, or of 53 bits."""
+    if kind == np.int64:
+        return np.asarray(bit_generator.random_raw(n) >> np.uint64(11), dtype=np.int64)
+    words = bit_generator.random_raw((n + 1) // 2)
+    halves = np.empty((len(words), 2), dtype=np.int32)
+    halves[:, 0] = (words & np.uint64(0xFFFFFFFF)) >> np.uint64(1)
+    halves[:, 1] = words >> np.uint64(33)
+    return halves.reshape(-1)[:n]
+
+
+def _index(codes: Codes, ptr: Ints, columns: Ints, strides: Ints, i: int) -> Ints:
+    """The sum of codes times strides, for entry i of a ragged list of columns."""
+    index = np.zeros(codes.shape[1], dtype=np.int64)
+    for k in range(ptr[i], ptr[i + 1]):
+        index += codes[columns[k]] * strides[k]
+    return index
+
+
+def _draw(bits: NDArray[Any], row: Ints, thresholds: NDArray[Any], table: int, size: int) -> Ints:
+    """The number of thresholds of the row that the bits exceed."""
+    state = np.zeros(len(row), dtype=np.int64)
+    start = table + row * (size - 1)
+    if size <= 64:
+        for j in range(size - 1):
+            state += bits > thresholds[start + j]
+        return state
+    above = np.full(len(row), size - 1, dtype=np.int64)  # thresholds never fall: bisect
+    while (state < above).any():
+        middle = (state + above) // 2
+        right = (state < above) & (bits > thresholds[start + np.minimum(middle, size - 2)])
+        above = np.where(right | (state >= above), above, middle)
+        state = np.where(right, middle + 1, state)
+    return state
+
+
+def _draw_product(bits: NDArray[Any], sweep: Sweep, codes: Codes, i: int) -> tuple[Ints, NDArray[Any]]:
+    """The states drawn from the product of the block's factors, and which of them are valid (not all zero)."""
+    n, size = codes.shape[1], int(sweep.size[i])
+    weights = np.ones((n, size))
+    for k in range(sweep.factor_ptr[i], sweep.factor_ptr[i + 1]):
+        base = sweep.offset[k] + _index(codes, sweep.scope_ptr, sweep.scope, sweep.scope_strides, k)
+        shifts = sweep.shifts[sweep.shift[k] : sweep.shift[k] + size]
+        weights *= sweep.values[base[:, None] + shifts]
+    sums = np.cumsum(weights, axis=1)
+    total = sums[:, -1]
+    level = np.ldexp(bits.astype(np.float64), -53) * total
+    return np.asarray((sums[:, :-1] <= level[:, None]).sum(axis=1), dtype=np.int64), total > 0

@@ -1,0 +1,96 @@
+"""Family scores in numpy: the twin of `_structure` for where no compiler is.
+
+A batch of contingency tables is one flat array `cells`: table f is ``cells[ptr[f]:ptr[f + 1]]``, rows of `cards[f]`
+cells, one row per setting of the parents, the child's states running fastest. N_jk is a cell, N_j the sum of row j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import lgamma, log, log1p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.kernels.contracts.types import Floats, Ints
+
+
+def log_likelihoods(cells: NDArray[Any], ptr: Ints, cards: Ints) -> Floats:
+    """Σ_jk N_jk ln(N_jk / N_j) of each table."""
+    return np.array([_entropy(t) - _entropy(t.sum(axis=1)) for t in _tables(cells, ptr, cards)])
+
+
+def log_dirichlets(cells: NDArray[Any], ptr: Ints, cards: Ints, alphas: Floats) -> Floats:
+    """ln ∏_j B(N_j + α) / B(α) of each table, B the multivariate beta function, α the same for every cell.
+
+    That is Σ_jk ln (α)_{N_jk} − Σ_j ln (rα)_{N_j}, where (a)_n = Γ(a + n) / Γ(a) and r is the child's card.
+    """
+    return np.array(
+        [
+            _log_rising(t, a) - _log_rising(t.sum(axis=1), a * t.shape[1])
+            for t, a in zip(_tables(cells, ptr, cards), alphas.tolist(), strict=True)
+        ]
+    )
+
+
+def observed_rows(cells: NDArray[Any], ptr: Ints, cards: Ints) -> Ints:
+    """The number of rows with N_j > 0 of each table."""
+    return np.array([np.count_nonzero(t.sum(axis=1)) for t in _tables(cells, ptr, cards)], dtype=np.int64)
+
+
+def independence(
+    cells: NDArray[Any], ptr: Ints, firsts: Ints, cards: Ints, pearson: bool
+) -> tuple[Floats, Ints]:
+    """How far each table is from independence of its first and last axis in every slice of the middle ones.
+
+    Table f has shape (firsts[f], slices, cards[f]). The statistic is G² = 2 Σ n ln(n / e), or Pearson's
+    X² = Σ (n − e)²/e, with e the product of a slice's row and column sum over its sum. Degrees of freedom are
+    (rows − 1)(columns − 1) of those that have counts, added up over slices.
+    """
+    statistics = np.zeros(len(cards))
+    freedom = np.zeros(len(cards), dtype=np.int64)
+    for f in range(len(cards)):
+        table = cells[ptr[f] : ptr[f + 1]].reshape(firsts[f], -1, cards[f]).transpose(1, 0, 2)
+        rows, columns, total = table.sum(axis=2), table.sum(axis=1), table.sum(axis=(1, 2))
+        expected = rows[:, :, None] * columns[:, None, :] / np.where(total > 0, total, 1)[:, None, None]
+        seen = expected > 0
+        n, e = table[seen], expected[seen]
+        statistics[f] = (
+            ((n - e) ** 2 / e).sum() if pearson else 2 * (n[n > 0] * np.log(n[n > 0] / e[n > 0])).sum()
+        )
+        spread = (np.count_nonzero(rows, axis=1) - 1) * (np.count_nonzero(columns, axis=1) - 1)
+        freedom[f] = spread[total > 0].sum()
+    return statistics, freedom
+
+
+def _tables(cells: NDArray[Any], ptr: Ints, cards: Ints) -> Iterator[NDArray[Any]]:
+    for f in range(len(cards)):
+        yield cells[ptr[f] : ptr[f + 1]].reshape(-1, cards[f])
+
+
+def _entropy(counts: NDArray[Any]) -> float:
+    seen = counts[counts > 0]
+    return float(np.dot(seen, np.log(seen)))
+
+
+def _log_rising(counts: NDArray[Any], a: float) -> float:
+    seen, times = np.unique(counts[counts > 0], return_counts=True)
+    if a < 16:
+        return float(np.dot(times, [lgamma(a + n) - lgamma(a) for n in seen.tolist()]))
+    # the difference of two large numbers written so that what they share is not in it
+    return float(
+        np.dot(
+            times,
+            [
+                (a - 0.5) * log1p(n / a) + n * log(a + n) - n + (_stirling(a + n) - _stirling(a))
+                for n in seen.tolist()
+            ],
+        )
+    )
+
+
+def _stirling(x: float) -> float:
+    """ln Γ(x) − (x − ½) ln x + x − ½ ln 2π, exact to the last bits for x ≥ 16."""
+    y = 1 / (x * x)
+    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x

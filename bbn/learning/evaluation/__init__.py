@@ -1,0 +1,1 @@
+"""How good is what was learned: comparing structures, cross-validation, strength of arcs."""

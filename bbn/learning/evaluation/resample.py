@@ -1,0 +1,59 @@
+"""Parts and resamples of a table in memory: what the bootstrap and cross-validation are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.core.errors import DataError
+from bbn.data import CodedTable, as_source
+from bbn.learning.structure.chow_liu import chow_liu
+from bbn.learning.structure.hill_climb import hill_climb
+from bbn.learning.structure.k2 import k2
+from bbn.learning.structure.pc import pc
+
+Rows = NDArray[np.intp]
+LEARNERS = {"hill-climb": hill_climb, "chow-liu": chow_liu, "k2": k2, "pc": pc}
+"""Learners of a structure that need nothing but data, by name."""
+
+
+def in_memory(data: Any, what: str, **options: Any) -> CodedTable:
+    """`data` as a table in memory; DataError for a source that is not."""
+    source = as_source(data, **options)
+    if not isinstance(source, CodedTable):
+        raise DataError(f"{what} draws rows and so needs data in memory")
+    return source
+
+
+def take(table: CodedTable, rows: Rows) -> CodedTable:
+    """Some rows of a table, each as often as it is listed."""
+    return CodedTable(
+        table.variables,
+        {name: column[rows] for name, column in table.codes.items()},
+        len(rows),
+        None if table.weights is None else table.weights[rows],
+        numbers={name: column[rows] for name, column in table.numbers.items()},
+    )
+
+
+def columns_of(table: CodedTable) -> dict[str, Any]:
+    """The table as columns of states, None where missing, and of numbers, NaN where missing."""
+    columns: dict[str, Any] = {
+        v.name: [(*v.states, None)[code] for code in table.codes[v.name].tolist()] for v in table.variables
+    }
+    return {**columns, **table.numbers}
+
+
+def as_learner(learner: Any) -> Any:
+    """A learner by name, or any function of data."""
+    if isinstance(learner, str):
+        if learner not in LEARNERS:
+            raise ValueError(
+                f"unknown learner {learner!r}; expected a function, or one of {', '.join(LEARNERS)}"
+            )
+        return LEARNERS[learner]
+    if not callable(learner):
+        raise TypeError(f"learner is {learner!r}; expected a function of data, such as bbn.hill_climb")
+    return learner

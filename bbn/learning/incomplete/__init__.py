@@ -1,0 +1,1 @@
+"""Tables from incomplete data: EM, gradient ascent, and the checkpoints that let them go on."""

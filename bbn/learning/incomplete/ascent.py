@@ -1,0 +1,400 @@
+"""Climbing the likelihood of incomplete data: what EM and gradient ascent share.
+
+A problem is data, a structure and a prior; a climb starts from some tables and takes steps until one gains too little.
+All tables lie end to end in one array, so that a step is a few operations on flat arrays whatever the network. The
+parameters of Gaussians, if there are any, follow the tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.core.errors import DataError, ImpossibleEvidenceError, nearest
+from bbn.core.frozen import Array
+from bbn.core.progress import progress_bar
+from bbn.data import DataSource
+from bbn.data.error_places import located
+from bbn.inference.exact.expected_counts import Expectation, Expected, by_name, flat_tables, tabled
+from bbn.learning.gaussian.e_step import MixedExpectation
+from bbn.learning.gaussian.estimates import read_gaussians
+from bbn.learning.gaussian.m_step import GaussianPart
+from bbn.learning.gaussian.seeding import Seeds
+from bbn.learning.incomplete.checkpoint import Checkpoint, Trace, malformed
+from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.structure.structure import observe, read_structure
+from bbn.learning.tables.priors import Prior, checked_gaussian_prior, checked_prior
+from bbn.model.cpt import CPT, Conditional
+from bbn.model.gaussian import Gaussian
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
+
+
+class Point(NamedTuple):
+    """Tables, and what a pass over the data says of them."""
+
+    tables: Array
+    """All tables, then the parameters of the Gaussians."""
+    gradient: Array
+    """∂ ln P(data) / ∂ entry of all tables, then the moments of the Gaussians."""
+    log_likelihood: float
+    objective: float
+    """The log-likelihood plus Σ α ln θ, and the log prior of the Gaussians."""
+
+
+class Problem:
+    """Data, structure and prior, ready to be climbed.
+
+    Attributes
+    ----------
+    start
+        A network of the structure: the one that was given, or one with uniform tables.
+    given
+        Whether `start` was given.
+    alpha
+        The prior's pseudo-counts, for all tables end to end.
+    part
+        The continuous families, or None.
+    """
+
+    def __init__(
+        self,
+        structure: Any,
+        data: Any,
+        hidden: Mapping[str, Sequence[State]] | Iterable[str] | None,
+        prior: Prior | None,
+        states: Mapping[str, Sequence[State]] | None,
+        fixed: Iterable[str],
+        tied: Iterable[Iterable[str]],
+        n_jobs: int | None,
+        gaussians: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        shape = read_structure(structure)
+        variables, source = observe(shape, data, states, hidden, **options)
+        numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
+        prior = checked_prior(prior, tuple(name for name in shape.names if name not in numeric))
+        parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
+        fixed = [fixed] if isinstance(fixed, str) else list(fixed)
+        ties = [list(group) for group in tied]
+        self.source: DataSource = source
+        self.given = shape.network is not None
+        self.start = shape.network or BayesianNetwork([_blank(variables[n], parents[n]) for n in shape.names])
+        for name in fixed:
+            self._check_name(name, "fixed")
+        self.part = self._gaussians(parents, variables, fixed, ties, **(gaussians or {})) if numeric else None
+        self.names = tabled(self.start)
+        self.alpha = np.zeros(sum(self.start[n].table.size for n in self.names))
+        if prior is not None:
+            tables = [prior.pseudocounts((*parents[n], variables[n])).ravel() for n in self.names]
+            self.alpha = np.concatenate(tables)
+        self.expectation = (
+            Expectation(self.start, n_jobs)
+            if self.part is None
+            else MixedExpectation(self.start, self.part, n_jobs)
+        )
+        self._rows()
+        self.free = self._free_entries(fixed)
+        self.groups = self._tied_entries(ties)
+        self.n_passes = 0
+        self._seeds: Seeds | None = None
+
+    def _gaussians(
+        self,
+        parents: Mapping[str, tuple[Variable, ...]],
+        variables: Mapping[str, Variable],
+        fixed: list[str],
+        tied: list[list[str]],
+        prior: Any = None,
+        tied_variance: Any = False,
+        fixed_variance: Any = None,
+    ) -> GaussianPart:
+        """The continuous families, parents before children."""
+        names = self.start.continuous
+        prior = checked_gaussian_prior(prior, names)
+        given = {name: self.start[name] for name in names} if self.given else {}
+        own = {name: variables[name] for name in names}
+        families = read_gaussians(parents, own, given, tied_variance, fixed_variance)
+        groups = [group for group in tied if any(name in own for name in group)]
+        for group in groups:
+            shapes = {f.shape for f in families if f.name in group}
+            if len(shapes) > 1 or any(name not in own for name in group):
+                raise DataError(
+                    f"tied= wants Gaussians with the same settings of their parents, found {group}"
+                )
+        return GaussianPart(families, self.source, prior, [n for n in fixed if n in own], groups)
+
+    def _rows(self) -> None:
+        """Where each row of each table begins, and the row of each entry."""
+        cards = np.array([self.start[n].variable.card for n in self.names], dtype=np.intp)
+        rows = np.array([self.start[n].table.size for n in self.names], dtype=np.intp) // cards
+        lengths = np.repeat(cards, rows)
+        self.row_starts: NDArray[np.intp] = np.cumsum(lengths) - lengths
+        self.row_of: NDArray[np.intp] = np.repeat(np.arange(len(lengths)), lengths)
+        self.lengths = lengths
+
+    def _slice(self, name: str) -> slice:
+        at = self.names.index(name)
+        return slice(int(self.expectation.table_ptr[at]), int(self.expectation.table_ptr[at + 1]))
+
+    def _free_entries(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
+        free = np.ones(len(self.alpha), dtype=bool)
+        if fixed and not self.given:
+            raise DataError(
+                "fixed= keeps tables of a network as they are; the structure is a graph, without tables"
+            )
+        for name in fixed:
+            if name in self.names:
+                free[self._slice(name)] = False
+        return free
+
+    def _tied_entries(self, tied: Iterable[Iterable[str]]) -> list[list[slice]]:
+        groups = []
+        for group in tied:
+            names = list(group)
+            for name in names:
+                self._check_name(name, "tied")
+            if any(name not in self.names for name in names):
+                continue  # Gaussians
+            shapes = {name: self.start[name].table.shape for name in names}
+            if len(set(shapes.values())) > 1:
+                raise DataError(f"tied= wants tables of one shape, found {shapes}")
+            groups.append([self._slice(name) for name in names])
+        return groups
+
+    def _check_name(self, name: str, what: str) -> None:
+        if name not in self.start:
+            raise DataError(f"{what}= names {name!r}, which is no variable{nearest(name, self.start.names)}")
+
+    def tie(self, entries: Array) -> Array:
+        """Entries of tied tables added up, and the sum given to each of them."""
+        for group in self.groups:
+            total = np.sum([entries[part] for part in group], axis=0)
+            for part in group:
+                entries[part] = total
+        return entries
+
+    def row_sums(self, entries: Array) -> Array:
+        """The sum of each row, one per entry of it."""
+        if not len(entries):
+            return entries
+        return np.asarray(np.add.reduceat(entries, self.row_starts)[self.row_of])
+
+    def normalise(self, entries: Array, old: Array) -> Array:
+        """Each row divided by its sum; rows without any mass uniform, as in `fit`, and fixed tables as they were."""
+        sums = self.row_sums(entries)
+        seen = sums > 0
+        rows = np.where(seen, entries / np.where(seen, sums, 1.0), 1.0 / self.lengths[self.row_of])
+        return np.where(self.free, rows, old)
+
+    def look(self, tables: Array) -> Point:
+        """A pass over the data."""
+        expected: Expected = self.expectation(tables, self.source)
+        self.n_passes += 1
+        counted = np.flatnonzero(self.alpha > 0)
+        log_likelihood = expected.log_likelihood
+        with np.errstate(divide="ignore"):
+            log_prior = float(np.dot(self.alpha[counted], np.log(tables[counted]))) if len(counted) else 0.0
+        if self.part is not None:
+            log_likelihood += self.part.constant
+            log_prior += self.part.log_prior(tables[len(self.alpha) :])
+        return Point(tables, expected.gradient, log_likelihood, log_likelihood + log_prior)
+
+    def split(self, flat: Array) -> tuple[Array, Array]:
+        """What belongs to the tables, and what to the Gaussians."""
+        return flat[: len(self.alpha)], flat[len(self.alpha) :]
+
+    def joined(self, tables: Array, gaussians: Array) -> Array:
+        """Tables and the parameters of Gaussians in one array."""
+        return tables if self.part is None else np.concatenate([tables, gaussians])
+
+    def start_tables(self) -> Array:
+        """The tables of the start, tied ones at their mean."""
+        tables = flat_tables(self.start)
+        mean = self.normalise(self.tie(tables.copy()), tables)
+        for part in (part for group in self.groups for part in group):
+            tables[part] = mean[part]
+        return (
+            tables if self.part is None else np.concatenate([tables, self.part.read(self._gaussians_given())])
+        )
+
+    def _gaussians_given(self) -> dict[str, Any]:
+        return {name: self.start[name] for name in self.start.continuous}
+
+    def random_tables(self, generator: np.random.Generator) -> Array:
+        """Each row drawn uniformly from the simplex, tied tables alike; fixed tables as given."""
+        drawn = generator.standard_exponential(len(self.alpha))
+        numbers = np.empty(0)
+        if self.part is not None:
+            self._seeds = self._seeds or Seeds(self.start, self.part, self.source)
+            numbers, shares = self._seeds.draw(generator)
+            for name, own in shares.items():
+                drawn[self._slice(name)] = own
+            if self.given:
+                numbers = self.part.keep_fixed(numbers, self.part.read(self._gaussians_given()))
+        for group in self.groups:
+            for part in group[1:]:
+                drawn[part] = drawn[group[0]]
+        return self.joined(self.normalise(drawn, flat_tables(self.start)), numbers)
+
+    def network(self, tables: Array) -> BayesianNetwork:
+        """The network with these tables."""
+        made: list[Conditional] = []
+        for name, table in by_name(self.start, tables).items():
+            cpt = self.start[name]
+            made.append(CPT.trusted(cpt.variable, cpt.parents, table.copy()))
+        if self.part is not None:
+            made += self.part.gaussians(self.split(tables)[1], self._gaussians_given())
+        return BayesianNetwork(made, self.start.name, self.start.metadata)
+
+    def collapsed(self, tables: Array) -> bool:
+        """Whether a variance is held at its floor."""
+        return self.part is not None and any(low.any() for low in self.part.collapsed(self.split(tables)[1]))
+
+    def fingerprint(self, method: str, seed: Any) -> str:
+        """A digest of what a checkpoint belongs to."""
+        families = [(n, self.start[n].variable.states, self.start.parents(n)) for n in self.names]
+        start = flat_tables(self.start).tobytes() if self.given else b""
+        text = repr((method, families, repr(seed), start, self.free.tobytes(), self.alpha.tobytes()))
+        text += repr([[(part.start, part.stop) for part in group] for group in self.groups])
+        if self.part is not None:
+            text += self.part.described()
+            given = self._gaussians_given().values() if self.given else ()
+            text += repr([[part.tolist() for part in (g.means, g.variances, g.weights)] for g in given])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _blank(variable: Variable, parents: tuple[Variable, ...]) -> Conditional:
+    """A conditional of the right shape: a uniform table, or a standard Gaussian."""
+    if not isinstance(variable, Continuous):
+        return CPT.uniform(variable, parents)
+    slopes = sum(isinstance(p, Continuous) for p in parents)
+    shape = tuple(p.card for p in parents if not isinstance(p, Continuous))
+    return Gaussian.trusted(variable, parents, np.zeros(shape), np.ones(shape), np.zeros((*shape, slopes)))
+
+
+class Climber(Protocol):
+    """A method: how to go from a point to the next, with whatever memory it needs as an array."""
+
+    def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
+        """The next point."""
+
+    def memory_shape(self, size: int) -> tuple[int, ...] | None:
+        """The shape of the memory where a point has so many numbers; None if there never is one."""
+
+
+Stop = Callable[[Point, Point], bool]
+"""Whether a step from one point to the next gained too little to go on."""
+
+
+def climb(
+    problem: Problem,
+    climber: Climber,
+    stop: Stop,
+    *,
+    method: str,
+    restarts: int,
+    max_iter: int,
+    seed: int | np.random.Generator | None,
+    checkpoint: Any,
+    progress: bool | None,
+    starts: Sequence[Array] | None = None,
+) -> FitResult:
+    """Climb from each start in turn and keep the best: the given network first, then tables drawn at random.
+
+    One that ends with a variance at its floor, where a likelihood means little, is kept only if they all do.
+    """
+    if restarts < 1 or max_iter < 0:
+        raise ValueError(
+            f"restarts is {restarts} and max_iter {max_iter}; expected at least 1 and at least 0"
+        )
+    if starts is None:
+        generator = np.random.default_rng(seed)
+        first = problem.start_tables() if problem.given else problem.random_tables(generator)
+        starts = [first, *(problem.random_tables(generator) for _ in range(restarts - 1))]
+    fingerprint = problem.fingerprint(method, seed if isinstance(seed, int) else None)
+    saved = Checkpoint(checkpoint, fingerprint, len(starts[0]), climber.memory_shape(len(starts[0])))
+    traces = saved.traces[:restarts]
+    _check_saved(problem, traces, saved.path)
+    with progress_bar(progress, restarts * max_iter, method, "step") as advance:
+        for k in range(restarts):
+            before = traces[k] if k < len(traces) else None
+            if before is not None and before.reason == "converged":
+                continue
+            try:
+                trace = _climb_once(
+                    problem,
+                    climber,
+                    stop,
+                    before or Trace(starts[k]),
+                    max_iter,
+                    lambda trace: saved.save([*traces[:k], trace, *traces[k + 1 :]]),  # noqa: B023
+                    advance,
+                )
+            except KeyboardInterrupt:  # before the first look at the data from this start
+                if not traces:
+                    raise
+                traces[-1] = traces[-1]._replace(reason="interrupted")
+                break
+            traces[k : k + 1] = [trace]
+            saved.save(traces, now=True)
+            if trace.reason == "interrupted":
+                break
+    best = max(traces, key=lambda trace: (not problem.collapsed(trace.tables), trace.objectives[-1]))
+    reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
+    finals = [trace.objectives[-1] for trace in traces]
+    return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)
+
+
+def _climb_once(
+    problem: Problem,
+    climber: Climber,
+    stop: Stop,
+    trace: Trace,
+    max_iter: int,
+    save: Callable[[Trace], None],
+    advance: Callable[..., object],
+) -> Trace:
+    """Climb on from where a trace ends."""
+    point = problem.look(trace.tables)
+    if not trace.objectives:
+        trace = trace.on(point, None)
+    try:
+        while trace.n_steps < max_iter:
+            previous = point
+            point, memory = climber.step(problem, point, trace.memory)
+            trace = trace.on(point, memory)
+            advance(1, log_likelihood=f"{point.log_likelihood:.9g}")
+            if stop(previous, point):
+                return trace._replace(reason="converged")
+            save(trace)
+    except KeyboardInterrupt:
+        return trace._replace(reason="interrupted")
+    return trace._replace(reason="max_iter")
+
+
+def _check_saved(problem: Problem, traces: Sequence[Trace], path: Any) -> None:
+    """DataError if the climbs of a checkpoint are not at tables, or not at what these data give."""
+    for trace in traces:
+        tables, gaussians = problem.split(trace.tables)
+        numbers = [] if problem.part is None else problem.part.numbers(gaussians)
+        with located(str(path)):
+            if (tables < 0).any() or (abs(problem.row_sums(tables) - 1) > 1e-6).any():
+                raise malformed("a table", "a row that is not a distribution", "numbers that add up to 1")
+            if not all((own.variances > 0).all() for own in numbers):
+                raise malformed("a Gaussian", "a variance of 0 or less", "a positive one")
+    for trace in traces[-1:]:
+        told = trace.log_likelihoods[-1]
+        try:
+            found = problem.look(trace.tables).log_likelihood
+        except ImpossibleEvidenceError:
+            found = -np.inf
+        if not (found == told or abs(found - told) <= 1e-9 * abs(told) + 1e-9):
+            raise DataError(
+                f"{path}: the checkpoint says that the log-likelihood is {told!r}, but these data give {found!r}: "
+                "it was written for other data; remove it to start anew"
+            )

@@ -1,0 +1,258 @@
+"""Chow-Liu trees: the tree-shaped network nearest to the data, and TAN, such a tree under a class variable.
+
+The tree that minimises the divergence KL(P̂ ‖ P_tree) from the empirical distribution P̂ is the spanning tree of most
+mutual information Σ I(X; Y) over its edges (Chow & Liu 1968, eqs. 8 to 13); what remains is Σ H(X) − H(all) − Σ I.
+All pairs are counted in one request, O(n²) tables; the tree is found by Kruskal's algorithm.
+
+TAN (Friedman, Geiger & Goldszmidt 1997, section 4) takes I(X; Y | class) instead, and adds an arc from the class to
+every attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn import kernels
+from bbn.core.errors import DataError, ModelError, nearest
+from bbn.core.frozen import Array
+from bbn.data import CodedTable, DataSource
+from bbn.learning.structure.constraints import TIE, Arcs, Constraints, complete_source, ranked, to_graph
+from bbn.learning.structure.scores import flatten, log_likelihood
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Ints = NDArray[np.int64]
+
+BATCH = 2_000_000
+"""Pairs to ask for at a time."""
+
+
+def chow_liu(
+    data: Any,
+    root: str | None = None,
+    *,
+    min_information: float = 0.0,
+    required: Arcs = (),
+    forbidden: Arcs = (),
+    **options: Any,
+) -> nx.DiGraph[str]:
+    """Learn the tree that is nearest to the data, its arcs pointing away from the root.
+
+    Parameters
+    ----------
+    data
+        Anything tabular, without missing values.
+    root
+        The variable that all arcs point away from; the first by name unless given.
+    min_information
+        Leave out edges with less mutual information, in nats; a forest comes out. 0 keeps every edge of the tree.
+    required, forbidden
+        Pairs of variables that must, or must not, be joined, whichever way the arc then points.
+    **options
+        How to read the data: `states`, `weights`, `missing`, `unseen`.
+
+    Returns
+    -------
+    nx.DiGraph
+        Nodes have their "states", edges their "information". `graph["information"]` is its sum, `graph["kl"]` the
+        divergence of the empirical distribution from the tree, in nats (None for data that are not in memory).
+
+    References
+    ----------
+    Chow & Liu (1968), Approximating discrete probability distributions with dependence trees.
+
+    >>> data = {"A": [0, 0, 1, 1], "B": [0, 0, 1, 1], "C": [0, 1, 1, 1]}
+    >>> tree = chow_liu(data)
+    >>> list(tree.edges), round(tree.graph["kl"], 12)
+    ([('A', 'B'), ('A', 'C')], 0.0)
+    """
+    source = complete_source(data, "chow_liu", **options)
+    names = sorted(v.name for v in source.variables)
+    first, second = np.triu_indices(len(names), 1)
+    information = mutual_information(source, names, first, second)
+    edges = _spanning_forest(source, names, first, second, information, min_information, required, forbidden)
+    graph = _oriented(source, names, edges, root)
+    graph.graph["information"] = float(sum(value for _, _, value in edges))
+    graph.graph["kl"] = _divergence(source, names, graph.graph["information"])
+    return graph
+
+
+def tan(
+    data: Any,
+    target: str,
+    root: str | None = None,
+    *,
+    min_information: float = 0.0,
+    required: Arcs = (),
+    forbidden: Arcs = (),
+    **options: Any,
+) -> nx.DiGraph[str]:
+    """Learn a tree-augmented naive Bayes classifier: the target points to every attribute, which form a tree.
+
+    Parameters
+    ----------
+    data
+        Anything tabular, without missing values.
+    target
+        The class variable.
+    root
+        The attribute that the tree's arcs point away from; the first by name unless given.
+    min_information
+        Leave out edges between attributes with less mutual information given the target, in nats.
+    required, forbidden
+        Pairs of attributes that must, or must not, be joined, whichever way the arc then points.
+    **options
+        How to read the data: `states`, `weights`, `missing`, `unseen`.
+
+    Returns
+    -------
+    nx.DiGraph
+        Nodes have their "states", edges of the tree their "information" given the target.
+
+    References
+    ----------
+    Friedman, Geiger & Goldszmidt (1997), Bayesian network classifiers.
+
+    >>> data = {"A": [0, 0, 1, 1], "B": [0, 0, 1, 1], "C": [0, 1, 1, 1]}
+    >>> sorted(tan(data, "C").edges)
+    [('A', 'B'), ('C', 'A'), ('C', 'B')]
+    """
+    source = complete_source(data, "tan", **options)
+    known = [v.name for v in source.variables]
+    if target not in known:
+        raise DataError(f"target: the data have no column {target!r}{nearest(target, known)}")
+    names = sorted(name for name in known if name != target)
+    first, second = np.triu_indices(len(names), 1)
+    information = mutual_information(source, names, first, second, target)
+    edges = _spanning_forest(source, names, first, second, information, min_information, required, forbidden)
+    graph = _oriented(source, names, edges, root)
+    graph.add_edges_from((target, name) for name in names)
+    graph.graph["information"] = float(sum(value for _, _, value in edges))
+    return graph
+
+
+def mutual_information(
+    source: DataSource, names: Sequence[str], first: Ints, second: Ints, given: str | None = None
+) -> Array:
+    """I(X; Y), or I(X; Y | given), in nats, of the pairs ``names[first[i]], names[second[i]]``.
+
+    N I(X; Y | Z) = ln L(Y | X, Z) − ln L(Y | Z), the log-likelihoods at their maximum.
+    """
+    rest = () if given is None else (given,)
+    singles = [(*rest, name) for name in names]
+    alone = np.empty(0)
+    # pairs with the same second member side by side: they share their counting
+    order = np.lexsort((first, second))
+    result = np.empty(len(first))
+    for start in range(0, max(len(order), 1), BATCH):
+        part = order[start : start + BATCH]
+        pairs = [
+            (names[i], *rest, names[j])
+            for i, j in zip(first[part].tolist(), second[part].tolist(), strict=True)
+        ]
+        if not start:  # one request for the singles and the first pairs
+            pairs += singles
+        together = log_likelihood(flatten(source.counts(pairs), source.total))
+        if not start:
+            together, alone = np.split(together, [len(part)])
+        result[part] = together - alone[second[part]]
+    return np.maximum(result / source.total, 0.0)
+
+
+def _spanning_forest(
+    source: DataSource,
+    names: Sequence[str],
+    first: Ints,
+    second: Ints,
+    information: Array,
+    min_information: float,
+    required: Arcs,
+    forbidden: Arcs,
+) -> list[tuple[int, int, float]]:
+    """Kruskal's algorithm on the edges by falling information, ties by name; required edges come first.
+
+    Information is in nats per row, as `TIE` is.
+    """
+    position = {name: i for i, name in enumerate(names)}
+    must = _pairs(source, position, required, "required")
+    never = set(_pairs(source, position, forbidden, "forbidden"))
+    component = list(range(len(names)))
+
+    def find(i: int) -> int:
+        while component[i] != i:
+            component[i] = component[component[i]]
+            i = component[i]
+        return i
+
+    value = {}
+    edges: list[tuple[int, int, float]] = []
+    if must:
+        value = {(i, j): k for k, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+    for pair in dict.fromkeys(must):
+        i, j = pair
+        if pair in never:
+            raise ModelError(
+                f"the edge between {names[i]!r} and {names[j]!r} is required, but also forbidden"
+            )
+        if find(i) == find(j):
+            raise ModelError(f"the required edges form a cycle through {names[i]!r} and {names[j]!r}")
+        component[find(i)] = find(j)
+        edges.append((i, j, float(information[value[pair]])))
+    for k in ranked(information, TIE).tolist():
+        if len(edges) == len(names) - 1 or information[k] < min_information - TIE:
+            break
+        i, j = int(first[k]), int(second[k])
+        a, b = find(i), find(j)
+        if a != b and (i, j) not in never:
+            component[a] = b
+            edges.append((i, j, float(information[k])))
+    return edges
+
+
+def _pairs(source: DataSource, position: dict[str, int], arcs: Arcs, what: str) -> list[tuple[int, int]]:
+    checked = Constraints([v for v in source.variables if v.name in position])
+    pairs = [(position[checked.names[a]], position[checked.names[b]]) for a, b in checked.arcs(arcs, what)]
+    return [(min(pair), max(pair)) for pair in pairs]
+
+
+def _oriented(
+    source: DataSource, names: Sequence[str], edges: list[tuple[int, int, float]], root: str | None
+) -> nx.DiGraph[str]:
+    """The forest with arcs away from the root, or from the first by name in the other parts."""
+    if root is not None and root not in names:
+        raise DataError(f"root: the data have no column {root!r}{nearest(root, names)}")
+    near: list[list[tuple[int, float]]] = [[] for _ in names]
+    for i, j, value in edges:
+        near[i].append((j, value))
+        near[j].append((i, value))
+    graph = to_graph(source.variables, ())
+    reached: set[int] = set()
+    start = [] if root is None else [names.index(root)]
+    for top in [*start, *range(len(names))]:
+        stack = [top] if top not in reached else []
+        reached.add(top)
+        while stack:
+            i = stack.pop()
+            for j, value in sorted(near[i]):
+                if j not in reached:
+                    reached.add(j)
+                    graph.add_edge(names[i], names[j], information=value)
+                    stack.append(j)
+    return graph
+
+
+def _divergence(source: DataSource, names: Sequence[str], information: float) -> float | None:
+    """KL(P̂ ‖ P_tree) = Σ H(X) − H(all) − Σ I over the edges."""
+    if not isinstance(source, CodedTable):
+        return None
+    total = source.total
+    alone = -float(log_likelihood(flatten(source.counts([(name,) for name in names]), total)).sum()) / total
+    first, inverse = kernels.coding.merge_rows([source.codes[name] for name in names])
+    shares = np.bincount(inverse, source.weights, minlength=len(first)) / total
+    together = -float(np.dot(shares, np.log(shares, out=np.zeros_like(shares), where=shares > 0)))
+    return max(alone - together - information, 0.0)

@@ -1,0 +1,245 @@
+"""What structure learners share: complete data, constraints on arcs, and the graph that comes out.
+
+Inside a search a variable is its position among the source's variables and a set of parents is a bit mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.core.errors import DataError, ModelError, nearest
+from bbn.core.frozen import Array
+from bbn.data import DataSource, as_source, complete_data, continuous_columns
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Arc = tuple[str, str]
+Arcs = Iterable[Arc]
+TIE = 1e-11
+"""Scores that differ by no more than this many nats per row of the data tie.
+
+Structures may tie exactly, as equivalent ones do, while the sums that score them differ by rounding, which depends on
+the order of the columns and on whether kernels are compiled. It is about 1e-16 · ln N per row, far below this.
+"""
+
+
+def tie_of(total: float) -> float:
+    """How far apart the scores of so many rows, or such a weight, may be and still tie.
+
+    >>> tie_of(2000)
+    2e-08
+    """
+    return TIE * max(total, 1.0)
+
+
+def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.intp]:
+    """The positions of some values, the largest first; of those that tie the first, or else the last, comes first.
+
+    Neighbours in the ranking that differ by no more than `tie` tie, and so do all in a chain of such neighbours: a rule
+    that, unlike comparing pairs, always gives an order.
+
+    >>> ranked(np.array([1.0, 2.0, 5.0, 2.1, 1.9]), 0.2).tolist()
+    [2, 1, 3, 4, 0]
+    """
+    order = np.argsort(-values)
+    with np.errstate(invalid="ignore"):  # two of −∞
+        falls = -np.diff(values[order]) > tie
+    if falls.all():
+        return order
+    place = np.cumsum(np.concatenate([[False], falls]))
+    alone = np.concatenate([[True], falls]) & np.concatenate([falls, [True]])
+    tied = np.flatnonzero(~alone)
+    among = order[tied]
+    order[tied] = among[np.argsort(place[tied] * len(values) + (-among if last_first else among))]
+    return order
+
+
+def complete_source(data: Any, what: str, **options: Any) -> DataSource:
+    """`data` as a source; DataError if it has missing values, with the way out."""
+    return require_complete(as_source(data, **options), what)
+
+
+def require_discrete(source: DataSource, what: str) -> None:
+    """DataError if there are columns of numbers, with the way out."""
+    numeric = continuous_columns(source)
+    if numeric:
+        raise DataError(
+            f"{what} takes discrete variables only, but {numeric[0]!r} is continuous; bbn.discretize cuts it into "
+            "intervals, bbn.fit and bbn.fit_em learn the Gaussians of a known structure"
+        )
+
+
+def require_complete(source: DataSource, what: str) -> DataSource:
+    """The source; DataError if there are missing values or columns of numbers, with the way out."""
+    require_discrete(source, what)
+    return complete_data(
+        source,
+        (v.name for v in source.variables),
+        f"{what} needs complete data, but there are missing values in {{}}",
+        "bbn.structural_em learns a structure from such data, bbn.fit_em the tables of a known one",
+    )
+
+
+class Constraints:
+    """What a search may do: for each child the parents it must have and those it may have, as masks.
+
+    Parameters
+    ----------
+    variables
+        The variables, whose positions the masks refer to.
+    required, forbidden
+        Arcs (parent, child) that must, or must not, be there.
+    tiers
+        Lists of names, earliest first: no arc goes from a later tier to an earlier one. Names in none are free.
+    max_parents
+        The most parents a child may have, or None.
+
+    ModelError if they contradict each other.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[Variable],
+        required: Arcs = (),
+        forbidden: Arcs = (),
+        tiers: Sequence[Iterable[str]] | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        self.names = tuple(v.name for v in variables)
+        self.position = {name: i for i, name in enumerate(self.names)}
+        if max_parents is not None and max_parents < 0:
+            raise ValueError(f"max_parents is {max_parents}; expected 0 or more")
+        n = len(self.names)
+        self.max_parents = n if max_parents is None else max_parents
+        self.required = [0] * n
+        self.allowed = [((1 << n) - 1) & ~(1 << i) for i in range(n)]
+        for a, b in self.arcs(forbidden, "forbidden"):
+            self.allowed[b] &= ~(1 << a)
+        self._tiers(tiers)
+        for a, b in self.arcs(required, "required"):
+            if not self.allowed[b] >> a & 1:
+                raise ModelError(
+                    f"the arc {self.names[a]!r} → {self.names[b]!r} is required, but also forbidden"
+                )
+            self.required[b] |= 1 << a
+        for child, mask in enumerate(self.required):
+            if mask.bit_count() > self.max_parents:
+                raise ModelError(
+                    f"{self.names[child]!r} has {mask.bit_count()} required parents, "
+                    f"more than max_parents={max_parents}"
+                )
+        cycle = find_cycle(self.required)
+        if cycle:
+            shown = " → ".join(repr(self.names[i]) for i in cycle)
+            raise ModelError(f"the required arcs form a cycle: {shown}")
+
+    def arcs(self, arcs: Any, what: str) -> Iterator[tuple[int, int]]:
+        """Arcs, or those of a graph, as positions."""
+        for arc in getattr(arcs, "edges", arcs):
+            a, b = _arc(arc)
+            if a == b:
+                raise ModelError(f"{what}: the arc {a!r} → {b!r} is a loop")
+            yield self.index(a, what), self.index(b, what)
+
+    def _tiers(self, tiers: Sequence[Iterable[str]] | None) -> None:
+        seen: dict[int, int] = {}
+        for level, tier in enumerate(tiers or ()):
+            for name in tier:
+                i = self.index(name, "tiers")
+                if i in seen:
+                    raise ModelError(f"tiers: {name!r} is named twice")
+                seen[i] = level
+        for child, level in seen.items():
+            for other, later in seen.items():
+                if later > level:
+                    self.allowed[child] &= ~(1 << other)
+
+    def allow(self, parents: Sequence[int]) -> bool:
+        """Whether a structure keeps to the constraints; cycles are another matter."""
+        return all(
+            not mask & ~self.allowed[i]
+            and not self.required[i] & ~mask
+            and mask.bit_count() <= self.max_parents
+            for i, mask in enumerate(parents)
+        )
+
+    def index(self, name: str, what: str) -> int:
+        """The position of the variable of this name; DataError if there is none."""
+        try:
+            return self.position[name]
+        except (KeyError, TypeError):
+            raise DataError(f"{what}: the data have no column {name!r}{nearest(name, self.names)}") from None
+
+
+def find_cycle(parents: Sequence[int]) -> list[int]:
+    """The variables of a directed cycle, parents first and the first one again at the end, or nothing."""
+    state = [0] * len(parents)
+    for start in range(len(parents)):
+        path = [start]
+        while path:
+            node = path[-1]
+            if state[node] == 0:
+                state[node] = 1
+            later = next((p for p in members(parents[node]) if state[p] < 2), None)
+            if later is None:
+                state[node] = 2
+                path.pop()
+            elif state[later] == 1:
+                return [*reversed(path[path.index(later) :]), path[-1]]
+            else:
+                path.append(later)
+    return []
+
+
+def members(mask: int) -> Iterator[int]:
+    """The positions of the bits that are set, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def to_graph(
+    variables: Sequence[Variable], arcs: Iterable[tuple[str, str]], **attributes: Any
+) -> nx.DiGraph[str]:
+    """A DiGraph of the variables, each with its "states", and the arcs, sorted by child, then by parent."""
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph(**attributes)
+    for variable in variables:
+        graph.add_node(variable.name, states=variable.states)
+    position = {variable.name: i for i, variable in enumerate(variables)}
+    graph.add_edges_from(sorted(arcs, key=lambda arc: (position[arc[1]], position[arc[0]])))
+    return graph
+
+
+def arcs_of(names: Sequence[str], parents: Sequence[int]) -> Iterator[Arc]:
+    """The arcs of parents' masks, by name."""
+    for child, mask in enumerate(parents):
+        for parent in members(mask):
+            yield names[parent], names[child]
+
+
+def masks_of(structure: Any, constraints: Constraints, what: str) -> list[int]:
+    """The parents' masks of a structure over the same variables."""
+    arcs: Any = structure.arcs if isinstance(structure, BayesianNetwork) else structure
+    masks = [0] * len(constraints.names)
+    for a, b in constraints.arcs(arcs, what):
+        masks[b] |= 1 << a
+    cycle = find_cycle(masks)
+    if cycle:
+        raise ModelError(f"{what} has a cycle: " + " → ".join(repr(constraints.names[i]) for i in cycle))
+    return masks
+
+
+def _arc(arc: Any) -> Arc:
+    if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+        raise ModelError(f"expected an arc (parent, child), found {arc!r}")
+    return arc[0], arc[1]

@@ -1,0 +1,262 @@
+"""PC: the class of structures that explains which variables are independent given which others.
+
+Spirtes & Glymour (1991), in the order-independent form of Colombo & Maathuis (2014), "PC-stable":
+
+    begin with every pair joined
+    for k = 0, 1, 2, …:
+        for every pair x – y still joined, given each set of k neighbours of x, or of y, as they were before this k:
+            if x and y are independent given it, note it as their separating set and take the edge away
+    x – z – y, x and y not joined, z not in their separating set:  x → z ← y
+    direct what follows from that (Meek 1995)
+
+A level's tests are counted in a few large batches. Tests of sets with k members cost tables of k + 2 variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bbn import kernels
+from bbn.core.errors import ModelError, nearest
+from bbn.core.frozen import Array
+from bbn.core.progress import progress_bar
+from bbn.data import DataSource
+from bbn.learning.structure.constraints import Arcs, Constraints, complete_source, ranked, tie_of, to_graph
+from bbn.learning.structure.scores import flatten
+from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Test = tuple[int, int, tuple[int, ...]]
+"""Two variables and a set to condition on."""
+TESTS = ("g2", "chi2", "mi")
+WAVE = 64
+"""Sets to try for each pair before looking at the results."""
+P_TIE = 1e-6
+"""P-values that differ by no more than this tie: rounding must not choose among sets that separate equally well."""
+
+
+def pc(
+    data: Any,
+    alpha: float = 0.05,
+    test: str = "g2",
+    max_condition: int | None = None,
+    *,
+    required: Arcs = (),
+    forbidden: Arcs = (),
+    tiers: Sequence[Iterable[str]] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> nx.DiGraph[str]:
+    """Learn a class of structures from tests of independence.
+
+    Parameters
+    ----------
+    data
+        Anything tabular, without missing values.
+    alpha
+        Edges go where a test of independence has a p-value above this.
+    test
+        "g2", the likelihood-ratio test, or "chi2", Pearson's, both with degrees of freedom for the rows and columns
+        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not.
+    max_condition
+        The most variables to condition on, or None for no limit.
+    required, forbidden
+        Arcs (parent, child) that must, or must not, be there. An edge forbidden in both directions is never there.
+    tiers
+        Lists of names, earliest first: no arc goes from a later list to an earlier one.
+    progress
+        Whether to show a bar; None shows one on a terminal or in a notebook.
+    **options
+        How to read the data: `states`, `weights`, `missing`, `unseen`.
+
+    Returns
+    -------
+    nx.DiGraph
+        A CPDAG: where the direction of an edge is open, it is there in both. `bbn.to_dag` picks a member for
+        `bbn.fit`. `graph["sepsets"]` maps each pair that was separated, a frozenset, to its separating set, a
+        tuple; `graph["n_tests"]` is the number of tests, and `graph["interrupted"]` whether Ctrl-C cut them short.
+
+    References
+    ----------
+    Colombo & Maathuis (2014), Order-independent constraint-based causal structure learning.
+
+    >>> import numpy as np
+    >>> a, b = np.random.default_rng(0).integers(2, size=(2, 500))
+    >>> graph = pc({"A": a, "B": b, "C": a & b})
+    >>> sorted(graph.edges), graph.graph["sepsets"][frozenset("AB")]
+    ([('A', 'C'), ('B', 'C')], ())
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha}; expected a number between 0 and 1")
+    if test not in TESTS:
+        raise ValueError(f"unknown test {test!r}{nearest(test, TESTS)}; the tests are {', '.join(TESTS)}")
+    source = complete_source(data, "pc", **options)
+    # by name, so that the result does not depend on the order of the columns
+    variables = sorted(source.variables, key=lambda v: v.name)
+    constraints = Constraints(variables, required, forbidden, tiers)
+    skeleton = _find_skeleton(
+        constraints, _p_values(source, constraints.names, test), alpha, max_condition, progress
+    )
+    graph = to_graph(source.variables, _both_ways(constraints.names, skeleton.neighbours))
+    _direct(graph, constraints, skeleton)
+    names = constraints.names
+    graph.graph["sepsets"] = {
+        frozenset((names[x], names[y])): tuple(names[z] for z in given)
+        for (x, y), (_, given) in sorted(skeleton.separators.items())
+    }
+    graph.graph["n_tests"] = skeleton.n_tests
+    graph.graph["interrupted"] = skeleton.interrupted
+    return graph
+
+
+class Skeleton(NamedTuple):
+    """What the tests found."""
+
+    neighbours: list[set[int]]
+    separators: dict[tuple[int, int], tuple[float, tuple[int, ...]]]
+    """For each pair that was separated, the p-value and the set that separated it."""
+    n_tests: int
+    interrupted: bool
+
+
+def _find_skeleton(
+    constraints: Constraints,
+    p_values: Callable[[list[Test]], Array],
+    alpha: float,
+    max_condition: int | None,
+    progress: bool | None,
+) -> Skeleton:
+    """Take edges away, level by level."""
+    n = len(constraints.names)
+    joined = [{y for y in range(n) if y != x and _may_join(constraints, x, y)} for x in range(n)]
+    separators: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+    n_tests = 0
+    interrupted = False
+    level = 0
+    with progress_bar(progress, None, "pc", "test") as advance:
+        try:
+            while max_condition is None or level <= max_condition:
+                before = [sorted(near) for near in joined]
+                # for each pair the sets that are still to be tried; pairs drop out when they are separated
+                trials = {
+                    (x, y): _sets(before, x, y, level)
+                    for x in range(n)
+                    for y in before[x]
+                    if x < y and not _must_join(constraints, x, y)
+                }
+                if all(len(near) <= level for near in before):
+                    break
+                while trials:
+                    tests = [(x, y, given) for (x, y), sets in trials.items() for given in islice(sets, WAVE)]
+                    # tests that share a second variable and a set share their counting
+                    tests.sort(key=lambda trial: (trial[2], trial[1], trial[0]))
+                    values = p_values(tests)
+                    found = [(tests[k], float(values[k])) for k in np.flatnonzero(values > alpha)]
+                    largest: dict[tuple[int, int], float] = {}
+                    for (x, y, _), p in found:
+                        largest[x, y] = max(p, largest.get((x, y), p))
+                    for (x, y, given), p in found:
+                        if p >= largest[x, y] - P_TIE:
+                            separators.setdefault((x, y), (p, given))
+                    tested = {(x, y) for x, y, _ in tests} - largest.keys()
+                    trials = {pair: trials[pair] for pair in trials if pair in tested}
+                    n_tests += len(tests)
+                    advance(len(tests), level=level)
+                for x, y in separators:
+                    joined[x].discard(y)
+                    joined[y].discard(x)
+                level += 1
+        except KeyboardInterrupt:
+            interrupted = True
+    for x, y in separators:
+        joined[x].discard(y)
+        joined[y].discard(x)
+    return Skeleton(joined, separators, n_tests, interrupted)
+
+
+def _sets(before: Sequence[Sequence[int]], x: int, y: int, size: int) -> Iterator[tuple[int, ...]]:
+    """The sets of neighbours of x, then of y, without the two, each set once."""
+    tried = set()
+    for one, other in ((x, y), (y, x)):
+        for given in combinations([z for z in before[one] if z != other], size):
+            if given not in tried:
+                tried.add(given)
+                yield given
+
+
+def _p_values(source: DataSource, names: Sequence[str], test: str) -> Callable[[list[Test]], Array]:
+    """How probable a statistic at least as large is if the two variables are independent, for each of many tests."""
+    from scipy.special import chdtrc
+
+    cards = {v.name: v.card for v in source.variables}
+
+    def p_values(tests: list[Test]) -> Array:
+        if not tests:
+            return np.empty(0)
+        families = [(names[x], *(names[z] for z in given), names[y]) for x, y, given in tests]
+        counts = flatten(source.counts(families), source.total)
+        firsts = np.array([cards[family[0]] for family in families], dtype=np.int64)
+        statistics, freedom = kernels.score.independence(
+            counts.cells, counts.ptr, firsts, counts.cards, test == "chi2"
+        )
+        if test == "mi":
+            slices = np.diff(counts.ptr) // (firsts * counts.cards)
+            freedom = (firsts - 1) * (counts.cards - 1) * slices
+        # where a statistic is 0 but for rounding, its p-value would not be 1 by much more than that
+        statistics[statistics <= tie_of(source.total)] = 0.0
+        return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
+
+    return p_values
+
+
+def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton) -> None:
+    """Direct edges, in place: what is known before, then v-structures, then what follows.
+
+    Finite data may ask for v-structures that contradict each other. The pair that was separated with the largest
+    p-value goes first, and no arc is turned around or made to close a cycle.
+    """
+    names = constraints.names
+    for i in range(len(names)):
+        for j in sorted(skeleton.neighbours[i]):
+            if not constraints.allowed[i] >> j & 1 or constraints.required[j] >> i & 1:
+                orient(graph, names[i], names[j])
+    if has_directed_cycle(graph):
+        raise ModelError(
+            "the required and forbidden arcs and the tiers make a cycle of the edges that were found"
+        )
+    for x, z, y in _v_structures(constraints, skeleton):
+        if may_orient(graph, x, z) and may_orient(graph, y, z):
+            orient(graph, x, z)
+            orient(graph, y, z)
+    close_under_meek(graph)
+
+
+def _v_structures(constraints: Constraints, skeleton: Skeleton) -> Iterator[tuple[str, str, str]]:
+    """x, z, y that should be x → z ← y, the most certainly separated pairs first."""
+    names = constraints.names
+    separated = sorted(skeleton.separators.items())
+    by_p = ranked(np.array([p for _, (p, _) in separated]), P_TIE)
+    for (x, y), (_, given) in (separated[k] for k in by_p.tolist()):
+        for z in sorted(skeleton.neighbours[x] & skeleton.neighbours[y]):
+            if z not in given:
+                yield names[x], names[z], names[y]
+
+
+def _may_join(constraints: Constraints, x: int, y: int) -> bool:
+    return bool(constraints.allowed[x] >> y & 1 or constraints.allowed[y] >> x & 1)
+
+
+def _must_join(constraints: Constraints, x: int, y: int) -> bool:
+    return bool(constraints.required[x] >> y & 1 or constraints.required[y] >> x & 1)
+
+
+def _both_ways(names: Sequence[str], neighbours: Sequence[set[int]]) -> Iterator[tuple[str, str]]:
+    for x, near in enumerate(neighbours):
+        for y in sorted(near):
+            yield names[x], names[y]

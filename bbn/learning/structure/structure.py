@@ -1,0 +1,211 @@
+"""A structure, however given, as families: each variable with its parents, and the states that it declares.
+
+A structure is a networkx DiGraph (node attributes "states" and "continuous" honoured), a list of arcs (parent, child),
+or a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bbn.core.errors import DataError, ModelError, nearest
+from bbn.data import DataSource, as_source
+from bbn.model.cpt import discrete_child
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+class Structure(NamedTuple):
+    """Parents by child, in order, and what is known of the states."""
+
+    parents: dict[str, tuple[str, ...]]
+    states: dict[str, Sequence[State]]
+    network: BayesianNetwork | None = None
+    """The network that the structure came from, if it came from one."""
+    continuous: tuple[str, ...] = ()
+    """The nodes that it says are continuous."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes, in order."""
+        return tuple(self.parents)
+
+    @property
+    def families(self) -> list[tuple[str, ...]]:
+        """(\\*parents, child) per node: the axes of its table."""
+        return [(*parents, child) for child, parents in self.parents.items()]
+
+
+def read_structure(structure: Any) -> Structure:
+    """The families of a DiGraph, a list of arcs or a network.
+
+    >>> read_structure([("Storm", "Campfire"), ("Bus", "Campfire")]).parents
+    {'Storm': (), 'Campfire': ('Storm', 'Bus'), 'Bus': ()}
+    """
+    if isinstance(structure, BayesianNetwork):
+        return Structure(
+            {name: structure.parents(name) for name in structure.names},
+            {v.name: v.states for v in structure.variables if not isinstance(v, Continuous)},
+            structure,
+            structure.continuous,
+        )
+    if hasattr(structure, "predecessors"):
+        return _from_graph(structure)
+    if hasattr(structure, "edges"):
+        raise ModelError("the structure is an undirected graph; expected a networkx DiGraph")
+    return _from_arcs(structure)
+
+
+def _from_graph(graph: nx.DiGraph[Any]) -> Structure:
+    if graph.is_multigraph():
+        raise ModelError("the structure is a multigraph; expected a networkx DiGraph, one arc per pair")
+    both = next(((a, b) for a, b in graph.edges if a != b and graph.has_edge(b, a)), None)
+    if both is not None:
+        raise ModelError(
+            f"the structure has arcs both ways between {both[0]!r} and {both[1]!r}, which is how a CPDAG shows an "
+            "undirected edge; bbn.to_dag picks a DAG from the class"
+        )
+    parents = {}
+    for node, attributes in graph.nodes(data=True):
+        arcs = list(graph.predecessors(node))
+        ordered = list(attributes.get("parents", arcs))
+        if sorted(map(str, ordered)) != sorted(map(str, arcs)):
+            raise ModelError(f"node {node!r}: attribute 'parents' {ordered} does not match its arcs {arcs}")
+        parents[node] = tuple(ordered)
+    continuous = tuple(node for node, told in graph.nodes(data="continuous") if told)
+    states: dict[str, Any] = {
+        n: listed for n, listed in graph.nodes(data="states") if listed is not None and n not in continuous
+    }
+    return _checked(parents, states)._replace(continuous=continuous)
+
+
+def _from_arcs(arcs: Any) -> Structure:
+    if isinstance(arcs, str | Mapping) or not isinstance(arcs, Iterable):
+        raise ModelError(f"a structure is a DiGraph, a list of (parent, child) or a network, found {arcs!r}")
+    parents: dict[str, list[str]] = {}
+    for arc in arcs:
+        if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+            raise ModelError(f"an arc is a pair (parent, child), found {arc!r}")
+        parent, child = arc
+        parents.setdefault(parent, [])
+        parents.setdefault(child, [])
+        if parent in parents[child]:
+            raise ModelError(f"the arc {parent!r} → {child!r} is there twice")
+        parents[child].append(parent)
+    return _checked({child: tuple(ps) for child, ps in parents.items()}, {})
+
+
+def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[State]]) -> Structure:
+    """A structure with named nodes and no cycle."""
+    if not parents:
+        raise ModelError("the structure has no nodes; a DiGraph can hold nodes without arcs")
+    for node in parents:
+        if not isinstance(node, str) or not node:
+            raise ModelError(f"a node of the structure is {node!r}; expected a variable's name, a string")
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        raise ModelError(f"the structure has a cycle: {' → '.join(error.args[1])}") from None
+    return Structure(parents, states)
+
+
+def observe(
+    structure: Structure,
+    data: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    hidden: Mapping[str, Sequence[State]] | Iterable[str] | None = None,
+    continuous: str | Iterable[str] = (),
+    **options: Any,
+) -> tuple[dict[str, Variable], DataSource]:
+    """The variables of a structure by name, and the data as a source of their columns.
+
+    States come from the network, the graph, `states`, `hidden` or else from the data; nodes are continuous where the
+    structure or `continuous` says so. `options` go to `bbn.data.code`.
+    """
+    numeric = _checked_continuous(structure, continuous)
+    unseen = _checked_hidden(structure, states, hidden)
+    for name in unseen:
+        if name in numeric:
+            raise DataError(
+                f"hidden= names {name!r}, which is continuous; only a discrete variable can be hidden"
+            )
+    declared: dict[str, Sequence[State]] = {**(states or {}), **structure.states, **unseen}
+    for name in states or {}:
+        if name not in structure.parents:
+            raise DataError(
+                f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+            )
+        if set(map(repr, declared[name])) != set(map(repr, (states or {})[name])):
+            raise DataError(
+                f"states= gives {name!r} the states {list((states or {})[name])}, but it has {list(declared[name])}"
+            )
+    if numeric:
+        options["continuous"] = numeric
+    source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
+    found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
+    variables = {}
+    for name in structure.names:
+        variables[name] = (
+            found[name] if name in found and name not in unseen else Variable(name, declared[name])
+        )
+    return variables, source
+
+
+def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -> tuple[str, ...]:
+    """The nodes that are continuous, in the structure's order; their children must be too."""
+    if not isinstance(continuous, Iterable):
+        raise DataError(f"continuous is {continuous!r}; expected the names of the continuous variables")
+    named = [continuous] if isinstance(continuous, str) else list(continuous)
+    for name in named:
+        if name not in structure.parents:
+            raise DataError(
+                f"continuous= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+            )
+        if name in structure.states:
+            raise DataError(
+                f"continuous= names {name!r}, which has the states {list(structure.states[name])}"
+            )
+    numeric = {*structure.continuous, *named}
+    for child, parents in structure.parents.items():
+        for parent in parents:
+            if parent in numeric and child not in numeric:
+                raise ModelError(discrete_child(child, parent))
+    return tuple(name for name in structure.names if name in numeric)
+
+
+def refuse_continuous(structure: Structure, what: str) -> None:
+    """DataError if a structure has a continuous node, which `what` cannot take."""
+    if structure.continuous:
+        raise DataError(
+            f"{structure.continuous[0]!r} is continuous, and {what} takes discrete variables only; bbn.fit and "
+            "bbn.fit_em learn Gaussians, bbn.discretize cuts a column into intervals"
+        )
+
+
+def _checked_hidden(
+    structure: Structure,
+    states: Mapping[str, Sequence[State]] | None,
+    hidden: Mapping[str, Sequence[State]] | Iterable[str] | None,
+) -> dict[str, Sequence[State]]:
+    """Hidden variables with their states; a bare name is enough where the states are known."""
+    known = {**(states or {}), **structure.states}
+    if isinstance(hidden, str):
+        hidden = [hidden]
+    listed = dict(hidden) if isinstance(hidden, Mapping) else dict.fromkeys(hidden or ())
+    checked: dict[str, Sequence[State]] = {}
+    for name, own in listed.items():
+        if name not in structure.parents:
+            raise DataError(
+                f"hidden= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+            )
+        if own is None and name not in known:
+            raise DataError(f"hidden variable {name!r} needs its states: hidden={{{name!r}: [its states]}}")
+        if own is not None and name in known and Variable(name, own) != Variable(name, known[name]):
+            raise DataError(f"hidden= gives {name!r} the states {list(own)}, but it has {list(known[name])}")
+        checked[name] = known[name] if own is None else own
+    return checked

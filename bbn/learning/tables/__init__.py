@@ -1,0 +1,1 @@
+"""Tables from complete data: counts, priors, and the one formula that joins them."""

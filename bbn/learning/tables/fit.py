@@ -1,0 +1,315 @@
+"""Counts to network: maximum likelihood and every prior are one formula over one family's counts.
+
+    θ_jk = (N_jk + α_jk) / Σ_k (N_jk + α_jk)
+
+for row j of a table (a setting of the parents) and state k; see `priors` for α. The cost is that of counting:
+one pass over the data for all families together. Gaussians are learned from moments; see `gaussians`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn.core.budget import MAX_AXES, require_memory, require_table
+from bbn.core.errors import DataError, UnseenRowsWarning
+from bbn.core.frozen import Array, read_only
+from bbn.data import complete_data
+from bbn.learning.gaussian.estimates import (
+    Moments,
+    estimate,
+    known_moments,
+    overall,
+    pool,
+    read_gaussians,
+    warn_of,
+)
+from bbn.learning.gaussian.moments import moments_of
+from bbn.learning.structure.structure import observe, read_structure
+from bbn.learning.tables.priors import (
+    NormalInverseGamma,
+    Prior,
+    PseudoCounts,
+    checked_gaussian_prior,
+    checked_prior,
+)
+from bbn.model.cpt import CPT
+from bbn.model.gaussian import Gaussian
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
+
+
+def fit(
+    structure: Any,
+    data: Any,
+    prior: Prior | None = None,
+    *,
+    continuous: str | Iterable[str] = (),
+    gaussian_prior: NormalInverseGamma | None = None,
+    tied_variance: bool | str | Iterable[str] = False,
+    fixed_variance: float | Mapping[str, Any] | None = None,
+    weights: Any = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    keep_counts: bool = False,
+    progress: bool | None = None,
+) -> BayesianNetwork:
+    """Learn the tables and the Gaussians of a structure from complete data.
+
+    Parameters
+    ----------
+    structure
+        A networkx DiGraph (node attributes "states" and "continuous" honoured), a list of arcs (parent, child), or a
+        network, which keeps its order of parents and states; its tables and means play no part.
+    data
+        Any table, or a data source.
+    prior
+        None for maximum likelihood, or `MEstimate`, `Dirichlet` or `BDeu`.
+    continuous
+        Names of nodes that are Gaussians, besides those that the structure says are.
+    gaussian_prior
+        None for maximum likelihood, or a `NormalInverseGamma`: the prior of the Gaussians.
+    tied_variance
+        True, or the names of Gaussians whose variance is the same in all settings of their parents, besides those of
+        a network that say so.
+    fixed_variance
+        A number, or name to what `Gaussian` takes as variances: variances that are not learned. Those of a network's
+        Gaussians with `fixed_variance` are kept too.
+    weights
+        One weight per row, or the name of the column that holds them.
+    states
+        Column to its states, in the order they are to have; discovered where nothing declares them.
+    missing, unseen
+        What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
+    keep_counts
+        Keep the counts in the network's tables (`net["X"].counts`), as the Dirichlet posterior of each row. Gaussians
+        keep nothing.
+    progress
+        Counting is one short pass and shows no progress; taken so that all learners share their options.
+
+    Returns
+    -------
+    BayesianNetwork
+        Rows of a table that no row of data reaches are uniform, with one warning that counts them, unless a prior
+        says what they are; settings of a Gaussian's parents have the mean and the variance of the whole column. A
+        variance of 0 is held at 1e-15 of the column's (1e-9 where there are continuous parents), with one warning that
+        names where.
+
+    >>> rows = {"Rain": ["yes", "no", "no", "yes"], "Wet": ["yes", "no", "yes", "yes"]}
+    >>> net = fit([("Rain", "Wet")], rows)
+    >>> net["Wet"].row("no")
+    {'no': 0.5, 'yes': 0.5}
+    >>> heights = {"Sex": ["f", "m", "f", "m"], "Height": [160.0, 179.0, 164.0, 185.0]}
+    >>> fit([("Sex", "Height")], heights, continuous=["Height"])["Height"].means
+    array([162., 182.])
+    """
+    gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
+    options = {"continuous": continuous, "weights": weights, "missing": missing, "unseen": unseen}
+    return _fit(structure, data, prior, gaussians, states, keep_counts, options)
+
+
+class _Gaussians(NamedTuple):
+    """How Gaussians are learned."""
+
+    prior: NormalInverseGamma | None = None
+    tied_variance: bool | str | Iterable[str] = False
+    fixed_variance: float | Mapping[str, Any] | None = None
+    known: Mapping[str, Moments] | None = None
+    """Moments by child that are added to those of the data."""
+
+
+def _fit(
+    structure: Any,
+    data: Any,
+    prior: Prior | None,
+    gaussians: _Gaussians,
+    states: Mapping[str, Sequence[State]] | None,
+    keep_counts: bool,
+    options: dict[str, Any],
+) -> BayesianNetwork:
+    shape = read_structure(structure)
+    variables, source = observe(shape, data, states, **options)
+    parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
+    numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
+    tables = {name: v for name, v in variables.items() if name not in numeric}
+    for name, variable in tables.items():
+        if len(parents[name]) >= MAX_AXES:
+            require_table(
+                [*(p.card for p in parents[name]), variable.card], f"CPT {name!r}", "use fewer parents"
+            )
+    prior = checked_prior(prior, tuple(tables))
+    gaussian_prior = checked_gaussian_prior(gaussians.prior, numeric)
+    given = {} if shape.network is None else {name: shape.network[name] for name in shape.continuous}
+    families = read_gaussians(parents, variables, given, gaussians.tied_variance, gaussians.fixed_variance)
+    way_out = "bbn.fit_em learns from incomplete data, or drop those rows"
+    source = complete_data(source, variables, "column {} has missing values", way_out)
+    _require_tables(
+        [[*(p.card for p in parents[name]), tables[name].card] for name in tables], prior, keep_counts
+    )
+    counted = source.counts([(*shape.parents[name], name) for name in tables]) if tables else []
+    estimates = []
+    for family, moments in zip(families, moments_of(families, source), strict=True):
+        if gaussians.known is not None:
+            moments = pool([moments, gaussians.known[family.name]])
+        units = overall(moments)
+        told = None
+        if gaussian_prior is not None:
+            told = gaussian_prior.told(family.name, units.centre[-1], units.scale[-1] ** 2)
+        estimates.append(estimate(family, moments, units, told))
+    warn_of(families, estimates, stacklevel=3)
+    return network_from_counts(
+        parents,
+        tables,
+        dict(zip(tables, counted, strict=True)),
+        prior,
+        keep_counts=keep_counts,
+        like=shape.network,
+        gaussians=[f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)],
+    )
+
+
+def _require_tables(shapes: list[list[int]], prior: Prior | None, keep_counts: bool) -> None:
+    """BudgetError if the counts, the tables made of them, and what is made on the way would not fit."""
+    cells = [prod(shape) for shape in shapes]
+    whole, largest = sum(cells), max(cells, default=0)
+    size = 8 * ((3 if keep_counts else 2) * whole + (3 if prior is not None else 1) * largest)
+    what = (
+        f"the counts of {len(cells)} families (the largest of {largest:,} cells) and the tables made of them"
+    )
+    require_memory(size, what, "use fewer parents or states")
+
+
+def fit_update(
+    net: BayesianNetwork,
+    data: Any,
+    weight: float,
+    *,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    keep_counts: bool = False,
+) -> BayesianNetwork:
+    """Add new data to what a network already says, as if that had been learned from `weight` rows.
+
+    The network's joint, times `weight`, is the prior: α_jk = weight · P(x = k, parents = j) (Heckerman, Geiger and
+    Chickering 1995, section 6). So updating with the data it was fitted to, or with none of any weight, changes
+    nothing, and the order of two updates does not matter if the second's weight counts the first's rows. A Gaussian
+    joins as the moments of such rows; one with continuous parents is refused.
+
+    >>> from bbn.model.network import BayesianNetwork
+    >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
+    >>> fit_update(coin, {"Coin": ["heads"] * 10}, weight=10)["Coin"].table
+    array([0.75, 0.25])
+    """
+    if not (np.isfinite(weight) and weight >= 0):
+        raise DataError(
+            f"weight is {weight!r}; expected the number of rows that the network is worth, at least 0"
+        )
+    from bbn.inference.exact.expected_counts import family_marginals
+
+    alpha = {name: weight * table for name, table in family_marginals(net).items()}
+    gaussians = _Gaussians(known={name: _known(net, name, weight) for name in net.continuous})
+    options = {"weights": weights, "missing": missing, "unseen": unseen}
+    return _fit(net, data, PseudoCounts(alpha), gaussians, None, keep_counts, options)
+
+
+def _known(net: BayesianNetwork, name: str, weight: float) -> Moments:
+    """The moments of a Gaussian, as if learned from so many rows."""
+    gaussian: Any = net[name]
+    if gaussian.continuous_parents:
+        raise DataError(
+            f"{name!r} has the continuous parent {gaussian.continuous_parents[0].name!r}, which fit_update does not "
+            "take; bbn.fit with gaussian_prior=bbn.NormalInverseGamma(…) says what is known before the data"
+        )
+    parents = [p.name for p in gaussian.discrete_parents]
+    shares = net.discrete_part().query(parents).values if parents else np.ones(1)
+    return known_moments(gaussian, weight * shares)
+
+
+def network_from_counts(
+    parents: Mapping[str, tuple[Variable, ...]],
+    variables: Mapping[str, Variable],
+    counts: Mapping[str, Any],
+    prior: Prior | None = None,
+    *,
+    keep_counts: bool = False,
+    like: BayesianNetwork | None = None,
+    gaussians: Sequence[Gaussian] = (),
+) -> BayesianNetwork:
+    """The network of these counts (axes: parents, then child) and of Gaussians; `like` lends its name and metadata."""
+    cpts: list[CPT] = []
+    empty = []
+    for name, variable in variables.items():
+        family = (*parents[name], variable)
+        alpha = prior.pseudocounts(family) if prior is not None else None
+        total = counts[name] if alpha is None else counts[name] + alpha
+        table, n_empty = normalised(total)
+        if n_empty:
+            empty.append((name, n_empty, table.size // variable.card))
+        if keep_counts:
+            posterior = total if alpha is not None else np.asarray(counts[name], dtype=np.float64) + 1.0
+            cpts.append(
+                CountedCPT.from_counts(variable, parents[name], table, np.array(posterior, dtype=np.float64))
+            )
+        else:
+            cpts.append(CPT.trusted(variable, parents[name], table))
+    if empty:
+        rows, of = sum(n for _, n, _ in empty), sum(total for _, _, total in empty)
+        shown = ", ".join(f"{name} ({n} of {total})" for name, n, total in empty[:5])
+        more = f", … ({len(empty)} tables in all)" if len(empty) > 5 else ""
+        warnings.warn(
+            f"{rows} of {of} rows of the tables of {shown}{more} were never seen in the data and are uniform; "
+            "a prior such as bbn.BDeu(1) says what they should be",
+            UnseenRowsWarning,
+            stacklevel=4,
+        )
+    return BayesianNetwork([*cpts, *gaussians], like.name if like else "", like.metadata if like else None)
+
+
+def normalised(counts: Any) -> tuple[Array, int]:
+    """Each row of counts divided by its sum; rows without counts uniform, and how many they are."""
+    sums = np.asarray(counts.sum(axis=-1, keepdims=True), dtype=np.float64)
+    if sums.all():
+        return counts / sums, 0
+    empty = sums == 0
+    table = np.where(empty, 1.0 / counts.shape[-1], counts / np.where(empty, 1.0, sums))
+    return table, int(empty.sum())
+
+
+class CountedCPT(CPT):
+    """A CPT that remembers what it was learned from.
+
+    Attributes
+    ----------
+    counts
+        Array like the table: the parameters of each row's Dirichlet posterior, counts plus pseudo-counts (plus one
+        each where no prior was given, the posterior under a uniform prior).
+    """
+
+    __slots__ = ("counts",)
+
+    counts: Array
+
+    @classmethod
+    def from_counts(
+        cls, variable: Variable, parents: tuple[Variable, ...], table: Array, counts: Array
+    ) -> CountedCPT:
+        """A counted CPT from parts known to be right."""
+        cpt = cls.__new__(cls)
+        cpt._set(
+            variable=variable, parents=parents, table=read_only(table), _hash=None, counts=read_only(counts)
+        )
+        return cpt
+
+    def draw(self, generator: np.random.Generator) -> CPT:
+        """A table drawn from the posterior."""
+        gammas = np.maximum(generator.standard_gamma(self.counts), np.finfo(float).tiny)
+        return CPT.trusted(self.variable, self.parents, gammas / gammas.sum(axis=-1, keepdims=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CountedCPT.from_counts, (self.variable, self.parents, self.table, self.counts)

@@ -1,0 +1,303 @@
+"""CPT: a conditional probability table P(variable | parents), checked when it is made.
+
+The array has one axis per parent, in their order, and the variable's own axis last, so each row along the
+last axis is a distribution. `bbn.model.table_input` reads and checks what a user may write for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from bbn.core.budget import MAX_AXES, require_table
+from bbn.core.display import Table, Tabular
+from bbn.core.errors import ModelError
+from bbn.core.frozen import Array, Frozen, read_only
+from bbn.model.factor import Factor
+from bbn.model.table_input import read_table, row_name, settings, shape_of
+from bbn.model.variable import Continuous, State, Variable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+SURELY_SMALL = 1 << 16
+"""Tables of at most so many cells are made without asking for the memory limit."""
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """What a network is made of: a variable given its parents. A CPT is the first kind, a Gaussian the second."""
+
+    @property
+    def variable(self) -> Variable:
+        """The child."""
+
+    @property
+    def parents(self) -> tuple[Variable, ...]:
+        """Its parents, in order."""
+
+
+class CPT(Tabular, Frozen):
+    """The conditional probability table of `variable` given `parents`.
+
+    Parameters
+    ----------
+    variable
+        The child.
+    parents
+        Its parents; their order is the order of the table's axes.
+    table
+        One of: an array with an axis per parent and the variable's own axis last; a mapping from a tuple of the
+        parents' states (a bare state where there is one parent) to a row; a DataFrame as `to_frame` makes it. A
+        row is a list of probabilities in the order of the states, or a mapping from state to probability.
+        Without parents the table is a single row.
+
+    >>> storm, bus = Variable("Storm", ["yes", "no"]), Variable("Bus", ["yes", "no"])
+    >>> campfire = CPT(
+    ...     Variable("Campfire", ["yes", "no"]),
+    ...     parents=[storm, bus],
+    ...     table={
+    ...         ("yes", "yes"): [0.4, 0.6],
+    ...         ("yes", "no"): [0.1, 0.9],
+    ...         ("no", "yes"): {"yes": 0.8, "no": 0.2},
+    ...         ("no", "no"): [0.2, 0.8],
+    ...     },
+    ... )
+    >>> campfire.table.shape
+    (2, 2, 2)
+    >>> campfire.row("yes", "no")
+    {'yes': 0.1, 'no': 0.9}
+    """
+
+    __slots__ = ("_hash", "parents", "table", "variable")
+
+    variable: Variable
+    parents: tuple[Variable, ...]
+    table: Array
+    _hash: int | None
+
+    def __init__(self, variable: Variable, parents: Sequence[Variable] = (), table: Any = None) -> None:
+        variable, parents = _checked_family(variable, parents)
+        if table is None:
+            raise ModelError(f"CPT {variable.name!r}: no table given; CPT.uniform makes one")
+        array = read_only(read_table(variable, parents, table))
+        self._set(variable=variable, parents=parents, table=array, _hash=None)
+
+    @classmethod
+    def trusted(cls, variable: Variable, parents: tuple[Variable, ...], table: Array) -> CPT:
+        """A CPT from parts known to be right; `table` is not copied and becomes read-only."""
+        cpt = cls.__new__(cls)
+        cpt._set(variable=variable, parents=parents, table=read_only(table), _hash=None)
+        return cpt
+
+    @classmethod
+    def uniform(cls, variable: Variable, parents: Sequence[Variable] = ()) -> CPT:
+        """Every state equally probable, whatever the parents.
+
+        >>> CPT.uniform(Variable("Coin", ["heads", "tails"])).table
+        array([0.5, 0.5])
+        """
+        variable, parents = _checked_family(variable, parents)
+        return cls.trusted(variable, parents, np.full(shape_of(variable, parents), 1.0 / variable.card))
+
+    @classmethod
+    def deterministic(
+        cls, variable: Variable, parents: Sequence[Variable], function: Callable[..., State]
+    ) -> CPT:
+        """The state that `function` gives for the parents' states has probability 1.
+
+        >>> a, b = Variable("A", [False, True]), Variable("B", [False, True])
+        >>> CPT.deterministic(Variable("Both", [False, True]), [a, b], lambda a, b: a and b).row(True, True)
+        {False: 0.0, True: 1.0}
+        """
+        variable, parents = _checked_family(variable, parents)
+        table = np.zeros(shape_of(variable, parents))
+        for index, states in settings(parents):
+            result = function(*states)
+            code = variable.find(result)
+            if code is None:
+                raise ModelError(f"{row_name(variable, parents, index)}: {variable.unknown(result)}")
+            table[(*index, code)] = 1.0
+        return cls.trusted(variable, parents, table)
+
+    @classmethod
+    def noisy_or(
+        cls,
+        variable: Variable,
+        parents: Sequence[Variable],
+        probabilities: Mapping[str, float] | Sequence[float],
+        leak: float = 0.0,
+    ) -> CPT:
+        """Each parent that holds causes the variable with its own probability, independently (Pearl 1988, 4.3.2).
+
+        P(variable does not hold) = (1 − leak) ∏ (1 − p_i) over the parents that hold. All variables are binary;
+        the state that means "holds" is True of a boolean variable, 1 of one with states 0 and 1, else the first.
+
+        >>> cold, flu = Variable("Cold", ["yes", "no"]), Variable("Flu", ["yes", "no"])
+        >>> fever = CPT.noisy_or(Variable("Fever", ["yes", "no"]), [cold, flu], {"Cold": 0.4, "Flu": 0.8})
+        >>> round(fever.row("yes", "yes")["yes"], 12)
+        0.88
+        """
+        variable, parents = _checked_family(variable, parents)
+        for v in (variable, *parents):
+            if v.card != 2:
+                raise ModelError(
+                    f"CPT {variable.name!r}: noisy-or needs binary variables, {v.name!r} has {v.card} states"
+                )
+        names = [p.name for p in parents]
+        given = (
+            dict(probabilities)
+            if isinstance(probabilities, Mapping)
+            else dict(zip(names, probabilities, strict=False))
+        )
+        if set(given) != set(names) or (
+            not isinstance(probabilities, Mapping) and len(probabilities) != len(names)
+        ):
+            raise ModelError(
+                f"CPT {variable.name!r}: noisy-or needs one probability for each of {names}, found {probabilities}"
+            )
+        for name, p in (*given.items(), ("the leak", leak)):
+            if not 0 <= p <= 1:
+                raise ModelError(
+                    f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
+                )
+        holds = _positive(variable)
+        table = np.empty(shape_of(variable, parents))
+        for index, _ in settings(parents):
+            fails = 1.0 - leak
+            for parent, code in zip(parents, index, strict=True):
+                if code == _positive(parent):
+                    fails *= 1.0 - given[parent.name]
+            table[(*index, holds)] = 1.0 - fails
+            table[(*index, 1 - holds)] = fails
+        return cls.trusted(variable, parents, table)
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.variable.name
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: the rows times one less than the states."""
+        return self.table.size // self.variable.card * (self.variable.card - 1)
+
+    def factor(self) -> Factor:
+        """The table as a factor over (\\*parents, variable)."""
+        return Factor.trusted((*self.parents, self.variable), self.table)
+
+    def row(self, *states: State) -> dict[State, float]:
+        """The distribution for these states of the parents, in their order."""
+        if len(states) != len(self.parents):
+            raise ModelError(f"CPT {self.name!r} has {len(self.parents)} parents, found {len(states)} states")
+        index = tuple(p.code(s) for p, s in zip(self.parents, states, strict=True))
+        return dict(zip(self.variable.states, self.table[index].tolist(), strict=True))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per setting of the parents (a level of the index each), one column per state."""
+        import pandas as pd
+
+        rows = self.table.reshape(-1, self.variable.card)
+        columns = pd.Index(list(self.variable.states), name=self.name)
+        if not self.parents:
+            return pd.DataFrame(rows, columns=columns)
+        if len(self.parents) == 1:
+            index: pd.Index[Any] = pd.Index(list(self.parents[0].states), name=self.parents[0].name)
+        else:
+            index = pd.MultiIndex.from_product(
+                [list(p.states) for p in self.parents], names=[p.name for p in self.parents]
+            )
+        return pd.DataFrame(rows, index=index, columns=columns)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, CPT):
+            return NotImplemented
+        return (
+            self.variable == other.variable
+            and self.parents == other.parents
+            and np.array_equal(self.table, other.table)
+        )
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._set(_hash=hash((self.variable, self.parents, (self.table + 0.0).tobytes())))
+        return self._hash  # type: ignore[return-value]  # set just above
+
+    def __repr__(self) -> str:
+        given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
+        return f"<CPT P({self.name}{given}), shape {self.table.shape}>"
+
+    def _table(self) -> Table:
+        given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
+        head = [*(p.name for p in self.parents), *map(str, self.variable.states)]
+        rows = [
+            [*map(str, states), *(f"{x:.6g}" for x in self.table[index].tolist())]
+            for index, states in settings(self.parents)
+        ]
+        return Table(head, rows, f"P({self.name}{given})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CPT.trusted, (self.variable, self.parents, self.table)
+
+
+def _checked_family(variable: Variable, parents: Sequence[Variable]) -> tuple[Variable, tuple[Variable, ...]]:
+    if not isinstance(variable, Variable):
+        raise ModelError(
+            f"a CPT's variable must be a Variable, found {variable!r} ({type(variable).__name__})"
+        )
+    if isinstance(variable, Continuous):
+        raise ModelError(f"CPT {variable.name!r}: a continuous variable has no table; use bbn.Gaussian")
+    parents = checked_parents(variable, parents)
+    for parent in parents:
+        if isinstance(parent, Continuous):
+            raise ModelError(discrete_child(variable.name, parent.name))
+    shape = shape_of(variable, parents)
+    if math.prod(shape) > SURELY_SMALL or len(shape) > MAX_AXES:
+        require_table(list(shape), f"CPT {variable.name!r}", "use fewer parents or states")
+    return variable, parents
+
+
+def checked_parents(
+    variable: Variable, parents: Sequence[Variable], kind: str = "CPT"
+) -> tuple[Variable, ...]:
+    """The parents as a tuple of Variables, none twice and none the variable itself."""
+    if isinstance(parents, Variable | str) or not isinstance(parents, Iterable):
+        raise ModelError(f"{kind} {variable.name!r}: parents must be a list of Variables, found {parents!r}")
+    parents = tuple(parents)
+    seen = {variable.name}
+    for parent in parents:
+        if not isinstance(parent, Variable):
+            raise ModelError(
+                f"{kind} {variable.name!r}: a parent must be a Variable, found {parent!r} ({type(parent).__name__})"
+            )
+        if parent.name in seen:
+            problem = (
+                "is its own parent"
+                if parent.name == variable.name
+                else f"has the parent {parent.name!r} twice"
+            )
+            raise ModelError(f"{kind} {variable.name!r} {problem}")
+        seen.add(parent.name)
+    return parents
+
+
+def discrete_child(child: str, parent: str) -> str:
+    """What to tell the user about a discrete variable with a continuous parent."""
+    return (
+        f"CPT {child!r}: its parent {parent!r} is continuous; a discrete variable cannot have a continuous parent, "
+        "for then posteriors are no mixtures of Gaussians any more; turn the arc around, or make the parent "
+        "discrete with bbn.discretize"
+    )
+
+
+def _positive(variable: Variable) -> int:
+    """The code of the state of a binary variable that means that it holds."""
+    if set(variable.states) == {0, 1}:  # also {False, True}
+        return variable.states.index(1)
+    return 0

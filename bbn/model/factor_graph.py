@@ -1,0 +1,114 @@
+"""FactorGraph: an undirected model, the normalised product of any non-negative factors.
+
+P(x) = (1/Z) ∏ φ_f(x_f) (Koller and Friedman 2009, section 4.2). The engines that answer for a network answer for
+it too, since a network's tables are just factors; ln Z is `log_partition()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from bbn.core.errors import EvidenceError, ModelError, nearest, shown
+from bbn.model.factor import Factor
+from bbn.model.questions import Askable
+from bbn.model.variable import Variable
+
+if TYPE_CHECKING:
+    from bbn.model.evidence import Evidence
+
+
+class FactorGraph(Askable):
+    """An undirected model.
+
+    Parameters
+    ----------
+    factors
+        At least one; factors that share a variable's name must mean the same variable.
+    name
+        A title; it takes no part in comparisons.
+
+    The log_probability of `mpe` and `map` is that of the product of the factors, not divided by Z.
+
+    >>> a, b = Variable("A", [0, 1]), Variable("B", [0, 1])
+    >>> pair = FactorGraph([Factor([a, b], [[3, 1], [1, 3]])])
+    >>> pair.query("A", {"B": 1})[1], round(pair.log_partition(), 6)
+    (0.75, 2.079442)
+    """
+
+    __slots__ = ("_factors", "_variables", "memo", "name")
+
+    name: str
+    memo: dict[str, Any]
+    _factors: tuple[Factor, ...]
+    _variables: dict[str, Variable]
+
+    def __init__(self, factors: Iterable[Factor], name: str = "") -> None:
+        if isinstance(factors, Factor) or not isinstance(factors, Iterable):
+            raise ModelError(f"a factor graph needs a list of Factors, found {factors!r}")
+        listed = tuple(factors)
+        variables: dict[str, Variable] = {}
+        for factor in listed:
+            if not isinstance(factor, Factor):
+                raise ModelError(
+                    f"a factor graph is made of Factors, found {factor!r} ({type(factor).__name__})"
+                )
+            for v in factor.variables:
+                if variables.setdefault(v.name, v) != v:
+                    raise ModelError(
+                        f"variable {v.name!r} has states {list(variables[v.name].states)} in one factor, "
+                        f"{list(v.states)} in another"
+                    )
+        if not variables:
+            raise ModelError("the factor graph is empty; it needs at least one factor over a variable")
+        self._set(name=name, memo={}, _factors=listed, _variables=variables)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables, in the order in which the factors first name them."""
+        return tuple(self._variables.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables' names, in the same order."""
+        return tuple(self._variables)
+
+    def variable(self, name: str) -> Variable:
+        """The variable of this name."""
+        try:
+            return self._variables[name]
+        except (KeyError, TypeError):
+            raise EvidenceError(
+                f"the factor graph has no variable {shown(name)}{nearest(name, self._variables)}"
+            ) from None
+
+    def factors(self) -> list[Factor]:
+        """The factors, as given."""
+        return list(self._factors)
+
+    def log_partition(self, evidence: Evidence | None = None, method: str = "auto", **options: Any) -> float:
+        """ln Z, or with evidence the ln of the sum over what agrees with it; −inf if nothing does."""
+        from bbn.inference import log_evidence
+
+        return log_evidence(self, evidence, method, **options)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._variables
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FactorGraph):
+            return NotImplemented
+        return self._factors == other._factors
+
+    def __hash__(self) -> int:
+        return hash(self._factors)
+
+    def __repr__(self) -> str:
+        title = f" {self.name!r}" if self.name else ""
+        return f"<FactorGraph{title}: {len(self._variables)} variables, {len(self._factors)} factors>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FactorGraph, (list(self._factors), self.name)

@@ -1,0 +1,174 @@
+"""Graphs of models: moral graphs, elimination orders, triangulations and junction trees.
+
+Eliminating a variable joins its neighbours; the cliques met on the way are those of a triangulated graph, and a
+maximum spanning tree over them, weighted by what two cliques share, is a junction tree (Lauritzen and Spiegelhalter
+1988; Jensen and Jensen 1994). No rule for the order wins everywhere, so the rules are functions in a registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from bbn import kernels
+from bbn.kernels.contracts.types import MIN_FILL, MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Ints
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Node = TypeVar("Node", bound=Hashable)
+
+Elimination = tuple[Ints, Ints, Ints]
+"""The order; and, as offsets and members, the neighbours of each variable when its turn came."""
+
+Rule = Callable[..., Elimination]
+"""(cards, scope offsets, scope members, kept=None) to an elimination; see `bbn.kernels.pure.triangulate.eliminate`."""
+
+ORDERS: dict[str, Rule] = {
+    "min-fill": partial(kernels.triangulate.eliminate, rule=MIN_FILL),
+    "weighted-min-fill": partial(kernels.triangulate.eliminate, rule=WEIGHTED_MIN_FILL),
+    "min-weight": partial(kernels.triangulate.eliminate, rule=MIN_WEIGHT),
+    "min-neighbours": partial(kernels.triangulate.eliminate, rule=MIN_NEIGHBOURS),
+}
+"""The rules by name: fewest edges to add, their weights' products, smallest clique, fewest neighbours."""
+
+
+def elimination_order(
+    scopes: Iterable[Sequence[Node]],
+    cards: Mapping[Node, int],
+    rule: str = "min-fill",
+    keep: Collection[Node] = (),
+) -> list[Node]:
+    """Order all variables but those to keep, so that eliminating them one by one makes small tables.
+
+    Parameters
+    ----------
+    scopes
+        The variables of each factor.
+    cards
+        Variable to its number of states.
+    rule
+        A name in `ORDERS`.
+    keep
+        Variables that are never eliminated.
+
+    >>> elimination_order(["AB", "BC", "CD"], dict.fromkeys("ABCD", 2), keep="D")
+    ['A', 'B', 'C']
+    """
+    nodes = list(cards)
+    number = {node: i for i, node in enumerate(nodes)}
+    ptr, members = flat_scopes([number[node] for node in scope] for scope in scopes)
+    kept = np.array([node in keep for node in nodes], np.int64)
+    order = find_rule(rule)(np.array(list(cards.values()), np.int64), ptr, members, kept=kept)[0]
+    return [nodes[i] for i in order.tolist()]
+
+
+def find_rule(name: str) -> Rule:
+    """The rule of this name; ValueError with the legal names if there is none."""
+    if name not in ORDERS:
+        raise ValueError(f"no elimination order {name!r}; choose one of {', '.join(ORDERS)}")
+    return ORDERS[name]
+
+
+def flat_scopes(scopes: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Scopes of variable numbers as offsets and members.
+
+    >>> flat_scopes([[0, 1], [2]])
+    (array([0, 2, 3]), array([0, 1, 2]))
+    """
+    listed = [list(scope) for scope in scopes]
+    ptr = np.zeros(len(listed) + 1, np.int64)
+    np.cumsum([len(scope) for scope in listed], out=ptr[1:])
+    return ptr, np.array([v for scope in listed for v in scope], np.int64)
+
+
+def moral_graph(graph: nx.DiGraph[Node]) -> nx.Graph[Node]:
+    """The undirected graph in which each node, its parents, and those parents among themselves are joined.
+
+    >>> import networkx as nx
+    >>> sorted(moral_graph(nx.DiGraph([("A", "C"), ("B", "C")])).edges)
+    [('A', 'B'), ('A', 'C'), ('C', 'B')]
+    """
+    import networkx as nx
+
+    moral: nx.Graph[Node] = nx.Graph()
+    moral.add_nodes_from(graph)
+    moral.add_edges_from(graph.edges)
+    for node in graph:
+        parents = list(graph.predecessors(node))
+        moral.add_edges_from((a, b) for i, a in enumerate(parents) for b in parents[i + 1 :])
+    return moral
+
+
+def cliques_of_order(elimination: Elimination) -> list[tuple[int, ...]]:
+    """The elimination cliques that lie in no other, each led by its eliminated variable, in the order of those."""
+    order, ptr, near = (part.tolist() for part in elimination)
+    position = {v: k for k, v in enumerate(order)}
+    inside = [False] * len(order)
+    cliques = []
+    for k, v in enumerate(order):
+        around = near[ptr[k] : ptr[k + 1]]
+        if not inside[k]:
+            cliques.append((v, *around))
+        if around:
+            parent = min(position[u] for u in around)
+            if ptr[parent + 1] - ptr[parent] == len(around) - 1:
+                inside[parent] = True
+    return cliques
+
+
+def triangulate(
+    graph: nx.Graph[Node], cards: Mapping[Node, int] | None = None, rule: str = "min-fill"
+) -> list[tuple[Node, ...]]:
+    """The maximal cliques of a triangulation of an undirected graph.
+
+    >>> import networkx as nx
+    >>> triangulate(nx.cycle_graph(4))
+    [(0, 1, 3), (1, 2, 3)]
+    """
+    nodes = list(graph)
+    number = {node: i for i, node in enumerate(nodes)}
+    scopes: list[list[int]] = [[i] for i in range(len(nodes))]
+    scopes += [[number[a], number[b]] for a, b in graph.edges if a != b]
+    ptr, members = flat_scopes(scopes)
+    sizes = np.array([cards[node] if cards else 2 for node in nodes], np.int64)
+    elimination = find_rule(rule)(sizes, ptr, members)
+    return [tuple(nodes[i] for i in sorted(clique)) for clique in cliques_of_order(elimination)]
+
+
+def junction_tree(
+    graph: nx.Graph[Node], cards: Mapping[Node, int] | None = None, rule: str = "min-fill"
+) -> nx.Graph[tuple[Node, ...]]:
+    """A junction tree (a forest where the graph is not connected): cliques joined by edges with a "separator".
+
+    Two cliques that hold a variable have it in every clique on the path between them.
+
+    >>> import networkx as nx
+    >>> tree = junction_tree(nx.path_graph("ABCD"))
+    >>> [(a, b, separator) for a, b, separator in tree.edges(data="separator")]
+    [(('A', 'B'), ('B', 'C'), ('B',)), (('C', 'D'), ('B', 'C'), ('C',))]
+    """
+    import networkx as nx
+
+    cliques = triangulate(graph, cards, rule)
+    holders: dict[Node, list[int]] = {}
+    for i, clique in enumerate(cliques):
+        for node in clique:
+            holders.setdefault(node, []).append(i)
+    shared: dict[tuple[int, int], int] = {}
+    for held in holders.values():
+        for k, i in enumerate(held):
+            for j in held[k + 1 :]:
+                shared[i, j] = shared.get((i, j), 0) + 1
+    everything: nx.Graph[int] = nx.Graph()
+    everything.add_nodes_from(range(len(cliques)))
+    everything.add_weighted_edges_from((i, j, count) for (i, j), count in sorted(shared.items()))
+    tree: nx.Graph[tuple[Node, ...]] = nx.Graph()
+    tree.add_nodes_from(cliques)
+    for i, j in sorted(nx.maximum_spanning_tree(everything).edges):
+        inside = set(cliques[j])
+        tree.add_edge(cliques[i], cliques[j], separator=tuple(v for v in cliques[i] if v in inside))
+    return tree

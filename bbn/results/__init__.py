@@ -1,0 +1,1 @@
+"""What questions give back: posteriors, assignments, mixtures of Gaussians, and how sure a sampler is of them."""
