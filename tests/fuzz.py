@@ -82,7 +82,7 @@ WORDS = [
 
 def seeds(format: str) -> list[bytes]:
     """Good files of the format to start from."""
-    from tests.test_io_formats import BNLEARN, JAVABAYES, NET, ODD, XDSL, XMLBIF, family
+    from tests.io.test_formats import BNLEARN, JAVABAYES, NET, ODD, XDSL, XMLBIF, family
 
     by_hand = {"bif": [JAVABAYES, BNLEARN], "net": [NET], "xdsl": [XDSL], "xmlbif": [XMLBIF]}.get(format, [])
     with warnings.catch_warnings():

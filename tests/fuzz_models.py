@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import bbn
-from tests.strategies import random_network
+from tests.support.strategies import random_network
 
 CLOSE = 1e-9
 

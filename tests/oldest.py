@@ -23,18 +23,18 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 EXTRAS = ("plot", "sklearn", "parquet", "dask")
 TESTING = ("pytest>=8", "hypothesis>=6.100", "polars>=1")
 SUITE = (
-    "smoke",
-    "variable",
-    "cpt",
-    "factor",
-    "network",
-    "view",
-    "data",
-    "numeric_columns",
-    "discretize",
-    "sampling",
+    "project/test_smoke",
+    "model/test_variable",
+    "model/test_cpt",
+    "model/test_factor",
+    "model/test_network",
+    "view/test_pictures",
+    "data/test_coding",
+    "data/test_numeric_columns",
+    "data/test_discretize",
+    "inference/sampling/test_sample",
 )
-"""The files of tests that are run: test_NAME.py."""
+"""The files of tests that are run."""
 
 
 def main(names: list[str]) -> int:
@@ -115,7 +115,7 @@ def run(uv: str, python: str, folder: Path) -> str:
         "no:cacheprovider",
         "-m",
         "not slow",
-        *(f"tests/test_{name}.py" for name in SUITE),
+        *(f"tests/{name}.py" for name in SUITE),
     ]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return "passed" if not subprocess.run(command, cwd=folder, env=clean).returncode else "failed: the suite"

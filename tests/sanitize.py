@@ -20,22 +20,22 @@ ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "asan"
 COPIED = ("bbn", "tests", "models", "docs", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 TESTS = (
-    "test_kernels",
-    "test_kernel_checks",
-    "test_single_states",
-    "test_junction_tree",
-    "test_exact_engines",
-    "test_predict",
-    "test_sampling",
-    "test_monte_carlo",
-    "test_em",
-    "test_gradient",
-    "test_families",
-    "test_classifiers",
-    "test_io_formats",
-    "test_io_fuzz",
-    "test_bad_files",
-    "test_data",
+    "kernels/test_twins",
+    "kernels/test_checks",
+    "kernels/test_single_states",
+    "inference/exact/test_junction_tree",
+    "inference/exact/test_engines",
+    "inference/rows/test_predict",
+    "inference/sampling/test_sample",
+    "inference/sampling/test_monte_carlo",
+    "learning/incomplete/test_em",
+    "learning/incomplete/test_gradient",
+    "learning/structure/test_families",
+    "classifiers/test_networks",
+    "io/test_formats",
+    "io/test_fuzz",
+    "io/test_bad_files",
+    "data/test_coding",
 )
 """Those that reach the kernels; the others are slow under a sanitizer, and reach nothing more."""
 LEFT_OUT = (

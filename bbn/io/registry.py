@@ -15,7 +15,7 @@ To add a format, write one file and one line:
 2. a `Format` line in `FORMATS` below: its name, its module, its suffixes (each also as ``.gz``, for free),
    a regular expression that matches the start of such a file (searched in the first 4,000 characters),
    by which a file without a known suffix is recognised, a title, and the memory that reading takes for a word
-   (``tests/test_io_load.py`` measures it).
+   (``tests/io/test_load.py`` measures it).
 
 Formats are imported when first used. The tests that run over `FORMATS` pick a new one up by themselves.
 """

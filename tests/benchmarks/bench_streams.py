@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import bbn
 from bbn.data import CodedTable, code, open_data
 from tests.benchmarks.harness import Figure
-from tests.learning_data import ALARM_ORDER
+from tests.support.learning_data import ALARM_ORDER
 
 TITLE = "Data larger than memory"
 NOTES = """

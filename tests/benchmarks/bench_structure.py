@@ -14,7 +14,7 @@ import pandas as pd
 import bbn
 from bbn.data import CodedTable, as_source
 from tests.benchmarks.harness import Figure, Row
-from tests.learning_data import ALARM_ORDER, sample
+from tests.support.learning_data import ALARM_ORDER, sample
 
 TITLE = "Finding the structure"
 NOTES = """

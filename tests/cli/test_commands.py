@@ -1,0 +1,265 @@
+"""The command line: what it prints, what it returns, and one line for each error."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bbn
+from bbn.cli import main
+from bbn.io import FORMATS
+
+ROOT = Path(__file__).parents[2]
+BAD = """nodes:
+  A: {states: [a, b], table: [0.5, 0.4]}
+  B: {states: [a, b], parents: [Aa], table: [[1, 0], [0, 1]]}
+"""
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; its exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_check_says_what_is_right(run):
+    code, out, err = run("check", ROOT / "models" / "campfire.yaml", "asia")
+    assert (code, err) == (0, "")
+    assert "campfire.yaml: ok, 6 nodes, 7 arcs, 18 free parameters, 36 table entries" in out
+    assert "asia: ok, 8 nodes, 8 arcs, 18 free parameters" in out
+
+
+def test_check_lists_every_problem_of_every_file(run, tmp_path):
+    bad, missing, good = tmp_path / "bad.yaml", tmp_path / "missing.yaml", tmp_path / "good.json"
+    bad.write_text(BAD)
+    bbn.example("asia").save(good)
+    code, out, err = run("check", bad, missing, good, tmp_path)
+    lines = out.splitlines()
+    assert (code, err) == (1, "")
+    assert lines[0] == f"{bad}:2:30: node 'A': sums to 0.9, expected 1"
+    assert lines[1] == f"{bad}:3:3: node 'B' has the unknown parent 'Aa'; did you mean 'A'?"
+    assert lines[2] == f"{missing}: No such file or directory"
+    assert lines[3].startswith(f"{good}: ok")
+    assert lines[4] == f"{tmp_path}: Is a directory"
+
+
+def test_check_shows_warnings_and_can_be_strict(run, tmp_path):
+    path = tmp_path / "rounded.yaml"
+    path.write_text("nodes: {A: {states: [a, b, c], table: [0.333, 0.333, 0.333]}}")
+    code, out, _ = run("check", path)
+    assert code == 0
+    assert f"{path}: warning: 1 row off 1 by up to 0.001 renormalised" in out
+    code, out, _ = run("check", "--strict", path)
+    assert code == 1
+    assert "sums to 0.999, expected 1" in out
+
+
+def test_show(run):
+    code, out, _ = run("show", "burglary")
+    assert code == 0
+    assert out.startswith("burglary: 5 nodes, 4 arcs, 10 free parameters, 20 table entries\n")
+    assert "P(Alarm | Burglary, Earthquake)" in out
+    assert "0.94" in out
+    assert "source: Stuart Russell" in out
+    code, out, _ = run("show", "burglary", "JohnCalls")
+    assert "JohnCalls: yes, no" in out
+    assert "Earthquake" not in out
+    code, out, err = run("show", "burglary", "JohnCall")
+    assert (code, out) == (1, "")
+    assert err == "bbn: network 'burglary' has no variable 'JohnCall'; did you mean 'JohnCalls'?\n"
+
+
+def test_show_cuts_large_tables(run):
+    _, short, _ = run("show", "alarm", "CATECHOL")
+    _, whole, _ = run("show", "alarm", "CATECHOL", "--all")
+    assert "34 more rows" in short
+    assert len(whole.splitlines()) == len(short.splitlines()) + 33
+
+
+@pytest.mark.parametrize("suffix", [format.suffixes[0] for format in FORMATS if format.name != "uai"])
+def test_convert(run, tmp_path, suffix):
+    path = tmp_path / f"asia{suffix}"
+    assert run("convert", "asia", path) == (0, "", "")
+    assert bbn.load(path) == bbn.example("asia")
+    assert run("convert", path, tmp_path / "again.yaml.gz") == (0, "", "")
+    assert bbn.load(tmp_path / "again.yaml.gz") == bbn.example("asia")
+
+
+def test_convert_through_pipes():
+    def piped(*arguments: str, given: bytes = b"") -> bytes:
+        return subprocess.run(
+            [sys.executable, "-m", "bbn", *arguments], input=given, capture_output=True, check=True, cwd=ROOT
+        ).stdout
+
+    text = piped("convert", "asia", "-", "--to", "bif")
+    assert b"network asia" in text
+    again = piped("convert", "-", "-", "--to", "yaml", given=text)
+    assert bbn.io.loads(again) == bbn.example("asia")
+    assert b"ok, 8 nodes" in piped("check", "-", given=again)
+
+
+def test_convert_needs_a_format(run, tmp_path):
+    code, _, err = run("convert", "asia", "-")
+    assert (code, err) == (1, "bbn: writing to standard output needs --to FORMAT\n")
+    code, _, err = run("convert", "asia", tmp_path / "asia.txt")
+    assert code == 1
+    assert ".yaml" in err
+    code, _, err = run("convert", "asia", tmp_path / "asia.txt", "--to", "yalm")
+    assert (code, err) == (1, "bbn: unknown format 'yalm'; did you mean 'yaml'?\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_examples(run):
+    code, out, _ = run("examples")
+    assert code == 0
+    assert tuple(out.split()) == bbn.examples()
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_query(run, form):
+    code, out, err = run(
+        "query", "burglary", "Burglary", "-e", "JohnCalls=yes", "MaryCalls=yes", "--format", form
+    )
+    assert (code, err) == (0, "")
+    expected = 0.00059224259 / (0.00059224259 + 0.0014918576)  # Russell and Norvig, section 14.4.1
+    if form == "table":
+        assert "0.284172" in out
+        assert "ln P(evidence) = -6.17" in out
+        return
+    if form == "json":
+        rows = json.loads(out)["rows"]
+        assert json.loads(out)["log_evidence"] == pytest.approx(-6.1733, abs=1e-3)
+    else:
+        rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["Burglary"] for row in rows] == ["yes", "no"]
+    assert float(rows[0]["probability"]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_query_of_several_and_of_all(run):
+    code, out, _ = run("query", "asia", "lung", "tub", "--evidence", "xray=yes", "--format", "csv")
+    assert code == 0
+    assert out.splitlines()[0] == "lung,tub,probability"
+    assert len(out.splitlines()) == 5
+    # A target may also stand after the evidence.
+    assert run("query", "asia", "lung", "--evidence", "xray=yes", "tub", "--format", "csv")[1] == out
+    code, out, _ = run("query", "asia", "-e", "xray=yes", "--format", "csv")
+    assert len(out.splitlines()) == 1 + 7 * 2
+
+
+@pytest.mark.parametrize(
+    ("option", "finding"),
+    [
+        (("--virtual", "Storm=yes:0.8,no:0.2"), bbn.Virtual({"yes": 0.8, "no": 0.2})),
+        (("--soft", "Storm=yes:0.8,no:0.2"), bbn.Soft({"yes": 0.8, "no": 0.2})),
+        (("--one-of", "Storm=yes,no"), bbn.OneOf("yes", "no")),
+        (("--none-of", "Storm=yes"), bbn.Not("yes")),
+    ],
+)
+def test_query_with_other_kinds_of_evidence(run, option, finding):
+    _, out, _ = run("query", "campfire", "ForestFire", *option, "--format", "json")
+    expected = bbn.example("campfire").query("ForestFire", {"Storm": finding})
+    assert json.loads(out)["rows"][0]["probability"] == expected["yes"]
+
+
+def test_query_by_another_method(run):
+    for method in ("auto", "enumeration"):
+        _, out, _ = run("query", "asia", "lung", "--method", method, "--format", "json")
+        assert json.loads(out)["rows"][0]["probability"] == pytest.approx(0.055, abs=1e-15)
+    code, _, err = run("query", "asia", "lung", "--method", "junction_tree")
+    assert code == 1
+    assert "did you mean 'junction-tree'" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["query", "asia", "lungs"], "has no variable 'lungs'; did you mean 'lung'?"),
+        (["query", "asia", "lung", "-e", "xray=maybe"], "variable 'xray' has no state 'maybe'"),
+        (["query", "asia", "lung", "-e", "xrai=yes"], "has no variable 'xrai'; did you mean 'xray'?"),
+        (["query", "asia", "lung", "-e", "xray=yes", "-e", "xray=no"], "two findings for 'xray'"),
+        (["query", "asia", "lung", "--virtual", "xray=yes"], "expected STATE:NUMBER"),
+        (["query", "asia", "lung", "--virtual", "xray=yes:a,no:1"], "expected STATE:NUMBER"),
+        (["query", "asia", "lung", "--virtual", "xray"], "expected NAME=VALUE"),
+        (["query", "asia", "lung", "-e", "either=no", "tub=yes"], "either"),
+        (["query", "nowhere.yaml", "lung"], "nowhere.yaml: No such file or directory"),
+    ],
+)
+def test_errors_are_one_line(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith("bbn: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(run):
+    for arguments in (["--debug", "show", "nowhere.yaml"], ["show", "--debug", "nowhere.yaml"]):
+        with pytest.raises(FileNotFoundError):
+            run(*arguments)
+
+
+def test_mpe(run):
+    _, out, _ = run("mpe", "burglary", "-e", "JohnCalls=yes", "--format", "json", "-k", 3)
+    rows = json.loads(out)["rows"]
+    assert [row["rank"] for row in rows] == [1] * 4 + [2] * 4 + [3] * 4
+    logs = [row["log_probability"] for row in rows]
+    assert logs == sorted(logs, reverse=True)
+    net = bbn.example("burglary")
+    best = {row["variable"]: row["state"] for row in rows[:4]}
+    assert net.probability({**best, "JohnCalls": "yes"}) == pytest.approx(2.718281828459045 ** logs[0])
+    code, out, _ = run("mpe", "burglary", "Burglary", "-e", "JohnCalls=yes")
+    assert code == 0
+    assert "Burglary  no" in out
+
+
+def test_predict(run, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("JohnCalls,MaryCalls,Burglary\nyes,yes,no\nno,no,yes\nyes,,yes\n")
+    code, out, _ = run("predict", "burglary", path, "--target", "Alarm")
+    assert (code, out.split()) == (0, ["Alarm", "yes", "no", "yes"])
+    _, out, _ = run("predict", "burglary", path, "--target", "Burglary", "--proba", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert float(rows[0]["yes"]) == pytest.approx(0.2841718, abs=1e-6)
+    code, _, err = run("predict", "burglary", path, "--target", "Alarms")
+    assert code == 1
+    assert "did you mean 'Alarm'" in err
+
+
+def test_wrong_usage_is_exit_code_2(capsys):
+    for arguments in ([], ["chek"], ["query"], ["query", "asia", "--format", "xml"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+
+
+def test_version_says_how_it_was_built(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"bbn {bbn.__version__}, ")
+    assert ("compiled kernels" in out) == bbn.kernels.COMPILED
+
+
+def test_demo_runs(run):
+    code, out, _ = run("demo")
+    assert code == 0
+    assert "0.208511" in out
+    assert "ForestFire  probability" in out
+    assert "bbn.fit" in out
+
+
+def test_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m bbn show alarm --all | head -1"
+    found = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert found.stderr == ""
+    assert found.stdout.startswith("alarm: 37 nodes")

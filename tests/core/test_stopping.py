@@ -1,0 +1,161 @@
+"""Long work stops when it is told to: by Ctrl-C, by an error elsewhere, or when its time is up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bbn
+from bbn.core.threads import in_order, time_limit, worker_map
+from bbn.kernels.watch import Stopped, Watch, current, watched_by
+
+
+def grid(n: int) -> bbn.FactorGraph:
+    """A grid of n × n binary variables: its cliques have about 2^n cells."""
+    rng = np.random.default_rng(0)
+    cells = {(i, j): bbn.Variable(f"x{i}_{j}", [0, 1]) for i in range(n) for j in range(n)}
+    pairs = [((i, j), (i + 1, j)) for i in range(n - 1) for j in range(n)]
+    pairs += [((j, i), (j, i + 1)) for i in range(n - 1) for j in range(n)]
+    return bbn.FactorGraph([bbn.Factor([cells[a], cells[b]], rng.random((2, 2)) + 0.1) for a, b in pairs])
+
+
+QUESTIONS: dict[str, Callable[[bbn.FactorGraph, dict[str, Any]], Any]] = {
+    "query": lambda graph, options: graph.query("x0_0", **options).values,
+    "posteriors": lambda graph, options: graph.posteriors(**options)["x7_7"].values,
+    "mpe": lambda graph, options: graph.mpe(**options).log_probability,
+    "map": lambda graph, options: graph.map(["x0_0", "x1_1"], **options).log_probability,
+    "elimination": lambda graph, options: graph.query("x0_0", method="elimination", **options).values,
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_time_limit_stops_an_exact_question_and_leaves_the_engine_whole(question: str) -> None:
+    graph, ask = grid(15), QUESTIONS[question]
+    with pytest.raises(bbn.TimeLimitError, match=r"no answer after time_limit=1e-09 seconds; .*sampling"):
+        ask(graph, {"time_limit": 1e-9})
+    assert np.array_equal(ask(graph, {}), ask(grid(15), {}))
+
+
+def test_wide_numbers_hear_the_limit_too() -> None:
+    graph = grid(13)
+    huge = bbn.FactorGraph([bbn.Factor(f.variables, f.values * 1e300) for f in graph.factors()])
+    with pytest.raises(bbn.TimeLimitError):
+        huge.posteriors(time_limit=1e-9)
+    np.testing.assert_allclose(huge.posteriors()["x3_3"].values, graph.posteriors()["x3_3"].values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan")])
+def test_a_time_limit_is_a_positive_number_of_seconds(seconds: Any) -> None:
+    with pytest.raises(ValueError, match="time_limit"):
+        bbn.example("asia").query("lung", time_limit=seconds)
+
+
+def test_a_generous_limit_changes_nothing() -> None:
+    net = bbn.example("asia")
+    assert net.query("lung", {"xray": "yes"}, time_limit=60) == net.query("lung", {"xray": "yes"})
+    engine = bbn.JunctionTree(net, time_limit=60)
+    assert engine.query("lung").values == pytest.approx(net.query("lung").values)
+    assert current() == ()
+
+
+LONG_WORK: dict[str, Callable[[], Any]] = {
+    "rows": lambda: bbn.example("andes").log_likelihood(
+        bbn.example("andes").sample(5000, seed=0, missing=0.3)
+    ),
+    "rows, one thread": lambda: bbn.example("hailfinder").predict_proba(
+        bbn.example("hailfinder").sample(20_000, seed=0, missing=0.2), "R5Fcst", n_jobs=1
+    ),
+    "expected counts": lambda: bbn.fit_em(
+        bbn.example("alarm").graph, bbn.example("alarm").sample(3000, seed=0, missing=0.2), seed=0
+    ),
+    "sensitivity": lambda: bbn.example("mildew").sensitivity("dm_1"),
+}
+
+
+@pytest.mark.parametrize("work", LONG_WORK)
+def test_compiled_work_stops_where_a_watch_says_so(work: str) -> None:
+    watch = Watch()
+    watch.stop()
+    with watched_by(watch), pytest.raises(Stopped):
+        LONG_WORK[work]()
+    assert current() == ()
+
+
+def test_threads_stop_when_one_fails_or_the_caller_leaves() -> None:
+    started = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            started.wait(60)
+            raise KeyError(item)
+        started.set()
+        while True:
+            for watch in current():
+                watch.check()
+
+    with pytest.raises(KeyError):
+        list(in_order(work, range(2), n_jobs=2))
+    with pytest.raises(KeyError), worker_map(2, 2) as spread:
+        spread(work, range(2))
+    results = in_order(lambda item: item, range(1000), n_jobs=2)
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    results.close()
+
+
+def test_threads_are_bound_by_the_limit_of_the_thread_that_waits() -> None:
+    def work(_: int) -> None:
+        while True:
+            for watch in current():
+                watch.check()
+
+    with pytest.raises(bbn.TimeLimitError), time_limit(1e-9):
+        list(in_order(work, range(4), n_jobs=2))
+
+
+SCRIPT = """
+import threading, time, os, signal, sys
+import bbn
+from tests.core.test_stopping import grid
+net = {setup}
+def kick():
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=kick, daemon=True).start()
+try:
+    while True:
+        {work}
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "work"),
+    [
+        ("grid(21)", 'net.query("x0_0", memory_limit="64 GB")'),
+        (
+            '(bbn.example("andes"), bbn.example("andes").sample(20_000, seed=0, missing=0.3))',
+            "net[0].log_likelihood(net[1])",
+        ),
+        ('bbn.example("munin1")', "net.sensitivity(net.names[0])"),
+    ],
+)
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_ctrl_c_is_heard_by_kernels(setup: str, work: str) -> None:
+    """Each of these runs for many seconds a call; the process must end by KeyboardInterrupt."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(setup=setup, work=work)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout == "stopped\n", done.stderr[-2000:]

@@ -1,0 +1,326 @@
+"""PC against a perfect oracle of independence, CPDAGs against classes found by enumeration, and comparisons."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from itertools import combinations, permutations, product
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy import stats
+
+import bbn
+from bbn.core.errors import DataError, ModelError, NoMemberWarning
+from bbn.kernels import score as kernels
+from bbn.kernels.pure import score as twin
+from bbn.learning.structure import pc as module
+from bbn.learning.structure.constraints import Constraints
+from bbn.model.equivalence import close_under_meek, cpdag, to_dag
+from tests.support.learning_data import random_data, sample
+
+
+def random_dag(rng, size, density):
+    names = [f"v{i}" for i in range(size)]
+    order = [str(name) for name in rng.permutation(names)]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(pair for pair in combinations(order, 2) if rng.random() < density)
+    return graph
+
+
+def with_oracle(dag, monkeypatch, max_condition=None):
+    """PC when tests never err: they are d-separation in the true DAG."""
+
+    def oracle(source, names, test):
+        def p_values(tests):
+            return np.array(
+                [
+                    float(nx.is_d_separator(dag, {names[x]}, {names[y]}, {names[z] for z in given}))
+                    for x, y, given in tests
+                ]
+            )
+
+        return p_values
+
+    monkeypatch.setattr(module, "_p_values", oracle)
+    return bbn.pc({name: [0, 1] for name in dag}, max_condition=max_condition)
+
+
+def v_structures(dag):
+    return {
+        (frozenset((a, b)), c)
+        for c in dag
+        for a, b in combinations(list(dag.predecessors(c)), 2)
+        if not dag.has_edge(a, b) and not dag.has_edge(b, a)
+    }
+
+
+def members(graph):
+    """All DAGs of a class, by trying every direction of every undirected edge."""
+    fixed = [(a, b) for a, b in graph.edges if not graph.has_edge(b, a)]
+    free = sorted({tuple(sorted(e)) for e in graph.edges if graph.has_edge(e[1], e[0])})
+    for choice in product([False, True], repeat=len(free)):
+        dag = nx.DiGraph(fixed)
+        dag.add_nodes_from(graph)
+        dag.add_edges_from((b, a) if turn else (a, b) for (a, b), turn in zip(free, choice, strict=True))
+        if nx.is_directed_acyclic_graph(dag):
+            yield dag
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_perfect_oracle_gives_the_true_class(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    dag = random_dag(rng, int(rng.integers(2, 9)), rng.choice([0.2, 0.35, 0.5]))
+    learned = with_oracle(dag, monkeypatch)
+    assert set(learned.edges) == set(cpdag(dag).edges)
+    for pair, given in learned.graph["sepsets"].items():
+        x, y = pair
+        assert nx.is_d_separator(dag, {x}, {y}, set(given))
+    assert len(learned.graph["sepsets"]) == math.comb(len(dag), 2) - dag.number_of_edges()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_cpdag_directs_exactly_what_all_equivalent_dags_share(seed):
+    rng = np.random.default_rng(seed)
+    dag = random_dag(rng, int(rng.integers(2, 6)), 0.6)
+    skeleton = {frozenset(edge) for edge in dag.edges}
+    edges = sorted(map(sorted, skeleton))
+    alike = []
+    for choice in product([False, True], repeat=len(edges)):
+        other = nx.DiGraph()
+        other.add_nodes_from(dag)
+        other.add_edges_from((b, a) if turn else (a, b) for (a, b), turn in zip(edges, choice, strict=True))
+        if nx.is_directed_acyclic_graph(other) and v_structures(other) == v_structures(dag):
+            alike.append(set(other.edges))
+    assert set(cpdag(dag).edges) == set.union(*alike)
+    member = to_dag(cpdag(dag))
+    assert set(member.edges) in alike
+    assert set(cpdag(member).edges) == set(cpdag(dag).edges)
+
+
+def test_what_is_known_before_is_carried_on_by_the_fourth_rule():
+    # a – b, a – c, a – d, d → c → b: only rule 4 directs a – b
+    graph = nx.DiGraph()
+    graph.add_edges_from([("d", "c"), ("c", "b")])
+    for x in "bcd":
+        graph.add_edges_from([("a", x), (x, "a")])
+    close_under_meek(graph)
+    assert graph.has_edge("a", "b")
+    assert not graph.has_edge("b", "a")
+
+
+class TestToDag:
+    def test_a_class_without_a_member_warns(self):
+        square = nx.DiGraph()
+        for a, b in [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")]:
+            square.add_edges_from([(a, b), (b, a)])
+        with pytest.warns(NoMemberWarning, match="1 more v-structure"):
+            dag = bbn.to_dag(square)
+        assert nx.is_directed_acyclic_graph(dag)
+        assert len(v_structures(dag)) == 1
+
+    def test_a_cycle_is_refused(self):
+        with pytest.raises(ModelError, match="cycle"):
+            bbn.to_dag(nx.DiGraph([("A", "B"), ("B", "C"), ("C", "A")]))
+
+    def test_a_dag_is_itself(self):
+        dag = nx.DiGraph([("A", "B"), ("C", "B")])
+        assert set(bbn.to_dag(dag).edges) == set(dag.edges)
+
+
+class TestTests:
+    @pytest.mark.parametrize("seed", range(10))
+    def test_unconditional_tests_equal_scipy(self, seed):
+        rng = np.random.default_rng(seed)
+        data = random_data(rng, 200, rng.integers(2, 5, size=2).tolist())
+        table = np.zeros((max(data["A"]) + 1, max(data["B"]) + 1))
+        for a, b in zip(data["A"], data["B"], strict=True):
+            table[a, b] += 1
+        for test, power in (("g2", "log-likelihood"), ("chi2", "pearson"), ("mi", "log-likelihood")):
+            expected = stats.chi2_contingency(table, correction=False, lambda_=power).pvalue
+            source = module.complete_source(data, "test")
+            p = module._p_values(source, ["A", "B"], test)([(0, 1, ())])
+            assert p[0] == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_conditional_tests_are_sums_over_slices(self, seed):
+        rng = np.random.default_rng(seed)
+        data = random_data(rng, 60, [3, 2, 3, 2])
+        columns = {name: np.array(column) for name, column in data.items()}
+        for power in ("pearson", "log-likelihood"):
+            statistic, freedom = 0.0, 0
+            for c in range(3):
+                for d in range(2):
+                    rows = (columns["C"] == c) & (columns["D"] == d)
+                    table = np.zeros((3, 2))
+                    np.add.at(table, (columns["A"][rows], columns["B"][rows]), 1)
+                    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+                    if min(table.shape, default=0) > 1:
+                        result = stats.chi2_contingency(table, correction=False, lambda_=power)
+                        statistic, freedom = statistic + result.statistic, freedom + result.dof
+            source = module.complete_source(data, "test")
+            p = module._p_values(source, list("ABCD"), "chi2" if power == "pearson" else "g2")(
+                [(0, 1, (2, 3))]
+            )
+            assert p[0] == pytest.approx(stats.chi2.sf(statistic, freedom) if freedom else 1.0, rel=1e-9)
+
+    def test_compiled_kernels_equal_their_twins(self):
+        rng = np.random.default_rng(0)
+        firsts, cards = rng.integers(1, 5, size=(2, 30))
+        ptr = np.concatenate([[0], np.cumsum(firsts * cards * rng.integers(1, 6, size=30))])
+        counts = np.where(rng.random(ptr[-1]) < 0.5, 0, rng.integers(0, 50, size=ptr[-1]))
+        for cells in (counts, counts * 0.7):
+            for pearson in (False, True):
+                fast = kernels.independence(cells, ptr, firsts, cards, pearson)
+                slow = twin.independence(cells, ptr, firsts, cards, pearson)
+                np.testing.assert_allclose(fast[0], slow[0], rtol=1e-9, atol=1e-9)
+                np.testing.assert_array_equal(fast[1], slow[1])
+
+    def test_about_alpha_of_independent_pairs_are_joined(self):
+        rng = np.random.default_rng(1)
+        data = {f"v{i:02}": rng.integers(3, size=2000).tolist() for i in range(40)}
+        graph = bbn.pc(data, alpha=0.05, max_condition=0)
+        joined = graph.number_of_edges() - sum(graph.has_edge(b, a) for a, b in graph.edges) // 2
+        assert 0.02 < joined / math.comb(40, 2) < 0.08
+
+
+def test_the_class_of_a_known_network():
+    net = bbn.example("cancer")
+    strong = net.with_cpts(
+        [
+            bbn.CPT(
+                net.variable("Cancer"),
+                net["Cancer"].parents,
+                [[[0.9, 0.1], [0.4, 0.6]], [[0.3, 0.7], [0.02, 0.98]]],
+            ),
+            bbn.CPT(net.variable("Pollution"), (), [0.5, 0.5]),
+        ]
+    )
+    graph = bbn.pc(sample(strong, 20_000, 0))
+    assert bbn.compare(graph, cpdag(strong.graph)).shd == 0
+
+
+def test_the_order_of_columns_does_not_matter():
+    data = sample(bbn.example("asia"), 2000, 1)
+    graphs = [
+        bbn.pc({name: data[name] for name in names}) for names in list(permutations(sorted(data), 8))[::5000]
+    ]
+    assert len({frozenset(graph.edges) for graph in graphs}) == 1
+    assert all(graph.graph["sepsets"] == graphs[0].graph["sepsets"] for graph in graphs)
+
+
+def test_fit_refuses_a_cpdag_and_takes_a_member():
+    data = sample(bbn.example("burglary"), 30_000, 1)
+    graph = bbn.pc({name: data[name] for name in ("Alarm", "JohnCalls")})
+    assert graph.number_of_edges() == 2
+    with pytest.raises(ModelError, match="to_dag"):
+        bbn.fit(graph, {name: data[name] for name in graph})
+    assert len(bbn.fit(bbn.to_dag(graph), {name: data[name] for name in graph}).arcs) == 1
+
+
+class TestConstraints:
+    data = sample(bbn.example("asia"), 3000, 2)
+
+    def test_they_are_honoured(self):
+        graph = bbn.pc(
+            self.data,
+            required=[("smoke", "asia")],
+            forbidden=[("smoke", "lung"), ("lung", "smoke"), ("bronc", "smoke")],
+        )
+        assert graph.has_edge("smoke", "asia")
+        assert not graph.has_edge("asia", "smoke")
+        assert not graph.has_edge("smoke", "lung")
+        assert not graph.has_edge("lung", "smoke")
+        assert graph.has_edge("smoke", "bronc")
+        assert not graph.has_edge("bronc", "smoke")
+
+    def test_tiers(self):
+        tiers = [["dysp", "xray"], ["smoke", "asia", "bronc", "lung", "tub", "either"]]
+        graph = bbn.pc(self.data, tiers=tiers)
+        assert not any(a in tiers[1] and b in tiers[0] for a, b in graph.edges)
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match="alpha is 2"):
+            bbn.pc(self.data, alpha=2)
+        with pytest.raises(ValueError, match="did you mean 'chi2'"):
+            bbn.pc(self.data, test="chi")
+        with pytest.raises(ModelError, match="cycle"):
+            bbn.pc(self.data, required=[("smoke", "lung"), ("lung", "smoke")])
+        with pytest.raises(DataError, match="structural_em"):
+            bbn.pc({"A": [0, None], "B": [0, 1]})
+
+
+def test_interrupting_gives_what_was_found_so_far(monkeypatch):
+    data = sample(bbn.example("asia"), 2000, 1)
+    whole = module._p_values
+
+    def impatient(source, names, test):
+        inner = whole(source, names, test)
+
+        def p_values(tests):
+            if any(given for _, _, given in tests):
+                raise KeyboardInterrupt
+            return inner(tests)
+
+        return p_values
+
+    monkeypatch.setattr(module, "_p_values", impatient)
+    graph = bbn.pc(data)
+    assert graph.graph["interrupted"]
+    assert all(given == () for given in graph.graph["sepsets"].values())
+
+
+class TestCompare:
+    def test_each_kind_of_difference(self):
+        truth = nx.DiGraph([("A", "B"), ("B", "C"), ("D", "C"), ("A", "E")])
+        learned = nx.DiGraph([("B", "A"), ("B", "C"), ("D", "C"), ("D", "E")])
+        result = bbn.compare(learned, truth)
+        assert result.missing == (("A", "E"),)
+        assert result.extra == (("D", "E"),)
+        assert result.reversed == (("B", "A"),)
+        assert result.shd == 3
+        assert result.skeleton_precision == result.skeleton_recall == 0.75
+        assert result.arrow_precision == result.arrow_recall == 0.5
+
+    def test_equivalent_structures_have_the_same_class(self):
+        result = bbn.compare([("A", "B"), ("B", "C")], [("C", "B"), ("B", "A")])
+        assert (result.shd, result.shd_cpdag) == (2, 0)
+
+    def test_an_undirected_edge_differs_once(self):
+        graph = nx.DiGraph([("A", "B"), ("B", "A"), ("B", "C")])
+        result = bbn.compare(graph, nx.DiGraph([("A", "B"), ("C", "B")]))
+        assert result.shd == 2
+        assert result.undirected == (("A", "B"),)
+        assert result.reversed == (("B", "C"),)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_the_distance_is_a_distance(self, seed):
+        rng = np.random.default_rng(seed)
+        one, two, three = (random_dag(rng, 6, 0.4) for _ in range(3))
+        assert bbn.compare(one, one).shd == bbn.compare(one, one).shd_cpdag == 0
+        assert bbn.compare(one, two).shd == bbn.compare(two, one).shd
+        for kind in ("shd", "shd_cpdag"):
+            direct = getattr(bbn.compare(one, three), kind)
+            assert direct <= getattr(bbn.compare(one, two), kind) + getattr(bbn.compare(two, three), kind)
+        result = bbn.compare(one, two)
+        assert result.shd == len(result.missing) + len(result.extra) + len(result.reversed)
+
+    def test_networks_and_values(self):
+        net = bbn.example("asia")
+        result = bbn.compare(net, net.graph)
+        assert result.shd == 0
+        assert pickle.loads(pickle.dumps(result)) == result
+        assert hash(result) == hash(bbn.compare(net, net))
+
+    def test_different_variables(self):
+        with pytest.raises(ModelError, match="different variables"):
+            bbn.compare(nx.DiGraph([("A", "B")]), nx.DiGraph([("A", "C")]))
+
+
+def test_constraints_find_cycles():
+    variables = [bbn.Variable(name, [0, 1]) for name in "ABCD"]
+    with pytest.raises(ModelError, match="cycle"):
+        Constraints(variables, required=[("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")])
+    Constraints(variables, required=[("A", "B"), ("B", "C"), ("A", "C"), ("C", "D")])
