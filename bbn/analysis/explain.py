@@ -61,18 +61,6 @@ class Explanation(Tabular, Frozen):
     def __init__(self, prior: Posterior, posterior: Posterior, steps: tuple[Step, ...]) -> None:
         self._set(prior=prior, posterior=posterior, steps=steps)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Explanation):
-            return NotImplemented
-        ours, theirs = (self.prior, self.posterior), (other.prior, other.posterior)
-        return ours == theirs and self.steps == other.steps
-
-    def __hash__(self) -> int:
-        return hash((self.prior, self.posterior, len(self.steps)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Explanation, (self.prior, self.posterior, self.steps)
-
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bbn.model.evidence import Evidence
 
 
-class FactorGraph(Askable):
+class FactorGraph(Askable, compared=("_factors",)):
     """An undirected model.
 
     Parameters
@@ -131,14 +131,6 @@ max_iter, tol, damping, schedule
 
     def __len__(self) -> int:
         return len(self._variables)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FactorGraph):
-            return NotImplemented
-        return self._factors == other._factors
-
-    def __hash__(self) -> int:
-        return hash(self._factors)
 
     def __repr__(self) -> str:
         title = f" {self.name!r}" if self.name else ""
