@@ -18,7 +18,7 @@ from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.core.threads import time_limit
 from bbn.data import CodedTable, code
-from bbn.data.kinds import Columns, Rows
+from bbn.data.kinds import ColumnDict, RowList
 from bbn.inference import engine
 from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.inference.gaussian.hybrid import hybrid_engine
@@ -106,9 +106,9 @@ def _posteriors(
     table = _coded(net, data, (target,))
     cell = (
         0
-        if not framed or isinstance(table.kind, Columns)
+        if not framed or isinstance(table.kind, ColumnDict)
         else DICT_CELL
-        if isinstance(table.kind, Rows)
+        if isinstance(table.kind, RowList)
         else 8
     )
     size = cell * table.n_rows * max(1, net.variable(target).card)
