@@ -130,7 +130,7 @@ class Source:
         return nearest(word, choices)
 
     def require_room(self, per_word: int) -> None:
-        """OversizedFileError if reading would take more than the limit, at `word_bytes` bytes of memory for each word.
+        """OversizedFileError if reading would take more than the limit, at `per_word` bytes of memory for each word.
 
         Brackets count as words. Files of at most SURELY_SMALL bytes are not looked at.
         """
