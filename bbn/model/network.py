@@ -115,6 +115,28 @@ class BayesianNetwork(AskableNetwork, compared=("_conditionals",)):
         return tuple(self._variables)
 
     @property
+    def latent(self) -> tuple[str, ...]:
+        """The names of the variables that are never measured, as `latent: true` in a YAML file says.
+
+        They are kept in `metadata["latent"]`, a JSON list of names, so every format that keeps metadata keeps them.
+
+        >>> import bbn
+        >>> bbn.example("campfire").latent
+        ()
+        """
+        text = self.metadata.get("latent")
+        if not text:
+            return ()
+        import json
+
+        try:
+            names = json.loads(text)
+        except ValueError:
+            return ()
+        listed = names if isinstance(names, list) else []
+        return tuple(name for name in self._variables if name in listed)
+
+    @property
     def conditionals(self) -> tuple[Conditional, ...]:
         """The conditionals in topological order."""
         return tuple(self._conditionals.values())
