@@ -201,7 +201,7 @@ class _Text:
         if isinstance(expression, Product):
             factors = expression.factors
             # effects before causes; a sum reaches to the end of the product, so it stands last or in brackets
-            ordered = [f for f in reversed(factors) if not isinstance(f, Sum)]
+            ordered: list[Expression] = [f for f in reversed(factors) if not isinstance(f, Sum)]
             ordered += [f for f in reversed(factors) if isinstance(f, Sum)]
             texts = [self.of(f, names, inside=k < len(ordered) - 1) for k, f in enumerate(ordered)]
             return self.times.join(texts) if texts else "1"
