@@ -26,9 +26,10 @@ def dag_of(arcs, names):
     return graph
 
 
-def test_minimal_sets_equal_brute_force_on_two_thousand_graphs():
+@pytest.mark.parametrize("seeds", [range(500), pytest.param(range(500, 2000), marks=pytest.mark.slow)])
+def test_minimal_sets_equal_brute_force_on_two_thousand_graphs(seeds):
     n_sets = 0
-    for seed in range(2000):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 8))
         names = [f"V{i}" for i in range(n)]
@@ -55,7 +56,7 @@ def test_minimal_sets_equal_brute_force_on_two_thousand_graphs():
             doors
         ), seed
         n_sets += len(found)
-    assert n_sets > 1500
+    assert n_sets > 300
 
 
 def test_valid_sets_give_the_effect_for_several_treatments():
