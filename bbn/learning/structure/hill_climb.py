@@ -31,7 +31,7 @@ from bbn.learning.structure.constraints import (
     Constraints,
     arcs_of,
     complete_source,
-    find_cycle,
+    cycle_of,
     masks_of,
     members,
     ranked,
@@ -346,7 +346,7 @@ class _Search:
             changed[c] ^= 1 << p
             if parents[c] >> p & 1 and rng.random() < 0.5:
                 changed[p] |= 1 << c
-            if self.constraints.allow(changed) and not find_cycle(changed):
+            if self.constraints.allow(changed) and not cycle_of(changed):
                 parents = changed
         return parents
 
@@ -395,6 +395,6 @@ def _start(start: Any, constraints: Constraints) -> list[int]:
                 f"start gives {constraints.names[child]!r} {mask.bit_count()} parents, "
                 f"more than max_parents={constraints.max_parents}"
             )
-    if find_cycle(parents):
+    if cycle_of(parents):
         raise ModelError("start and the required arcs together form a cycle")
     return parents

@@ -7,14 +7,14 @@ or a network.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.data import DataSource, as_source
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Continuous, State, Variable, check_states
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -107,10 +107,9 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
     for node in parents:
         if not isinstance(node, str) or not node:
             raise ModelError(f"a node of the structure is {node!r}; expected a variable's name, a string")
-    try:
-        TopologicalSorter(parents).prepare()
-    except CycleError as error:
-        raise ModelError(f"the structure has a cycle: {' → '.join(error.args[1])}") from None
+    cycle = find_cycle(parents)
+    if cycle:
+        raise ModelError(f"the structure has a cycle: {shown_cycle(cycle)}")
     return Structure(parents, states)
 
 
@@ -140,10 +139,7 @@ def observe(
             raise DataError(
                 f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
             )
-        if set(map(repr, declared[name])) != set(map(repr, (states or {})[name])):
-            raise DataError(
-                f"states= gives {name!r} the states {list((states or {})[name])}, but it has {list(declared[name])}"
-            )
+        check_states(name, (states or {})[name], declared[name])
     if numeric:
         options["continuous"] = numeric
     source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
