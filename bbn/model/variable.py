@@ -145,7 +145,7 @@ class Continuous(Variable):
 
 def check_states(name: str, given: Sequence[State], known: Sequence[State]) -> None:
     """DataError if states= gives a variable other states than it is known to have; their order may differ."""
-    if set(map(repr, map(plain, given))) != set(map(repr, known)):
+    if set(map(repr, map(plain, given))) != set(map(repr, map(plain, known))):
         raise DataError(f"states= gives {name!r} the states {list(given)}, but it has {list(known)}")
 
 
