@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.ask import read_evidence, wants_progress
+from bbn.cli.evidence_options import read_evidence, wants_progress
 from bbn.cli.files import KINDS, open_network, table_output
 from bbn.cli.output import in_utf8
 from bbn.core.errors import DataError, nearest
