@@ -19,6 +19,7 @@ from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.data import DataSource
 from bbn.data.error_places import located
+from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, Expected, by_name, flat_tables, tabled
 from bbn.learning.gaussian.e_step import MixedExpectation
 from bbn.learning.gaussian.estimates import read_gaussians
@@ -67,15 +68,14 @@ class Problem:
         data: Any,
         hidden: Mapping[str, Sequence[State]] | Iterable[str] | None,
         prior: Prior | None,
-        states: Mapping[str, Sequence[State]] | None,
+        reading: Reading | None,
         fixed: Iterable[str],
         tied: Iterable[Iterable[str]],
         n_jobs: int | None,
         gaussian_options: Mapping[str, Any] | None = None,
-        **options: Any,
     ) -> None:
         shape = read_structure(structure)
-        variables, source = observe(shape, data, states, hidden, **options)
+        variables, source = observe(shape, data, reading or Reading(), hidden)
         numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
         prior = checked_prior(prior, tuple(name for name in shape.names if name not in numeric))
         parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}

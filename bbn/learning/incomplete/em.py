@@ -17,12 +17,15 @@ from typing import Any
 import numpy as np
 
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
+from bbn.data.reading import Reading
 from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.variable import State
 
 
+@keywords_checked
 def fit_em(
     structure: Any,
     data: Any,
@@ -102,15 +105,11 @@ def fit_em(
         data,
         hidden,
         prior,
-        states,
+        Reading(states, weights, missing, unseen, continuous),
         fixed,
         tied,
         n_jobs,
         {"prior": gaussian_prior, "tied_variance": tied_variance, "fixed_variance": fixed_variance},
-        continuous=continuous,
-        weights=weights,
-        missing=missing,
-        unseen=unseen,
     )
     result = climb(
         problem,

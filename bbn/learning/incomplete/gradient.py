@@ -16,7 +16,9 @@ import numpy as np
 
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
-from bbn.data import Block, as_source
+from bbn.core.keywords import keywords_checked
+from bbn.data import Block
+from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
 from bbn.learning.incomplete.ascent import Point, Problem, climb
 from bbn.learning.incomplete.em import maximise
@@ -31,6 +33,7 @@ SMALLEST = 1e-12
 RULES = ("projected", "textbook")
 
 
+@keywords_checked
 def gradient(
     net: BayesianNetwork,
     data: Any,
@@ -64,11 +67,12 @@ def gradient(
     {'Coin': array([4., 2.])}
     """
     refuse_continuous(read_structure(net), "bbn.gradient")
-    options: dict[str, Any] = {"weights": weights, "missing": missing, "unseen": unseen, "absent": "allow"}
-    source = as_source(data, net.variables, all_missing="allow", **options)
+    reading = Reading(None, weights, missing, unseen)
+    source = reading.source(data, variables=net.variables, all_missing="allow", absent="allow")
     return by_name(net, Expectation(net, n_jobs)(flat_tables(net), source).statistics)
 
 
+@keywords_checked
 def fit_gradient(
     structure: Any,
     data: Any,
@@ -131,13 +135,10 @@ def fit_gradient(
         data,
         hidden,
         prior,
-        states,
+        Reading(states, weights, missing, unseen),
         fixed,
         tied,
         n_jobs,
-        weights=weights,
-        missing=missing,
-        unseen=unseen,
     )
     climber: Any
     if rule == "textbook":

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bbn.core.cycles import find_cycle
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
-from bbn.data import DataSource, as_source, complete_data, continuous_columns
+from bbn.data import DataSource, complete_data, continuous_columns
+from bbn.data.reading import Reading
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
 
@@ -62,9 +63,9 @@ def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.in
     return order
 
 
-def complete_source(data: Any, what: str, **options: Any) -> DataSource:
+def complete_source(data: Any, what: str, reading: Reading = Reading()) -> DataSource:  # noqa: B008  # frozen
     """`data` as a source; DataError if it has missing values, with the way out."""
-    return require_complete(as_source(data, **options), what)
+    return require_complete(reading.source(data), what)
 
 
 def require_discrete(source: DataSource, what: str) -> None:

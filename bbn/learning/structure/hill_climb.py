@@ -17,7 +17,7 @@ optimal reinsertion made greedy; reversals of covered arcs walk through an equiv
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
     Arcs,
     Constraints,
@@ -39,6 +41,7 @@ from bbn.learning.structure.constraints import (
     to_graph,
 )
 from bbn.learning.structure.scores import ScoreCache
+from bbn.model.variable import State
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -48,6 +51,7 @@ MOST_ESCAPES = 100
 """How many variables are cut off and put back unless asked otherwise."""
 
 
+@keywords_checked
 def hill_climb(
     data: Any,
     score: Any = "bdeu",
@@ -64,7 +68,11 @@ def hill_climb(
     max_iter: int | None = None,
     seed: int | np.random.Generator = 0,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn a structure by greedy search over all DAGs.
 
@@ -73,7 +81,7 @@ def hill_climb(
     data
         Anything tabular, without missing values.
     score
-        The score to climb; see `bbn.score`.
+        The score to climb; see `bbn.score`. "bdeu" by default, the marginal likelihood that most searches use.
     max_parents
         The most parents of a variable, or None for no limit.
     required, forbidden
@@ -95,11 +103,17 @@ def hill_climb(
     max_iter
         The most changes in all, or None.
     seed
-        For the escapes and restarts.
+        For the escapes and restarts; a number by default, so that the same data give the same structure.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     Returns
     -------
@@ -112,7 +126,7 @@ def hill_climb(
     >>> hill_climb(data).edges
     OutEdgeView([('A', 'B')])
     """
-    source = complete_source(data, "hill_climb", **options)
+    source = complete_source(data, "hill_climb", Reading(states, weights, missing, unseen, continuous))
     # by name, so that ties fall alike whatever the order of the columns
     variables = sorted(source.variables, key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers, max_parents)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
-from bbn.data import DataSource, as_source
+from bbn.data import DataSource
+from bbn.data.reading import Reading
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable, check_states
@@ -116,33 +117,31 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
 def observe(
     structure: Structure,
     data: Any,
-    states: Mapping[str, Sequence[State]] | None = None,
+    reading: Reading = Reading(),  # noqa: B008  # frozen
     hidden: Mapping[str, Sequence[State]] | Iterable[str] | None = None,
-    continuous: str | Iterable[str] = (),
-    **options: Any,
 ) -> tuple[dict[str, Variable], DataSource]:
     """The variables of a structure by name, and the data as a source of their columns.
 
-    States come from the network, the graph, `states`, `hidden` or else from the data; nodes are continuous where the
-    structure or `continuous` says so. `options` go to `bbn.data.code`.
+    States come from the network, the graph, `reading`, `hidden` or else from the data; nodes are continuous where the
+    structure or `reading` says so.
     """
-    numeric = _checked_continuous(structure, continuous)
+    states = reading.states or {}
+    numeric = _checked_continuous(structure, reading.continuous)
     unseen = _checked_hidden(structure, states, hidden)
     for name in unseen:
         if name in numeric:
             raise DataError(
                 f"hidden= names {name!r}, which is continuous; only a discrete variable can be hidden"
             )
-    declared: dict[str, Sequence[State]] = {**(states or {}), **structure.states, **unseen}
-    for name in states or {}:
+    declared: dict[str, Sequence[State]] = {**states, **structure.states, **unseen}
+    for name in states:
         if name not in structure.parents:
             raise DataError(
                 f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
             )
-        check_states(name, (states or {})[name], declared[name])
-    if numeric:
-        options["continuous"] = numeric
-    source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
+        check_states(name, states[name], declared[name])
+    reading = reading._replace(states=declared, continuous=numeric)
+    source = reading.source(data, names=structure.names, hidden=unseen)
     found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
     variables = {}
     for name in structure.names:
