@@ -54,7 +54,7 @@ class Measured:
             position = own if isinstance(own, int) and not isinstance(own, bool) else None
             if position is None:
                 if own not in place:
-                    raise DataError(f"continuous= names {own!r}, which is no column{nearest(own, names)}")
+                    raise DataError(f"continuous= names {own!r}, which is not a column{nearest(own, names)}")
                 position = place[own]
             if not 0 <= position < len(names):
                 raise DataError(f"continuous= names column {own}; there are {len(names)}")

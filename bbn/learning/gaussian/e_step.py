@@ -101,7 +101,7 @@ class MixedExpectation(Expectation):
     Parameters
     ----------
     net
-        Any network of the structure; its numbers play no part.
+        Any network of the structure; its numbers do not matter.
     gaussians
         Its continuous families.
     n_jobs

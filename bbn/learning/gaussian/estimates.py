@@ -172,7 +172,7 @@ def _no_weights(family: GaussianFamily) -> Any:
 
 
 def _named(told: bool | str | Iterable[str], names: Sequence[str], what: str) -> set[str]:
-    """The names that an option speaks of: all, none, or those listed."""
+    """The names that an option gives: all, none, or those listed."""
     if isinstance(told, bool | np.bool_):
         return set(names) if told else set()
     listed = [told] if isinstance(told, str) else list(told)
@@ -183,7 +183,9 @@ def _named(told: bool | str | Iterable[str], names: Sequence[str], what: str) ->
 def _check_names(listed: Iterable[str], names: Sequence[str], what: str) -> None:
     for name in listed:
         if name not in names:
-            raise DataError(f"{what}= names {name!r}, which is no continuous variable{nearest(name, names)}")
+            raise DataError(
+                f"{what}= names {name!r}, which is not a continuous variable{nearest(name, names)}"
+            )
 
 
 def pool(moments: Sequence[Moments]) -> Moments:

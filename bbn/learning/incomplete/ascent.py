@@ -172,7 +172,9 @@ class Problem:
 
     def _check_name(self, name: str, what: str) -> None:
         if name not in self.start:
-            raise DataError(f"{what}= names {name!r}, which is no variable{nearest(name, self.start.names)}")
+            raise DataError(
+                f"{what}= names {name!r}, which is not a variable{nearest(name, self.start.names)}"
+            )
 
     def tie(self, entries: Array) -> Array:
         """Entries of tied tables added up, and the sum given to each of them."""
@@ -292,7 +294,7 @@ class Climber(Protocol):
         """The next point."""
 
     def memory_shape(self, size: int) -> tuple[int, ...] | None:
-        """The shape of the memory where a point has so many numbers; None if there never is one."""
+        """The shape of the memory where a point has `size` numbers; None if the method keeps none."""
 
 
 Stop = Callable[[Point, Point], bool]

@@ -33,7 +33,7 @@ the order of the columns and on whether kernels are compiled. It is about 1e-16 
 
 
 def tie_of(total: float) -> float:
-    """How far apart the scores of so many rows, or such a weight, may be and still tie.
+    """How far apart scores of data of this many rows, or of this total weight, may be and still tie.
 
     >>> tie_of(2000)
     2e-08

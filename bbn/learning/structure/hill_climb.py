@@ -11,7 +11,7 @@ With a decomposable score a change touches one family, or two for a reversal (He
 section 7.1), so gains are kept by child and parents and nothing is counted twice: a round costs one request for the
 families around the children that it changed. Cutting variables off and putting them back is Moore & Wong's (2003)
 optimal reinsertion made greedy; reversals of covered arcs walk through an equivalence class (Chickering 1995, theorem
-2). A tabu list (Glover 1989) and random restarts (Lourenço et al. 2003) are there for who wants them.
+2). A tabu list (Glover 1989) and random restarts (Lourenço et al. 2003) are options.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def k2(counts: FlatCounts) -> Array:
 
 
 def bdeu(counts: FlatCounts, equivalent_sample_size: float = 1.0) -> Array:
-    """The Bayesian Dirichlet score whose prior is worth so many rows, spread evenly."""
+    """The Bayesian Dirichlet score whose prior is worth `equivalent_sample_size` rows, spread evenly."""
     alphas = equivalent_sample_size / np.diff(counts.ptr)
     return kernels.score.log_dirichlets(counts.cells, counts.ptr, counts.cards, alphas)
 
@@ -277,7 +277,7 @@ def count_and_score(source: DataSource, families: Sequence[tuple[str, ...]], ter
 def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]], term: Term) -> Array:
     """The same from several requests, so that no answer has more than `MAX_CELLS` cells.
 
-    A family that has more by itself gets −∞: no data that fit a machine can tell so many parents' settings apart.
+    A family that has more by itself gets −∞: no data that fit in memory reach that many settings of the parents.
     """
     cards = {v.name: v.card for v in source.variables}
     scores = np.full(len(families), -np.inf)

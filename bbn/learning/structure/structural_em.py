@@ -71,7 +71,7 @@ def structural_em(
         Variables that were never observed, with their states.
     score
         The score of a structure on completed rows; see `bbn.score`. "bic" by default: the expected counts of
-        completed rows are no draws, so a marginal likelihood of them means little.
+        completed rows are not observed counts, so a marginal likelihood of them means little.
     start
         The structure to begin with. By default what hill climbing finds in the rows without holes, if there are
         enough; with hidden variables the required arcs, and an arc from every hidden variable to every observed one,

@@ -137,7 +137,7 @@ def observe(
     for name in states:
         if name not in structure.parents:
             raise DataError(
-                f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+                f"states= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         check_states(name, states[name], declared[name])
     reading = reading._replace(states=declared, continuous=numeric)
@@ -159,7 +159,7 @@ def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -
     for name in named:
         if name not in structure.parents:
             raise DataError(
-                f"continuous= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+                f"continuous= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         if name in structure.states:
             raise DataError(
@@ -196,7 +196,7 @@ def _checked_hidden(
     for name, own in listed.items():
         if name not in structure.parents:
             raise DataError(
-                f"hidden= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+                f"hidden= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         if own is None and name not in known:
             raise DataError(f"hidden variable {name!r} needs its states: hidden={{{name!r}: [its states]}}")

@@ -69,7 +69,7 @@ def fit(
     ----------
     structure
         A networkx DiGraph (node attributes "states" and "continuous" honoured), a list of arcs (parent, child), or a
-        network, which keeps its order of parents and states; its tables and means play no part.
+        network, which keeps its order of parents and states; its tables and means do not matter.
     data
         Any table, or a data source.
     prior
@@ -89,7 +89,7 @@ def fit(
     states
         Column to its states, in the order they are to have; discovered where nothing declares them.
     missing, unseen
-        What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     keep_counts
         Keep the counts in the network's tables (`net["X"].counts`), as the Dirichlet posterior of each row. Gaussians
         keep nothing.
@@ -226,7 +226,7 @@ def fit_update(
 
 
 def _known(net: BayesianNetwork, name: str, weight: float) -> Moments:
-    """The moments of a Gaussian, as if learned from so many rows."""
+    """The moments of a Gaussian, as if learned from `weight` rows."""
     gaussian: Any = net[name]
     if gaussian.continuous_parents:
         raise DataError(

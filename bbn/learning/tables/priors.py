@@ -32,7 +32,7 @@ class Prior(Protocol):
         """One pseudo-count per entry of the family's table, parents' axes first."""
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if the prior speaks of a variable that is not there."""
+        """DataError if the prior names an unknown variable."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class MEstimate:
         return np.asarray(self.m * p)
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if p speaks of a variable that is not there."""
+        """DataError if p names an unknown variable."""
         _check_names(self.p, names, "MEstimate: p")
 
 
@@ -105,7 +105,7 @@ class Dirichlet:
         )
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if alpha speaks of a variable that is not there."""
+        """DataError if alpha names an unknown variable."""
         _check_names(self.alpha if isinstance(self.alpha, Mapping) else None, names, "Dirichlet: alpha")
 
 
@@ -128,7 +128,7 @@ class BDeu:
         return np.full(shape, self.equivalent_sample_size / math.prod(shape))
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """It speaks of no variable."""
+        """Nothing to check: it names no variable."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class NormalInverseGamma:
         )
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if it speaks of a variable that is not there."""
+        """DataError if it names an unknown variable."""
         for word in ("strength", "shape", "mean", "scale"):
             told = getattr(self, word)
             _check_names(told if isinstance(told, Mapping) else None, names, f"NormalInverseGamma: {word}")
@@ -315,4 +315,4 @@ def _check_size(size: Any, where: str, at_least: bool) -> None:
 def _check_names(given: Mapping[str, Any] | None, names: tuple[str, ...], where: str) -> None:
     for name in given or {}:
         if name not in names:
-            raise DataError(f"{where} names {name!r}, which is no variable{nearest(name, names)}")
+            raise DataError(f"{where} names {name!r}, which is not a variable{nearest(name, names)}")
