@@ -370,7 +370,7 @@ def test_what_is_refused():
     data = mixed_data(50)
     arcs = [("Y", "a")]
     small = {"Y": data["Y"], "a": data["a"]}
-    with pytest.raises(bbn.DataError, match="no node"):
+    with pytest.raises(bbn.DataError, match="not a node"):
         bbn.fit(arcs, small, continuous=["z"])
     with pytest.raises(bbn.ModelError, match="continuous"):
         bbn.fit([("a", "Y")], small, continuous=["a"])
