@@ -68,10 +68,32 @@ class DataSource(Protocol):
         """The names of the variables with a missing value in some row."""
 
     def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
-        """One contingency table per family, axes in the family's order; rows that miss one of it are left out."""
+        """One contingency table per family, axes in the family's order; rows that miss one of it are left out.
+
+        Parameters
+        ----------
+        families : sequence of tuple of str
+            Each the names of a table's variables, in the order of its axes.
+
+        Returns
+        -------
+        sequence of ndarray
+            One table per family.
+        """
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
-        """The sums over blocks of the arrays that f returns for each."""
+        """The sums over blocks of the arrays that f returns for each.
+
+        Parameters
+        ----------
+        f : callable
+            Takes a block of coded rows, gives arrays; each time as many, of the same shapes.
+
+        Returns
+        -------
+        list of ndarray
+            Their sums.
+        """
 
 
 class CodedTable(Frozen):
