@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bbn.core.errors import BudgetError, NoSampleError
+from bbn.core.errors import AccuracyWarning, BudgetError, NoSampleError, warn_user
 from bbn.inference.sampling.accuracy import LOW_ESS
-from bbn.inference.sampling.approximate import Approximate, say
+from bbn.inference.sampling.approximate import Approximate
 from bbn.inference.sampling.draws import offsets, starts
 from bbn.kernels.contracts.moves import Groups
 from bbn.model.evidence import Evidence, Findings, Model
@@ -58,18 +58,23 @@ class MonteCarlo(Approximate):
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
         """Say aloud that an answer is poor."""
         if report.interrupted:
-            say(f"{self.name}: interrupted after {report.n_samples:,} samples; the answer is from these")
+            warn_user(
+                f"{self.name}: interrupted after {report.n_samples:,} samples; the answer is from these",
+                AccuracyWarning,
+            )
         if report.ess is not None and report.ess < LOW_ESS:
-            say(
+            warn_user(
                 f"{self.name}: the {report.n_samples:,} samples are worth only {report.ess:.3g} independent ones, too "
-                "few to trust the answer or its standard errors; draw more samples or use another method"
+                "few to trust the answer or its standard errors; draw more samples or use another method",
+                AccuracyWarning,
             )
         target = options["target_std_error"]
         worst = 0.0 if report.std_error is None else float(report.std_error.max(initial=0.0))
         if target is not None and worst > target and not report.interrupted:
-            say(
+            warn_user(
                 f"{self.name}: the largest standard error is {worst:.3g} after {report.n_samples:,} samples, "
-                f"more than the target of {target:g}"
+                f"more than the target of {target:g}",
+                AccuracyWarning,
             )
 
     def _fit_soft(
