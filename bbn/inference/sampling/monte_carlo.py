@@ -24,7 +24,7 @@ from bbn.results.sampling_report import SamplingReport
 N_SAMPLES = 100_000
 """The samples drawn where nothing else ends a run."""
 HOPELESS = 1 << 26
-"""A run that has no sample yet that agrees with the evidence gives up after so many."""
+"""A run gives up after HOPELESS samples if none of them agrees with the evidence."""
 
 
 class MonteCarlo(Approximate):
@@ -39,7 +39,7 @@ class MonteCarlo(Approximate):
     target_std_error
         Draw until the standard error of every entry is at most this.
     time_limit
-        Draw for at most so many seconds.
+        Draw for at most this many seconds.
     n_jobs
         Threads to use; all cores if None.
     """

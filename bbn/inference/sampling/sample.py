@@ -64,7 +64,7 @@ def sample(
         Give a dict of arrays of codes, −1 where missing, instead of a DataFrame; continuous variables are numbers
         there too.
     chunks
-        Give an iterator over tables of so many rows (True: a good number), so that memory stays flat.
+        Give an iterator over tables of this many rows (True: CHUNK_ROWS), so that memory stays flat.
 
     Returns
     -------
