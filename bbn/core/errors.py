@@ -39,6 +39,23 @@ class ImpossibleEvidenceError(EvidenceError):
         return str(self.args[0])
 
 
+class NotIdentifiableError(BBNError):
+    """An effect, or a counterfactual, that does not follow from the graph and what is measured.
+
+    Attributes
+    ----------
+    hedge
+        The two sets of variables, the larger first, that show why (Shpitser and Pearl 2006), where there is a hedge.
+    """
+
+    def __init__(self, message: str, hedge: tuple[frozenset[str], frozenset[str]] | None = None) -> None:
+        super().__init__(message, hedge)
+        self.hedge = hedge
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class NoSampleError(EvidenceError):
     """Evidence so rare that no sample agreed with it."""
 
@@ -118,6 +135,10 @@ class LossyFormatWarning(BBNWarning):
 
 class UnseenRowsWarning(BBNWarning):
     """Rows of a learned table that no data reached: they are uniform. So too settings of a Gaussian's parents."""
+
+
+class OverlapWarning(BBNWarning):
+    """Groups of the data in which a treatment was never, or almost never, given: its effect there is a guess."""
 
 
 class CollapsedWarning(BBNWarning):

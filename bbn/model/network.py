@@ -134,6 +134,28 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
     # What it is made of
 
     @property
+    def latent(self) -> tuple[str, ...]:
+        """The names of the variables that are never measured, as `latent: true` in a YAML file says.
+
+        They are kept in `metadata["latent"]`, a JSON list of names, so every format that keeps metadata keeps them.
+
+        >>> import bbn
+        >>> bbn.example("campfire").latent
+        ()
+        """
+        text = self.metadata.get("latent")
+        if not text:
+            return ()
+        import json
+
+        try:
+            names = json.loads(text)
+        except ValueError:
+            return ()
+        listed = names if isinstance(names, list) else []
+        return tuple(name for name in self._variables if name in listed)
+
+    @property
     def n_parameters(self) -> int:
         """The number of free parameters: per table, its rows times one less than its states; those of Gaussians."""
         return sum(c.n_parameters for c in self._conditionals.values() if isinstance(c, CPT | Gaussian))
