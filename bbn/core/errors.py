@@ -134,7 +134,7 @@ class LossyFormatWarning(BBNWarning):
 
 
 class UnseenRowsWarning(BBNWarning):
-    """Rows of a learned table that no data reached: they are uniform. So too settings of a Gaussian's parents."""
+    """Rows of a learned table, or settings of a Gaussian's parents, that no data reached."""
 
 
 class OverlapWarning(BBNWarning):
@@ -162,11 +162,11 @@ class WorkerLostWarning(BBNWarning):
 
 
 class CheckpointWarning(BBNWarning):
-    """A checkpoint could not be written; the run went on without."""
+    """A checkpoint could not be written; the run went on without it."""
 
 
 class NoMemberWarning(BBNWarning):
-    """A graph with undirected edges stands for no DAG; one that comes near it was given."""
+    """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
 
 
 def warn_user(message: str, kind: type[Warning]) -> None:

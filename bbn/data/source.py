@@ -282,14 +282,14 @@ def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
 
 
 def is_source(data: Any) -> bool:
-    """Whether data are a source; looked for in its class, as a source may have to read data to say what it has."""
+    """Whether data are a source. Asks the class, since the source itself may have to read data to answer."""
     return all(callable(getattr(type(data), name, None)) for name in ("counts", "reduce"))
 
 
 def complete_data(source: DataSource, columns: Iterable[str], found: str, way_out: str) -> DataSource:
-    """The source, none of whose values in these columns is missing.
+    """The source, checked to miss no value in these columns.
 
-    DataError if some are, at once where that is known, else in the pass that finds one; so none is made to find out.
+    DataError if one is missing: at once where that is known, else in the pass that meets it, so no extra pass is made.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 
 
 def continuous_columns(source: DataSource) -> tuple[str, ...]:
-    """The names of a source's columns of numbers; a source that does not speak of them has none."""
+    """The names of a source's columns of numbers; a source without `continuous` has none."""
     return tuple(getattr(source, "continuous", ()))
 
 

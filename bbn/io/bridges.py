@@ -1,4 +1,4 @@
-"""Bridges to other libraries: pgmpy, pyAgrum, networkx and pandas, each imported only when it is called for.
+"""Bridges to other libraries: pgmpy, pyAgrum, networkx and pandas, each imported only when it is needed.
 
 Tables are handed over as numbers, not through files, so they cross bit for bit.
 """
