@@ -182,8 +182,8 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         leaves: list[Any] = [self.network_[name] for name in names]
         self.means_ = np.column_stack([leaf.means for leaf in leaves])
         self.variances_ = np.column_stack([leaf.variances for leaf in leaves])
-        assert problem.part is not None
-        problem.part.warn(problem.part.read(dict(zip(names, leaves, strict=True))), stacklevel=2)
+        assert problem.gaussians is not None
+        problem.gaussians.warn(problem.gaussians.read(dict(zip(names, leaves, strict=True))), stacklevel=2)
         return self
 
     @property

@@ -177,7 +177,7 @@ class BayesNetClassifier(NetworkClassifier):
         own = {v.name: v for v in data.variables}
         for name in shape.names:
             if name not in own:
-                raise ModelError(f"the structure has {name!r}, which is no column{nearest(name, own)}")
+                raise ModelError(f"the structure has {name!r}, which is not a column{nearest(name, own)}")
         target = self.class_variable_.name
         if target not in shape.parents:
             raise ModelError(
