@@ -151,9 +151,10 @@ class Engine:
 
     def _mpe(self, evidence: Evidence | None, k: int, settings: Mapping[str, Any]) -> list[Assignment]:
         findings = self._findings(evidence, settings)
-        cards = [v.card for v in self.model.variables if v.name not in findings.hard]
-        size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards)) if k > 1 else 0
-        require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
+        if k > 1:
+            cards = [v.card for v in self.model.variables if v.name not in findings.hard]
+            size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards))
+            require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
         best = [
             self._assignment(codes, log_probability)
             for codes, log_probability in self._k_best(findings, k, settings)
