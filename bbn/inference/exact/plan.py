@@ -267,7 +267,9 @@ def plan_bytes(model: FlatModel, layout: Layout) -> int:
     swept = swept_cells(model, layout)
     certain = 2 * model.most_states
     tapes = layout.once.size + layout.run.size
-    return 8 * (tapes + layout.base_size + swept + layout.out_size + certain + tables) + run_bytes(layout, swept)
+    return 8 * (tapes + layout.base_size + swept + layout.out_size + certain + tables) + run_bytes(
+        layout, swept
+    )
 
 
 def run_bytes(layout: Layout, swept: int = 0) -> int:

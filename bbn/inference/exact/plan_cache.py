@@ -26,10 +26,10 @@ class PlanCache:
         """The plan of this key, if it is here."""
         plan = self._plans.get(key)
         if plan is not None:
-            try:
+            try:  # not suppress(), which takes longer than the rest
                 self._plans.move_to_end(key)
-            except KeyError:  # another thread has dropped it just now
-                pass
+            except KeyError:
+                return plan  # another thread has dropped it just now
         return plan
 
     def put(self, key: Hashable, plan: Plan) -> None:

@@ -7,6 +7,8 @@ on their content alone, so that a start is the same however the data are stored.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -92,13 +94,7 @@ class Seeds:
 
     def _within(self, members: list[int], centres: Array, nearest: NDArray[np.intp]) -> list[float]:
         """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
-        if not len(self.rows):
-            return [1.0] * len(members)
-        apart = self.rows[:, members] - centres[nearest]
-        n = (~np.isnan(apart)).sum(axis=0)
-        squares = np.nansum(apart**2, axis=0)
-        found: list[float] = np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0).tolist()
-        return found
+        return spread_about(self.rows[:, members], centres, nearest).tolist()
 
     def _start(self, i: int, means: Array, variance: float) -> Numbers:
         family = self.part.standard[i]
@@ -107,7 +103,25 @@ class Seeds:
         return Numbers(means, np.zeros((count, len(family.regressors))), variances)
 
 
-def sample_rows(part: GaussianPart, source: DataSource) -> Array:
+class Measured(Protocol):
+    """Columns of numbers: their names, their means and their standard deviations."""
+
+    names: list[str]
+    centre: Array
+    scale: Array
+
+
+def spread_about(rows: Array, centres: Array, nearest: NDArray[np.intp]) -> Array:
+    """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
+    if not len(rows):
+        return np.ones(rows.shape[1])
+    apart = rows - centres[nearest]
+    n = (~np.isnan(apart)).sum(axis=0)
+    squares = np.nansum(apart**2, axis=0)
+    return np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0)
+
+
+def sample_rows(part: Measured, source: DataSource) -> Array:
     """Some different rows of the data in standard units, (rows, columns), NaN where missing.
 
     Where few are found, as many rows are alike, a larger share of them is looked at.
@@ -120,7 +134,7 @@ def sample_rows(part: GaussianPart, source: DataSource) -> Array:
     return rows
 
 
-def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
+def _drawn(part: Measured, source: DataSource, share: float) -> Array:
     count, *parts = source.reduce(_Draw(part, share))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
@@ -134,7 +148,7 @@ def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
 class _Draw:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
-    def __init__(self, part: GaussianPart, share: float) -> None:
+    def __init__(self, part: Measured, share: float) -> None:
         self.names, self.centre, self.scale, self.share = part.names, part.centre, part.scale, share
 
     def __call__(self, block: Block) -> list[Array]:
