@@ -250,8 +250,8 @@ def _pandas_levels(column: Any) -> Levels:
     """The levels of a Series, an Index, or an array of pandas' own such as a Categorical."""
     import pandas as pd
 
-    series = column if isinstance(column, pd.Series | pd.Index) else pd.Series(column, copy=False)
-    array = series.array
+    series: Any = column if isinstance(column, pd.Series | pd.Index) else pd.Series(column, copy=False)
+    array: Any = series.array
     if isinstance(series.dtype, pd.CategoricalDtype):
         return Levels(array.codes, array.categories.tolist(), declared=True)
     if isinstance(series.dtype, np.dtype):

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Counting batches of families: the compiled twin of `pure.families`.
+"""Counting batches of families: the compiled twin of `pure.count`.
 
 Searches ask for many families that differ in their first member only: a candidate parent before the same parents and
 child. Such a run shares the work on what it has in common, in one of two ways. Where that has few settings, each is a
@@ -65,6 +65,18 @@ cdef extern from *:
     static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
     #endif
 
+    /* The largest code of a column. */
+    static int64_t bbn_largest(const uint8_t *codes, int64_t n) {
+        uint8_t largest = 0;
+        for (int64_t i = 0; i < n; i++) largest = codes[i] > largest ? codes[i] : largest;
+        return largest;
+    }
+    static int64_t bbn_largest_wide(const uint16_t *codes, int64_t n) {
+        uint16_t largest = 0;
+        for (int64_t i = 0; i < n; i++) largest = codes[i] > largest ? codes[i] : largest;
+        return largest;
+    }
+
     /* The number of bits that are set in both. */
     static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int fast) {
         int64_t total = 0, i;
@@ -92,6 +104,8 @@ cdef extern from *:
     """
     int BBN_HAS_AVX2
     int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int fast) noexcept nogil
+    int64_t bbn_largest(const uint8_t* codes, int64_t n) noexcept nogil
+    int64_t bbn_largest_wide(const uint16_t* codes, int64_t n) noexcept nogil
     void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
 
 cdef enum:
@@ -112,6 +126,14 @@ cdef struct Column:
     int64_t radix
 
 
+cdef int check_codes(const Column* column, int64_t n, int64_t radix, int64_t number) except -1:
+    """Refuse a column that holds a code beyond its radix."""
+    cdef int64_t largest = bbn_largest(column.narrow, n) if column.narrow != NULL else bbn_largest_wide(column.wide, n)
+    if largest >= radix:
+        raise ValueError(f"columns: column {number} holds the code {largest}, expected at most {radix - 1}")
+    return 0
+
+
 def bitmaps(const uint8_t[::1] codes, int64_t radix):
     """See `pure.count.bitmaps`."""
     cdef int64_t n = codes.shape[0], words = (n + 63) // 64, s
@@ -119,7 +141,10 @@ def bitmaps(const uint8_t[::1] codes, int64_t radix):
         raise ValueError(f"radix: expected a number from 0 to 256, found {radix}")
     result = np.zeros((radix, words), dtype=np.uint64)
     cdef uint64_t[:, ::1] out = result
+    cdef Column column
     if n:
+        column.narrow = &codes[0]
+        check_codes(&column, n, radix, 0)
         with nogil:
             for s in range(radix):
                 bbn_bitmap(&codes[0], n, <uint8_t> s, &out[s, 0])
@@ -300,20 +325,6 @@ cdef int check_tables(const int64_t[::1] ptr, const int64_t[::1] members, const 
     return 0
 
 
-cdef int64_t largest_code(const Column* column, int64_t n) noexcept nogil:
-    """The largest code of a column."""
-    cdef uint8_t narrow = 0
-    cdef uint16_t wide = 0
-    cdef int64_t i
-    if column.narrow != NULL:
-        for i in range(n):
-            narrow = column.narrow[i] if column.narrow[i] > narrow else narrow
-        return narrow
-    for i in range(n):
-        wide = column.wide[i] if column.wide[i] > wide else wide
-    return wide
-
-
 def worth_bitmaps(const int64_t[::1] ptr, const int64_t[::1] members, const int64_t[::1] radixes):
     """See `pure.count.worth_bitmaps`: the columns of runs that are long enough and have few settings in common."""
     cdef int64_t n_families = ptr.shape[0] - 1, f = 0, g, i, settings
@@ -397,10 +408,8 @@ def count_families(
         for i in range(members.shape[0]):
             used_view[members[i]] = 1
         for c in range(n_columns):
-            if used_view[c]:
-                k = largest_code(&column[c], n_rows)
-                if k >= radixes[c]:
-                    raise ValueError(f"columns: column {c} holds the code {k}, expected at most {radixes[c] - 1}")
+            if used_view[c] and bits[c] is None:  # which `bitmaps` has checked
+                check_codes(&column[c], n_rows, radixes[c], c)
         if weights is not None:
             weight_view = np.ascontiguousarray(weights, dtype=np.float64)
             if weight_view.shape[0] != n_rows:

@@ -26,6 +26,7 @@ def bitmaps(codes: NDArray[np.uint8], radix: int) -> Bits:
     check_numbers("u", 1, codes)
     if not 0 <= radix <= 256:
         raise ValueError(f"radix: expected a number from 0 to 256, found {radix}")
+    check_range(codes, 0, radix, "column 0")
     words = np.zeros((radix, (len(codes) + 63) // 64 * 8), dtype=np.uint8)
     for code in range(radix):
         packed = np.packbits(codes == code, bitorder="little")

@@ -94,7 +94,8 @@ class Seeds:
 
     def _within(self, members: list[int], centres: Array, nearest: NDArray[np.intp]) -> list[float]:
         """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
-        return spread_about(self.rows[:, members], centres, nearest).tolist()
+        found: list[float] = spread_about(self.rows[:, members], centres, nearest).tolist()
+        return found
 
     def _start(self, i: int, means: Array, variance: float) -> Numbers:
         family = self.part.standard[i]
