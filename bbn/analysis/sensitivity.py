@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
     """The answer with the entry higher by a tenth of its distance to 1."""
 
 
-class Sensitivity(Tabular, Frozen):
+class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "derivatives")):
     """The derivative of P(target = state | evidence) in every table entry.
 
     Attributes
@@ -85,24 +85,19 @@ class Sensitivity(Tabular, Frozen):
             target=target, state=state, probability=probability, derivatives=derivatives, _entries=entries
         )
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sensitivity):
-            return NotImplemented
-        return (
-            (self.target, self.state, self.probability) == (other.target, other.state, other.probability)
-            and self.derivatives.keys() == other.derivatives.keys()
-            and all(np.array_equal(d, other.derivatives[name]) for name, d in self.derivatives.items())
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.target, self.state, self.probability))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.target, self.state, self.probability, self.derivatives, self._entries)
-        return Sensitivity, parts
-
     def largest(self, n: int = 10) -> list[Entry]:
-        """The entries with the largest derivatives, largest first."""
+        """The entries with the largest derivatives, largest first.
+
+        Parameters
+        ----------
+        n : int, default 10
+            How many.
+
+        Returns
+        -------
+        list of Entry
+            Each with the name of the entry, its value and its derivative.
+        """
         return self._entries[:n]
 
     def __repr__(self) -> str:
@@ -119,7 +114,20 @@ class Sensitivity(Tabular, Frozen):
         return Table(["entry", "value", "derivative", ""], rows, title)
 
     def plot(self, n: int = 10, axes: Axes | None = None) -> Axes:
-        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth."""
+        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth.
+
+        Parameters
+        ----------
+        n : int, default 10
+            How many entries.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default on new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         top = sorted(self._entries[: 5 * n], key=lambda entry: -abs(entry.high - entry.low))[:n]
         if axes is None:
             import matplotlib.pyplot as plt

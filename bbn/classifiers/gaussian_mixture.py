@@ -28,7 +28,7 @@ from bbn.classifiers.estimator import (
 )
 from bbn.classifiers.mixture_em import Climb, Mixture
 from bbn.core.frozen import Array
-from bbn.learning.gaussian.estimates import Estimate, GaussianFamily, Numbers, warn_of
+from bbn.learning.gaussian.estimates import GaussianEstimate, GaussianFamily, GaussianParameters, warn_of
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
@@ -111,7 +111,32 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
-        """Find the components; `y` is ignored."""
+        """Find the components; `y` is ignored.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        GaussianMixture
+            Itself.
+
+        Raises
+        ------
+        DataError
+            The table holds something else than numbers, or too few rows.
+
+        See Also
+        --------
+        fit_predict : Fit and predict at once.
+        """
         self._check()
         numbers = self._numbers(X, reset=True)
         if len(numbers) < self.k:
@@ -162,7 +187,9 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         check_is_fitted(self)
         z, families = self._families()
         leaves = [
-            family.gaussian(Numbers(self.means_[:, f], np.empty((self.k, 0)), self.variances_[:, f]))
+            family.gaussian(
+                GaussianParameters(self.means_[:, f], np.empty((self.k, 0)), self.variances_[:, f])
+            )
             for f, family in enumerate(families)
         ]
         return BayesianNetwork([CPT.trusted(z, (), self.weights_.copy()), *leaves])
@@ -181,27 +208,104 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self.variances_
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
-        """Fit, and give the most probable component of each row."""
+        """Fit, and give the most probable component of each row.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        ndarray
+            One number per row, 0 to k − 1.
+        """
         return self.fit(X, y, sample_weight).predict(X)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The most probable component of each row, 0 to k − 1."""
+        """The most probable component of each row, 0 to k − 1.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One number per row.
+        """
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
-        """P(component | row), shape (rows, k)."""
+        """P(component | row), shape (rows, k).
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One row per row, summing to 1.
+        """
         return self._look(X)[1]
 
     def score_samples(self, X: Any) -> Array:
-        """ln p(row) of each row, a density; missing numbers are integrated out."""
+        """ln p(row) of each row, a density; missing numbers are integrated out.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One number per row.
+        """
         return self._look(X)[0]
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of ln p(row)."""
+        """The mean of ln p(row).
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+            The higher, the better.
+        """
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
-        """Rows drawn from the mixture, and the component of each."""
+        """Rows drawn from the mixture, and the component of each.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            How many rows.
+
+        Returns
+        -------
+        tuple of ndarray
+            The rows, and the number of each one's component.
+        """
         check_is_fitted(self)
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; expected at least 1")
@@ -210,12 +314,44 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return generator.normal(self.means_[labels], np.sqrt(self.variances_[labels])), labels
 
     def bic(self, X: Any) -> float:
-        """−2 ln p(X) + parameters · ln(rows); lower is better."""
+        """−2 ln p(X) + parameters · ln(rows); lower is better.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        float
+            The criterion.
+
+        See Also
+        --------
+        aic : Another one.
+        """
         logs = self.score_samples(X)
         return float(-2.0 * logs.sum() + self._n_parameters() * np.log(len(logs)))
 
     def aic(self, X: Any) -> float:
-        """−2 ln p(X) + 2 · parameters; lower is better."""
+        """−2 ln p(X) + 2 · parameters; lower is better.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        float
+            The criterion.
+
+        See Also
+        --------
+        bic : Another one.
+        """
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
 
     def __sklearn_tags__(self) -> Any:
@@ -274,7 +410,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Warn of the variances (columns, k) that are held at their floor."""
         if collapsed.any():
             none = np.zeros(self.k, dtype=bool)
-            found = [Estimate(Numbers(none, none, none), none, low) for low in collapsed]
+            found = [GaussianEstimate(GaussianParameters(none, none, none), none, low) for low in collapsed]
             warn_of(self._families()[1], found, stacklevel=3)
 
     def _look(self, X: Any) -> tuple[Array, Array]:

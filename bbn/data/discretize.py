@@ -86,7 +86,7 @@ def discretize(
     return found
 
 
-class Discretizer(Frozen):
+class Discretizer(Frozen, cached=("data",)):
     """Cut points by column.
 
     Attributes
@@ -112,7 +112,23 @@ class Discretizer(Frozen):
         self._set(cuts=checked, data=None)
 
     def states(self, name: str) -> tuple[str, ...]:
-        """The labels of a column's intervals, in order."""
+        """The labels of a column's intervals, in order.
+
+        Parameters
+        ----------
+        name : str
+            A column that it cuts.
+
+        Returns
+        -------
+        tuple of str
+            One label per interval.
+
+        Raises
+        ------
+        DataError
+            It does not cut such a column.
+        """
         points = self.cuts[name].tolist()
         if not points:
             return ("any",)
@@ -123,7 +139,27 @@ class Discretizer(Frozen):
         return (f"<{texts[0]}", *between, f">={texts[-1]}")
 
     def apply(self, data: Any) -> Any:
-        """The table, in kind, with each known column that it has cut; missing values stay missing."""
+        """The table, in kind, with each known column that it has cut; missing values stay missing.
+
+        Parameters
+        ----------
+        data : table
+            Any table; columns that it does not know stay as they are.
+
+        Returns
+        -------
+        table
+            Of the same kind.
+
+        Raises
+        ------
+        DataError
+            A column that is to be cut does not hold numbers.
+
+        See Also
+        --------
+        discretize : Find the cuts and apply them at once.
+        """
         table = read_table(data)
         coded = {}
         for name, points in self.cuts.items():
@@ -133,22 +169,9 @@ class Discretizer(Frozen):
                 coded[name] = np.where(np.isnan(values), -1, codes)
         return _replaced(data, table, coded, self.states)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Discretizer):
-            return NotImplemented
-        return self.cuts.keys() == other.cuts.keys() and all(
-            np.array_equal(points, other.cuts[name]) for name, points in self.cuts.items()
-        )
-
-    def __hash__(self) -> int:
-        return hash(frozenset((name, points.tobytes()) for name, points in self.cuts.items()))
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {len(points) + 1} intervals" for name, points in self.cuts.items())
         return f"<Discretizer {shown}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Discretizer, (self.cuts,)
 
 
 def quantile_cuts(values: Array, bins: int) -> Array:

@@ -20,6 +20,7 @@ from typing import Any
 from bbn.core.errors import BBNWarning, DataError, nearest
 from bbn.core.frozen import Frozen
 from bbn.data import DataSource, as_source
+from bbn.data.reading import Reading
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.structure.chow_liu import chow_liu, tan
@@ -46,7 +47,7 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
 METHODS = ("auto", *TABLES, *STRUCTURES)
 
 
-class LearnResult(Frozen):
+class LearnResult(Frozen, compared=("network", "method")):
     """A learned network and how it came about.
 
     Attributes
@@ -70,17 +71,6 @@ class LearnResult(Frozen):
 
     def __init__(self, network: BayesianNetwork, method: str, report: str, detail: Any = None) -> None:
         self._set(network=network, method=method, report=report, detail=detail)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LearnResult):
-            return NotImplemented
-        return self.network == other.network and self.method == other.method
-
-    def __hash__(self) -> int:
-        return hash((self.network, self.method))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LearnResult, (self.network, self.method, self.report, self.detail)
 
     def __repr__(self) -> str:
         return f"<LearnResult: {self.network!r} by {self.method}>"
@@ -200,8 +190,7 @@ def _source(data: Any, structure: Any, hidden: Any, reading: dict[str, Any]) -> 
         from bbn.learning.structure.structure import observe, read_structure
 
         shape = read_structure(structure)
-        states = reading.pop("states")
-        _, source = observe(shape, data, states, hidden, **reading)
+        _, source = observe(shape, data, Reading(**reading), hidden)
     return source, [*source.incomplete, *unseen]
 
 

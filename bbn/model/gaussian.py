@@ -23,7 +23,7 @@ from bbn.model.variable import Continuous, Variable
 KIND = "Gaussian"
 
 
-class Gaussian(Tabular, Frozen):
+class Gaussian(Tabular, Frozen, cached=("_hash",)):
     """The normal distribution of a continuous variable given its parents.
 
     Parameters
@@ -128,7 +128,26 @@ class Gaussian(Tabular, Frozen):
         tied_variance: bool = False,
         fixed_variance: bool = False,
     ) -> Gaussian:
-        """A Gaussian from parts known to be right; the arrays are not copied and become read-only."""
+        """A Gaussian from parts known to be right; the arrays are not copied and become read-only.
+
+        Parameters
+        ----------
+        variable : Continuous
+            The child.
+        parents : tuple of Variable
+            Its parents, discrete and continuous in any order.
+        means, variances : ndarray
+            One axis per discrete parent.
+        weights : ndarray
+            One more axis, of one entry per continuous parent.
+        tied_variance, fixed_variance : bool, default False
+            As in `Gaussian`.
+
+        Returns
+        -------
+        Gaussian
+            The conditional, unchecked.
+        """
         gaussian = cls.__new__(cls)
         gaussian._set(
             variable=variable,
@@ -144,7 +163,20 @@ class Gaussian(Tabular, Frozen):
 
     @classmethod
     def point(cls, variable: Continuous, value: float) -> Gaussian:
-        """The variable set to one number: no parents, and the variance 0 that no other Gaussian may have."""
+        """The variable set to one number: no parents, and the variance 0 that no other Gaussian may have.
+
+        Parameters
+        ----------
+        variable : Continuous
+            The variable.
+        value : float
+            The number.
+
+        Returns
+        -------
+        Gaussian
+            The conditional that `BayesianNetwork.do` puts in.
+        """
         return cls.trusted(variable, (), np.array(value), np.array(0.0), np.zeros(0))
 
     @property
@@ -174,7 +206,20 @@ class Gaussian(Tabular, Frozen):
         return self.means.size + self.weights.size + free
 
     def with_family(self, variable: Continuous, parents: tuple[Variable, ...]) -> Gaussian:
-        """The same numbers for a variable and parents of other names or states, one for one."""
+        """The same numbers for a variable and parents of other names or states, one for one.
+
+        Parameters
+        ----------
+        variable : Continuous
+            The new child.
+        parents : tuple of Variable
+            The new parents, one for one.
+
+        Returns
+        -------
+        Gaussian
+            The same numbers.
+        """
         return Gaussian.trusted(
             variable,
             parents,
@@ -184,27 +229,6 @@ class Gaussian(Tabular, Frozen):
             self.tied_variance,
             self.fixed_variance,
         )
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Gaussian):
-            return NotImplemented
-        return (
-            self.variable == other.variable
-            and self.parents == other.parents
-            and self.tied_variance == other.tied_variance
-            and self.fixed_variance == other.fixed_variance
-            and np.array_equal(self.means, other.means)
-            and np.array_equal(self.variances, other.variances)
-            and np.array_equal(self.weights, other.weights)
-        )
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            numbers_ = tuple((a + 0.0).tobytes() for a in (self.means, self.variances, self.weights))
-            self._set(_hash=hash((self.variable, self.parents, numbers_)))
-        return self._hash  # type: ignore[return-value]  # set just above
 
     def __repr__(self) -> str:
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
@@ -222,17 +246,6 @@ class Gaussian(Tabular, Frozen):
             for index, states in settings(discrete)
         ]
         return Table([*(p.name for p in discrete), "mean", "variance", *slopes], rows, f"{self.name}{given}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Gaussian.trusted, (
-            self.variable,
-            self.parents,
-            self.means,
-            self.variances,
-            self.weights,
-            self.tied_variance,
-            self.fixed_variance,
-        )
 
 
 class _Reader:

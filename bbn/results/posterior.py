@@ -89,12 +89,39 @@ class Posterior(Tabular, Frozen):
         return states[0] if len(states) == 1 else states
 
     def entropy(self, base: float = math.e) -> float:
-        """−Σ p ln p, in nats; `base=2` gives bits."""
+        """−Σ p ln p, in nats; `base=2` gives bits.
+
+        Parameters
+        ----------
+        base : float, default e
+            The base of the logarithm: e gives nats, 2 bits.
+
+        Returns
+        -------
+        float
+            The entropy.
+        """
         p = self.values[self.values > 0]
         return float(-(p * np.log(p)).sum() / math.log(base)) + 0.0
 
     def marginal(self, name: str) -> Posterior:
-        """The distribution of one of the variables of a joint."""
+        """The distribution of one of the variables of a joint.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+
+        Returns
+        -------
+        Posterior
+            Over that variable alone.
+
+        Raises
+        ------
+        EvidenceError
+            The joint does not have the variable.
+        """
         if name not in self.names:
             raise EvidenceError(f"this posterior has no variable {name!r}{nearest(name, self.names)}")
         axis = self.names.index(name)
@@ -109,7 +136,23 @@ class Posterior(Tabular, Frozen):
         return None if self.sampling is None else self.sampling.std_error
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array] | None:
-        """The lower and upper ends of a confidence interval around each entry."""
+        """The lower and upper ends of a confidence interval around each entry.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence, between 0 and 1.
+
+        Returns
+        -------
+        tuple of ndarray, or None
+            Arrays like `values`; None for an exact posterior.
+
+        Raises
+        ------
+        ValueError
+            The error is not known, as of loopy belief propagation, or the level is not between 0 and 1.
+        """
         return None if self.sampling is None else self.sampling.interval(self.values, level)
 
     @property
@@ -156,19 +199,6 @@ class Posterior(Tabular, Frozen):
 
         return draw_posterior(self)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Posterior):
-            return NotImplemented
-        return (
-            self.variables == other.variables
-            and self.log_evidence == other.log_evidence
-            and np.array_equal(self.values, other.values)
-            and self.sampling == other.sampling
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.variables, self.log_evidence, (self.values + 0.0).tobytes()))
-
     def __repr__(self) -> str:
         cells = labelled(self.variables, self.values, most=8)
         shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells.items()) + (
@@ -184,9 +214,6 @@ class Posterior(Tabular, Frozen):
             for i, (key, p) in enumerate(self.to_dict().items())
         ]
         return Table([*self.names, "probability", *(["std error"] if errors else []), " " * BAR], rows)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Posterior, (self.variables, self.values, self.log_evidence, self.sampling)
 
 
 # Setting slots by their descriptors is the quickest way past `Frozen`, and answers are made by the thousand.
@@ -313,6 +340,15 @@ class _Items(ItemsView[str, Posterior]):
 class Assignment(Tabular, Frozen):
     """A joint state of some variables, and ln P(states, evidence).
 
+    Parameters
+    ----------
+    states : mapping
+        Variable name to state.
+    log_probability : float
+        ln P(states, evidence).
+
+    Examples
+    --------
     >>> best = Assignment({"A": "yes"}, math.log(0.25))
     >>> best["A"], best.probability
     ('yes', 0.25)
@@ -336,14 +372,6 @@ class Assignment(Tabular, Frozen):
             raise EvidenceError(f"this assignment has no variable {name!r}{nearest(name, self.states)}")
         return self.states[name]
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Assignment):
-            return NotImplemented
-        return self.states == other.states and self.log_probability == other.log_probability
-
-    def __hash__(self) -> int:
-        return hash((frozenset(self.states.items()), self.log_probability))
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={state}" for name, state in list(self.states.items())[:8])
         more = f", … ({len(self.states)} in all)" if len(self.states) > 8 else ""
@@ -352,9 +380,6 @@ class Assignment(Tabular, Frozen):
     def _table(self) -> Table:
         rows = [[name, str(state)] for name, state in self.states.items()]
         return Table(["variable", "state"], rows, note=f"ln P = {self.log_probability:.9g}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Assignment, (self.states, self.log_probability)
 
 
 def _label(key: object) -> str:

@@ -327,7 +327,7 @@ def test_naive_bayes_with_columns_of_both_kinds():
     np.testing.assert_allclose(model.predict_joint_log_proba(hole)[0], without, rtol=1e-12)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
-    with pytest.raises(bbn.DataError, match="no column"):
+    with pytest.raises(bbn.DataError, match="not a column"):
         bbn.NaiveBayes(continuous=["heet"]).fit(frame, y)
     with pytest.raises(bbn.DataError, match="more than numbers"):
         bbn.NaiveBayes(continuous=["sky"]).fit(frame, y)
