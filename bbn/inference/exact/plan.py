@@ -42,9 +42,9 @@ HUGE = 1_000_000.0
 """Cells from which ties are broken at random a few times more: by then elimination is quick beside a run."""
 RESTARTS = 4
 MANY_THREADS = 64
-"""Runs of which so many fit the limit together do not wait for one another."""
+"""Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
 RESTARTED = ("min-fill", "weighted-min-fill")
-"""The rules that are tried again, so many times."""
+"""The rules that are tried RESTARTS more times."""
 INSTEAD = (
     "observe more variables, ask for fewer targets, or choose a sampling method such as "
     'method="likelihood-weighting"'
@@ -255,7 +255,7 @@ class Plan:
         return self.limit - kept + self.kept
 
     def drop(self) -> None:
-        """It is no longer kept: a large one gives its memory back, now or when nobody runs it any more."""
+        """Note that it is no longer kept; a large plan gives its memory back as soon as no run needs it."""
         self.kept = 0
         if self._large:
             self._program = None
