@@ -39,7 +39,9 @@ def sample(options: argparse.Namespace) -> int:
         if not _is_folder(options):
             _kind(options.output, options.to_format)
         to = table_output(options.output, options.to_format, options.escape_formulas)
-        network.sample(options.n, evidence, to=to, **settings)
+        from bbn.inference.rows.streaming import sample_to
+
+        sample_to(network, to, options.n, evidence, **settings)
         return 0
     kind = _kind("-", options.to_format)
     chunks = network.sample(options.n, evidence, chunks=CHUNK, **settings)

@@ -108,6 +108,9 @@ class CodedTable(Frozen):
     kind: Kind
     _cache: dict[str, Any]
 
+    __eq__ = object.__eq__  # a table is itself alone: comparing all rows is never wanted
+    __hash__ = object.__hash__
+
     def __init__(
         self,
         variables: tuple[Variable, ...],

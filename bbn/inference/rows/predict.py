@@ -7,6 +7,7 @@ impossible="nan" an answer of NaN (`predict`: a missing value).
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import Ledger
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.core.threads import time_limit
 from bbn.data import CodedTable, code
 from bbn.data.kinds import Columns, Rows
 from bbn.inference import engine
@@ -130,10 +132,12 @@ def _answers(
     tree = _engine(net)
     ledger = Ledger(options.get("memory_limit"))
     ledger.reserve(framed, f"a table of the answers to {table.n_rows:,} rows", INSTEAD)
-    if net.continuous:
-        return MixedRows(tree, table.codes, table.numbers, table.n_rows, target, n_jobs, options).answer()
-    targets = () if target is None else (target,)
-    return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, ledger=ledger, **options)[:2]
+    seconds = options.get("time_limit")
+    with nullcontext() if seconds is None else time_limit(seconds):
+        if net.continuous:
+            return MixedRows(tree, table.codes, table.numbers, table.n_rows, target, n_jobs, options).answer()
+        targets = () if target is None else (target,)
+        return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, ledger=ledger, **options)[:2]
 
 
 def _impossible_row(net: BayesianNetwork, table: CodedTable, row: int) -> ImpossibleEvidenceError:
