@@ -3,8 +3,9 @@
     P(x_0, …, x_T) = ∏_t ∏_i P(x_i[t] | parents(x_i[t]))
 
 where a parent lies in the same slice, in an earlier one (`Previous`), or is static: a node that exists once and that
-every slice sees (Dean and Kanazawa 1989; Murphy 2002, chapter 2). A hidden Markov model is the smallest one. The first
-slices may have conditionals of their own; from then on every slice is the same, so a family has the same numbers in each.
+every slice sees (Dean and Kanazawa 1989; Murphy 2002, chapter 2). A hidden Markov model is the smallest one. The
+first slices may have conditionals of their own; from then on every slice is the same, so a family has the same
+numbers in each.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class DynamicNetwork(AskableInTime):
     metadata
         Further strings about it; no part in comparisons either.
 
-    Slice t uses the conditional that `first` gives for slice t; else that of `later`, if t slices reach back far enough;
-    else the last that `first` gives.
+    Slice t uses the conditional that `first` gives for slice t; else that of `later`, if t slices reach back far
+    enough; else the last that `first` gives.
 
     Raises
     ------
@@ -108,7 +109,9 @@ class DynamicNetwork(AskableInTime):
             raise ModelError(f"a network's name must be a string, found {name!r}")
         repeated = by_name(later)
         if not repeated:
-            raise ModelError("the dynamic network has no later slice; it needs at least one conditional there")
+            raise ModelError(
+                "the dynamic network has no later slice; it needs at least one conditional there"
+            )
         starts = [by_name(listed) for listed in _listed(first)]
         static = [own for own in starts[0] if own not in repeated]
         check_plain_names([*repeated, *static])
@@ -132,7 +135,9 @@ class DynamicNetwork(AskableInTime):
             _schedule=tuple(schedule),
             _starts=tuple(starts),
         )
-        self.unroll(len(schedule) + 1)  # finds what only shows across slices, such as a cycle in the first one
+        self.unroll(
+            len(schedule) + 1
+        )  # finds what only shows across slices, such as a cycle in the first one
 
     # What it is made of
 
@@ -163,7 +168,7 @@ class DynamicNetwork(AskableInTime):
 
     @property
     def interface(self) -> tuple[str, ...]:
-        """The variables that the next slice depends on, static ones among them: all that it needs to know of the past."""
+        """What the next slice depends on, static variables among them: all it needs to know of the past."""
         return tuple(own for own in self.names if own in self.static or own in self._reached)
 
     @property
@@ -266,20 +271,32 @@ class DynamicNetwork(AskableInTime):
         )
         made: list[Conditional] = [self.template[own] for own in self.static]
         for t in range(int(steps)):
-            for own in temporal:
-                made.append(_placed(self.template[self.family(own, t)], own, t, self.static))
+            made += [_placed(self.template[self.family(own, t)], own, t, self.static) for own in temporal]
         return BayesianNetwork(made, self.name, self.metadata)
 
     def with_template(self, template: BayesianNetwork) -> DynamicNetwork:
         """The dynamic network of the same structure with the numbers of another `template`."""
-        starts: list[list[Conditional]] = [[] for _ in range(max(1, self.n_first))]
-        starts[0] = [template[own] for own in self.static]
+        return DynamicNetwork.from_template(template, self.static, self.name, self.metadata)
+
+    @classmethod
+    def from_template(
+        cls,
+        template: BayesianNetwork,
+        static: Sequence[str] = (),
+        name: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> DynamicNetwork:
+        """The dynamic network whose distinct families are these; see `template`."""
+        starts: list[list[Conditional]] = [[template[own] for own in static]]
+        later: list[Conditional] = []
         for own in template.names:
             plain, at = split_name(own)
-            if at is not None and at >= 0:
+            if at is None and own not in static:
+                later.append(_plain(template[own], own))
+            elif at is not None and at >= 0:
+                starts += [[] for _ in range(at + 1 - len(starts))]
                 starts[at].append(_plain(template[own], plain))
-        later = [template[own] for own in self.names if own not in self.static]
-        return DynamicNetwork(starts, later, self.name, self.metadata)
+        return cls(starts, later, name, metadata)
 
     def with_cpts(self, cpts: Iterable[Conditional]) -> DynamicNetwork:
         """The dynamic network with these conditionals in the later slices in place of those of the same variables."""
@@ -302,11 +319,11 @@ class DynamicNetwork(AskableInTime):
             return True
         if not isinstance(other, DynamicNetwork):
             return NotImplemented
-        return self.template == other.template and self.static == other.static and self._reduced == other._reduced
-
-    @property
-    def _reduced(self) -> tuple[Mapping[str, str], ...]:
-        return tuple(self._schedule)
+        return (
+            self.template == other.template
+            and self.static == other.static
+            and self._schedule == other._schedule
+        )
 
     def __hash__(self) -> int:
         return hash((self.template, self.static))
@@ -342,28 +359,38 @@ def _check_variables(
     for s, listed in enumerate(starts):
         for own, conditional in listed.items():
             if own not in variables or (s > 0 and own in static):
-                raise ModelError(f"first, slice {s}: {own!r} is not a variable of the later slices{nearest(own, variables)}")
+                raise ModelError(
+                    f"first, slice {s}: {own!r} is not a variable of the later slices{nearest(own, variables)}"
+                )
             if conditional.variable != variables[own]:
                 raise ModelError(
                     f"{own!r} is {conditional.variable!r} in slice {s}, but {variables[own]!r} in the later ones"
                 )
 
 
-def _aligned(conditional: Conditional, variables: Mapping[str, Variable], static: Sequence[str]) -> Conditional:
+def _aligned(
+    conditional: Conditional, variables: Mapping[str, Variable], static: Sequence[str]
+) -> Conditional:
     """The conditional with its parents checked; those of earlier slices have the declared states in their order."""
     child = conditional.variable.name
     if not isinstance(conditional, CPT | Gaussian):
         expand = getattr(conditional, "to_cpt", None)
         if expand is None:
-            raise ModelError(f"node {child!r} is a {type(conditional).__name__}; expected a CPT or a Gaussian")
+            raise ModelError(
+                f"node {child!r} is a {type(conditional).__name__}; expected a CPT or a Gaussian"
+            )
         conditional = expand()
     parents: list[Variable] = []
     for parent in conditional.parents:
         own, at = split_name(parent.name)
         if own not in variables or (at is not None and at >= 0):
-            raise ModelError(f"node {child!r} has the unknown parent {parent.name!r}{nearest(parent.name, variables)}")
+            raise ModelError(
+                f"node {child!r} has the unknown parent {parent.name!r}{nearest(own, variables)}"
+            )
         if own in static and at is not None:
-            raise ModelError(f"node {child!r}: its parent {own!r} is static; write {own!r}, not an earlier slice of it")
+            raise ModelError(
+                f"node {child!r}: its parent {own!r} is static; write {own!r}, not an earlier slice of it"
+            )
         if child in static and own not in static:
             raise ModelError(
                 f"node {child!r} is only in `first`, so it is static, but its parent {own!r} is in every slice; "
@@ -375,7 +402,9 @@ def _aligned(conditional: Conditional, variables: Mapping[str, Variable], static
         declared = renamed(variables[own], parent.name)
         if isinstance(parent, Continuous) or isinstance(declared, Continuous):
             if type(parent) is not type(declared):
-                raise ModelError(f"node {child!r}: its parent is {parent!r}, but {own!r} itself is {variables[own]!r}")
+                raise ModelError(
+                    f"node {child!r}: its parent is {parent!r}, but {own!r} itself is {variables[own]!r}"
+                )
         elif (places := aligned(parent, declared)) is None:
             raise ModelError(
                 f"node {child!r}: its parent {parent.name!r} has states {list(parent.states)}, but {own!r} itself has "
@@ -391,11 +420,15 @@ def _permuted(conditional: Conditional, parent: Variable, places: list[int]) -> 
     """The conditional with the states of one parent in another order."""
     if isinstance(conditional, Gaussian):
         axis = conditional.discrete_parents.index(parent)
-        parts = (conditional.means, conditional.variances, conditional.weights)
         return Gaussian.trusted(
-            conditional.variable, conditional.parents, *(part.take(places, axis) for part in parts),
-            conditional.tied_variance, conditional.fixed_variance,
-        )  # fmt: skip
+            conditional.variable,
+            conditional.parents,
+            conditional.means.take(places, axis),
+            conditional.variances.take(places, axis),
+            conditional.weights.take(places, axis),
+            conditional.tied_variance,
+            conditional.fixed_variance,
+        )
     assert isinstance(conditional, CPT)
     table = conditional.table.take(places, conditional.parents.index(parent))
     return CPT.trusted(conditional.variable, conditional.parents, table)
@@ -424,7 +457,8 @@ def _schedule(
             given = starts[s].get(name) if s < len(starts) else None
             if given is not None and _reach(given) > s:
                 raise ModelError(
-                    f"first, slice {s}: the conditional of {name!r} reaches {_reach(given)} slices back, before the start"
+                    f"first, slice {s}: the conditional of {name!r} reaches {_reach(given)} slices back, before "
+                    "the start"
                 )
             if given is not None:
                 if given != usual:
@@ -458,7 +492,11 @@ def _template(
     made += later.values()
     roots = {p.name: p for c in made for p in c.parents if (split_name(p.name)[1] or 0) < 0}
     for own, variable in roots.items():
-        made.append(Gaussian(own, means=0.0, variances=1.0) if isinstance(variable, Continuous) else CPT.uniform(variable))
+        made.append(
+            Gaussian(own, means=0.0, variances=1.0)
+            if isinstance(variable, Continuous)
+            else CPT.uniform(variable)
+        )
     return BayesianNetwork(made)
 
 

@@ -61,9 +61,9 @@ class AskableInTime(Frozen):
         Returns
         -------
         Beliefs
-            ``beliefs["Rain"]`` is an array (steps, states); of a continuous variable (steps, 2), mean and variance. With
-            several sequences a dict from each one's name (its number, where it has none) to its Beliefs. For data from
-            `bbn.open_data`, an iterator over such, one per batch.
+            ``beliefs["Rain"]`` is an array (steps, states); of a continuous variable (steps, 2), mean and variance.
+            With several sequences a dict from each one's name (its number, where it has none) to its Beliefs. For
+            data from `bbn.open_data`, an iterator over such, one per batch.
 
         Raises
         ------
@@ -146,7 +146,14 @@ class AskableInTime(Frozen):
         from bbn.inference.time import smooth
 
         return smooth(
-            self, evidence, lag, sequence=sequence, time=time, lengths=lengths, memory_limit=memory_limit, n_jobs=n_jobs
+            self,
+            evidence,
+            lag,
+            sequence=sequence,
+            time=time,
+            lengths=lengths,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
         )
 
     def forecast(
@@ -239,7 +246,14 @@ class AskableInTime(Frozen):
         from bbn.inference.time import viterbi
 
         return viterbi(
-            self, evidence, k, sequence=sequence, time=time, lengths=lengths, memory_limit=memory_limit, n_jobs=n_jobs
+            self,
+            evidence,
+            k,
+            sequence=sequence,
+            time=time,
+            lengths=lengths,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
         )
 
     def log_likelihood(
@@ -268,16 +282,22 @@ class AskableInTime(Frozen):
         --------
         >>> import bbn
         >>> round(bbn.example("umbrella").log_likelihood({"Umbrella": ["yes", "yes"]}), 6)
-        -1.045545
+        -1.045546
         """
         from bbn.inference.time import log_likelihood
 
         return log_likelihood(
-            self, data, sequence=sequence, time=time, lengths=lengths, memory_limit=memory_limit, n_jobs=n_jobs
+            self,
+            data,
+            sequence=sequence,
+            time=time,
+            lengths=lengths,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
         )
 
     def query(self: Any, target: str, evidence: Any = None, **options: Any) -> Posterior:
-        """The posterior of one variable in one step, given evidence by step: ``dyn.query("Rain[3]", {"Umbrella[0]": "yes"})``.
+        """The posterior of one variable in one step, given findings by name and step.
 
         Parameters
         ----------
@@ -298,8 +318,18 @@ class AskableInTime(Frozen):
 
         return query(self, target, evidence, **options)
 
-    def start(self: Any) -> FilterState:
+    def start(self: Any, likelihoods: str | Sequence[str] = ()) -> FilterState:
         """The belief before any evidence: a filter that takes one row at a time and forgets the rows it has seen.
+
+        Parameters
+        ----------
+        likelihoods
+            Variables between others, neither passed on to the next slice nor without children, that rows will give
+            `bbn.Virtual` findings of.
+
+        Returns
+        -------
+        FilterState
 
         Examples
         --------
@@ -311,9 +341,9 @@ class AskableInTime(Frozen):
         """
         from bbn.inference.time.stream import start
 
-        return start(self)
+        return start(self, likelihoods)
 
-    def sample(self: Any, length: int, n: int = 1, seed: Any = None) -> Any:
+    def sample(self: Any, length: int, n: int | None = None, seed: Any = None) -> Any:
         """Sequences drawn from the dynamic network.
 
         Parameters
@@ -321,21 +351,22 @@ class AskableInTime(Frozen):
         length
             Steps of each sequence.
         n
-            How many sequences.
+            How many sequences; None draws one and leaves out the column that numbers them.
         seed
             An int or a Generator; the same seed gives the same sequences.
 
         Returns
         -------
         DataFrame
-            The columns "sequence" and "step" (numbers from 0), then one per variable, categorical with the declared
-            states. All questions and learners take it with ``sequence="sequence"``.
+            One row a step: the column "sequence" (numbers from 0) where `n` is given, then one per variable,
+            categorical with the declared states; the index numbers the steps. Questions and learners take it with
+            ``sequence="sequence"``.
 
         Examples
         --------
         >>> import bbn
         >>> bbn.example("umbrella").sample(5, n=2, seed=0).shape
-        (10, 4)
+        (10, 3)
         """
         from bbn.inference.time.sample import sample
 
@@ -353,5 +384,3 @@ class AskableInTime(Frozen):
 
     def _repr_svg_(self: Any) -> str:
         return str(self.plot().svg)
-
-

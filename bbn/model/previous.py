@@ -96,7 +96,7 @@ def renamed(variable: Variable, name: str) -> Variable:
 
 
 def table_parents(variable: Variable, parents: Any, table: Any) -> Any:
-    """The parents of a CPT with each `Previous` as a variable; its states come from the table where nothing else tells."""
+    """The parents of a CPT with each `Previous` as a variable, whose states the table tells where nothing else does."""
     if not isinstance(parents, list | tuple) or not any(type(p) is Previous for p in parents):
         return parents
     return [_known(variable, p) or _read_off(f"CPT {variable.name!r}", p, k, len(parents), table)
@@ -143,10 +143,12 @@ def _read_off(
     """The parent with the states that the rows' keys name, or with as many as its axis is long."""
     name = in_slice(parent.name, -parent.lag)
     keys: Any = list(table.index) if hasattr(table, "columns") and hasattr(table, "index") else table
-    if isinstance(keys, Mapping) or hasattr(table, "index") and hasattr(table, "columns"):
+    if isinstance(keys, Mapping) or (hasattr(table, "index") and hasattr(table, "columns")):
         listed = [(key,) if n_parents == 1 and not isinstance(key, tuple) else key for key in keys]
         if any(not isinstance(key, tuple) or len(key) != n_parents for key in listed):
-            raise ModelError(f"{what}: expected rows keyed by the states of its {n_parents} parents, found {listed[:3]}")
+            raise ModelError(
+                f"{what}: expected rows keyed by the states of its {n_parents} parents, found {listed[:3]}"
+            )
         return Variable(name, tuple(dict.fromkeys(key[axis] for key in listed)))
     try:
         shape = np.shape(table)
@@ -160,7 +162,9 @@ def _read_off(
 
 def aligned(parent: Variable, declared: Variable) -> list[int] | None:
     """Which of the parent's states each declared state is, or None where they are not the same states."""
-    if parent.states == declared.states or parent.states == tuple(map(_POSITION.format, range(declared.card))):
+    if parent.states == declared.states or parent.states == tuple(
+        map(_POSITION.format, range(declared.card))
+    ):
         return list(range(declared.card))
     if len(parent.states) != declared.card:
         return None
