@@ -43,7 +43,10 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and how it was built")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="results and errors alone: no warnings, notes or progress"
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print only results and errors: no warnings, notes or progress",
     )
     common = Parser(add_help=False)
     for names in (["--debug"], ["-q", "--quiet"]):  # they may stand before or after the command
@@ -75,7 +78,7 @@ def make_parser() -> Parser:
     _add_to(convert, "the format of OUT (- needs it)")
     convert.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
 
-    query = command("query", "bbn.cli.ask:query", "The posterior of targets given evidence.")
+    query = command("query", "bbn.cli.query:query", "The posterior of targets given evidence.")
     _add_network(query)
     query.add_argument(
         "targets", nargs="*", metavar="TARGET", help="variables; none asks for every unobserved one"
@@ -91,12 +94,12 @@ def make_parser() -> Parser:
     query.add_argument(
         "--target-std-error", type=float, metavar="E", help="sample until errors are this small"
     )
-    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most so many seconds")
+    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most S seconds")
     _add_seed(query, "the seed of a sampling method")
     _add_progress(query)
     _add_format(query)
 
-    mpe = command("mpe", "bbn.cli.ask:mpe", "The most probable explanation of evidence.")
+    mpe = command("mpe", "bbn.cli.query:mpe", "The most probable explanation of evidence.")
     _add_network(mpe)
     mpe.add_argument(
         "targets", nargs="*", metavar="TARGET", help="explain by these alone, the others summed out"
@@ -106,7 +109,7 @@ def make_parser() -> Parser:
     _add_format(mpe)
 
     predict = command(
-        "predict", "bbn.cli.ask:predict", "The most probable state of a target for rows of data."
+        "predict", "bbn.cli.predict:predict", "The most probable state of a target for rows of data."
     )
     predict.add_argument("file", metavar="FILE", help=_FILE)
     predict.add_argument("data", metavar="DATA", help=f"{_DATA}; columns absent are unobserved")
@@ -114,6 +117,7 @@ def make_parser() -> Parser:
         "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
     )
     predict.add_argument("--target", required=True, metavar="TARGET", help="the variable to predict")
+    _add_do(predict)
     predict.add_argument("--proba", action="store_true", help="the probability of each state instead")
     predict.add_argument(
         "--impossible",
@@ -160,7 +164,7 @@ def make_parser() -> Parser:
 
     _add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
 
-    plot = command("plot", "bbn.cli.look:plot", "Draw a network with its beliefs.")
+    plot = command("plot", "bbn.cli.plot:plot", "Draw a network with its beliefs.")
     _add_network(plot)
     plot.add_argument(
         "-o",
@@ -175,7 +179,9 @@ def make_parser() -> Parser:
     _add_evidence(plot)
     plot.set_defaults(targets=[])
 
-    explain = command("explain", "bbn.cli.look:explain", "Which findings moved an answer, and by how much.")
+    explain = command(
+        "explain", "bbn.cli.explain:explain", "Which findings moved an answer, and by how much."
+    )
     _add_network(explain)
     explain.add_argument("target", metavar="TARGET", help="the variable asked about")
     _add_evidence(explain)
@@ -184,7 +190,7 @@ def make_parser() -> Parser:
     _add_format(explain)
     explain.set_defaults(targets=[])
 
-    explore = command("explore", "bbn.cli.look:explore", "Serve an interactive page of a network.")
+    explore = command("explore", "bbn.cli.plot:explore", "Serve an interactive page of a network.")
     _add_network(explore)
     explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
     explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")
@@ -245,9 +251,7 @@ def _add_learn(learn: Parser) -> None:
         metavar="TEXT",
         help="what means missing besides an empty field",
     )
-    learn.add_argument(
-        "--restarts", type=int, metavar="N", help="climbs from so many starts; the best is kept"
-    )
+    learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
     _add_seed(learn, "the seed of random starts")
     learn.add_argument("--checkpoint", metavar="PATH", help="save the climb's state here, and go on from it")
@@ -303,6 +307,18 @@ def _add_evidence(parser: Parser) -> None:
     add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
     add("--one-of", metavar="NAME=STATE,…", help="one of several states")
     add("--none-of", metavar="NAME=STATE,…", help="none of these states")
+    _add_do(parser)
+
+
+def _add_do(parser: Parser) -> None:
+    parser.add_argument(
+        "--do",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=STATE",
+        help="set a variable from outside, before anything is observed; NAME=STATE:P,… draws its state",
+    )
 
 
 def _add_dask(parser: Parser, does: str) -> None:

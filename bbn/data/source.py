@@ -18,8 +18,8 @@ from bbn.core.budget import jobs, memory_limit, require_memory
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.core.threads import worker_map
-from bbn.data.counts import Tables
-from bbn.data.kinds import Columns, Kind
+from bbn.data.counts import ContingencyTables
+from bbn.data.kinds import ColumnDict, Kind
 from bbn.model.variable import Continuous, State, Variable
 
 PARALLEL = 20_000_000
@@ -68,10 +68,32 @@ class DataSource(Protocol):
         """The names of the variables with a missing value in some row."""
 
     def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
-        """One contingency table per family, axes in the family's order; rows that miss one of it are left out."""
+        """One contingency table per family, axes in the family's order; rows that miss one of it are left out.
+
+        Parameters
+        ----------
+        families : sequence of tuple of str
+            Each the names of a table's variables, in the order of its axes.
+
+        Returns
+        -------
+        sequence of ndarray
+            One table per family.
+        """
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
-        """The sums over blocks of the arrays that f returns for each."""
+        """The sums over blocks of the arrays that f returns for each.
+
+        Parameters
+        ----------
+        f : callable
+            Takes a block of coded rows, gives arrays; each time as many, of the same shapes.
+
+        Returns
+        -------
+        list of ndarray
+            Their sums.
+        """
 
 
 class CodedTable(Frozen):
@@ -128,7 +150,7 @@ class CodedTable(Frozen):
             numbers=dict(numbers or {}),
             n_rows=n_rows,
             weights=weights,
-            kind=kind or Columns(),
+            kind=kind or ColumnDict(),
             _cache={},
         )
 
@@ -190,7 +212,9 @@ class CodedTable(Frozen):
                 self.weights,
             )
 
-        tables = Tables(self._in_parts(part, len(families), jobs(n_jobs)), offsets, radixes[members], ptr)
+        tables = ContingencyTables(
+            self._in_parts(part, len(families), jobs(n_jobs)), offsets, radixes[members], ptr
+        )
         if not incomplete:
             return tables
         cards = {v.name: v.card for v in self.variables}
@@ -258,14 +282,14 @@ def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
 
 
 def is_source(data: Any) -> bool:
-    """Whether data are a source; looked for in its class, as a source may have to read data to say what it has."""
+    """Whether data are a source. Asks the class, since the source itself may have to read data to answer."""
     return all(callable(getattr(type(data), name, None)) for name in ("counts", "reduce"))
 
 
 def complete_data(source: DataSource, columns: Iterable[str], found: str, way_out: str) -> DataSource:
-    """The source, none of whose values in these columns is missing.
+    """The source, checked to miss no value in these columns.
 
-    DataError if some are, at once where that is known, else in the pass that finds one; so none is made to find out.
+    DataError if one is missing: at once where that is known, else in the pass that meets it, so no extra pass is made.
 
     Parameters
     ----------
@@ -322,7 +346,7 @@ def as_source(
             return viewed
         return _checked_source(data, variables, names, hidden, options.get("continuous", ()))
     from bbn.data.coding import code
-    from bbn.data.streams.batches import is_many
+    from bbn.data.streams.readers import is_many
 
     if is_many(data):
         from bbn.data.streams.open import open_for
@@ -355,7 +379,7 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 
 
 def continuous_columns(source: DataSource) -> tuple[str, ...]:
-    """The names of a source's columns of numbers; a source that does not speak of them has none."""
+    """The names of a source's columns of numbers; a source without `continuous` has none."""
     return tuple(getattr(source, "continuous", ()))
 
 

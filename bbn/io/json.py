@@ -55,7 +55,10 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
     if not isinstance(network, DynamicNetwork):
-        nodes = ",\n".join(map(_node_text, conditionals(network)))
+        hidden = set(network.latent)
+        nodes = ",\n".join(
+            _node_text(one, _latent_fields(one.name in hidden)) for one in conditionals(network)
+        )
         return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
     if network.static:
         nodes = ",\n".join(_node_text(network[name]) for name in network.static)
@@ -196,6 +199,10 @@ def _start_fields(node: Written) -> dict[str, str]:
 
 def _fields(conditional: CPT | Gaussian) -> dict[str, str]:
     return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
+
+
+def _latent_fields(latent: bool) -> dict[str, str]:
+    return {"latent": "true"} if latent else {}
 
 
 def _node_text(conditional: CPT | Gaussian, more: dict[str, str] | None = None) -> str:

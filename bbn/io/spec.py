@@ -13,6 +13,7 @@ are known.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from typing import Any, NamedTuple
@@ -24,9 +25,9 @@ from bbn.io.build import Problems, RawGaussian, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
-from bbn.io.spec_gaussians import GaussianDraft, Gaussians
+from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
 from bbn.io.spec_slices import read_slices, split_starts
-from bbn.io.spec_tables import Table, Tables
+from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
 from bbn.model.variable import State
 
@@ -39,7 +40,7 @@ class _Draft(NamedTuple):
     name: str
     states: list[State]
     parents: list[str]
-    table: Table | None
+    table: DraftTable | None
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
@@ -47,18 +48,19 @@ class _Draft(NamedTuple):
 
 def read_network(document: Document, strict: bool) -> Any:
     """The network that a document describes, a dynamic one where it has a `slice`; ParseError with all its problems."""
-    return _Reader(document).network(strict)
+    return _DocumentReader(document).network(strict)
 
 
-class _Reader:
+class _DocumentReader:
     """The two passes over one document."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.problems: Problems = document.problems
         self.where = document.where
-        self.tables = Tables(document)
-        self.gaussians = Gaussians(document, self.tables)
+        self.tables = TableReader(document)
+        self.gaussians = GaussianReader(document, self.tables)
+        self.latent: list[str] = []
 
     def network(self, strict: bool) -> Any:
         document = self.document
@@ -139,7 +141,8 @@ class _Reader:
         """The metadata of the top level and of the mapping; the same key in both is a problem."""
         for key in texts.keys() & metadata.keys():
             self.problems.add(f"the key {key!r} is given here and in 'metadata'", first[key])
-        return texts | metadata
+        hidden = {"latent": json.dumps(self.latent, ensure_ascii=False)} if self.latent else {}
+        return texts | metadata | hidden
 
     # First pass: one node after the other, as they stand in the file
 
@@ -170,7 +173,7 @@ class _Reader:
         fields: dict[str, Node] = {}
         misspelt = False
         continuous = self._is_gaussian(name, spec)
-        known = GAUSSIAN_FIELDS if continuous else _FIELDS
+        known = (*(GAUSSIAN_FIELDS if continuous else _FIELDS), "latent")
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -185,6 +188,8 @@ class _Reader:
             else:
                 fields[field] = value
         misspelt = misspelt or ("type" in fields and not continuous)
+        if "latent" in fields:
+            self._take_latent(name, fields.pop("latent"))
         for field in ("table",) if continuous else ("states", "table"):
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
@@ -196,6 +201,16 @@ class _Reader:
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
         return _Draft(name, states, parents or [], table, where)
+
+    def _take_latent(self, name: str, node: Node) -> None:
+        """Note whether a node is never measured."""
+        value = node.value if isinstance(node, Scalar) else None
+        if value is True:
+            self.latent.append(name)
+        elif value is not False:
+            self.problems.add(
+                f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
+            )
 
     def _is_gaussian(self, name: str, spec: Mapping) -> bool:
         """Whether a node is continuous by its type; another type than that is a problem."""

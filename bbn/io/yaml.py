@@ -9,7 +9,7 @@ those of the core schema are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 from typing import Any, NoReturn
 
@@ -85,7 +85,7 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
             if name not in network.static:
                 lines += _slice_lines(Written(network, name))
     else:
-        lines += ["nodes:", *_lines(conditionals(network))]
+        lines += ["nodes:", *_lines(conditionals(network), set(network.latent))]
     lines.append("")
     return "\n".join(lines)
 
@@ -248,10 +248,12 @@ def _is_quoted(event: Any) -> bool:
     return not event.implicit[0]
 
 
-def _lines(listed: Iterable[CPT | Gaussian]) -> Iterator[str]:
+def _lines(listed: Iterable[CPT | Gaussian], latent: Collection[str] = ()) -> Iterator[str]:
     for conditional in listed:
         yield from _head_lines(conditional)
         yield from _table_lines(conditional)
+        if conditional.name in latent:
+            yield "    latent: true"
 
 
 def _slice_lines(node: Written) -> Iterator[str]:

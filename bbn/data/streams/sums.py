@@ -8,7 +8,7 @@ two, on how the rows were cut into batches, nor on the order in which the batche
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,3 +80,21 @@ class Sum:
             high if low is None else np.where(np.isfinite(high), high + low, high)
             for high, low in zip(self.high, self.low, strict=True)
         ]
+
+
+class Adding(Protocol):
+    """A result for one batch that adds up with the result for the next."""
+
+    def merge(self, other: Self) -> Self:
+        """The result for both."""
+
+
+T = TypeVar("T", bound=Adding)
+
+
+def merged(found: Iterable[T]) -> T | None:
+    """The sum of the results, or None if there are none."""
+    total: T | None = None
+    for one in found:
+        total = one if total is None else total.merge(one)
+    return total

@@ -17,7 +17,7 @@ from bbn.core.errors import BBNError, DataError, EvidenceError, nearest, shown
 from bbn.core.frozen import Array
 from bbn.data import code
 from bbn.data.columns import RawTable, read_table
-from bbn.data.kinds import Columns
+from bbn.data.kinds import ColumnDict
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.evidence import OneOf, Soft, Virtual, is_missing
@@ -441,7 +441,7 @@ def _values(table: RawTable, name: str) -> NDArray[Any]:
 
 
 def _raw(columns: dict[str, NDArray[Any]], sequence: str, text: bool) -> RawTable:
-    return RawTable(tuple(columns), len(columns[sequence]), columns.__getitem__, Columns(), text)
+    return RawTable(tuple(columns), len(columns[sequence]), columns.__getitem__, ColumnDict(), text)
 
 
 def _note_done(done: set[Any], column: Any, sequence: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from bbn.core.errors import DataError
 from bbn.data.columns import RawTable, csv_tables, read_table, table_kind, table_suffix
@@ -27,14 +27,18 @@ class Part(Protocol):
     """Some of the data, which can be read apart from the rest."""
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-        """These columns, in batches of at most so many rows."""
+        """These columns, in batches of at most `rows` rows."""
 
     def smaller(self) -> Sequence[Part]:
         """The parts that an error should be looked for in, one by one; none if there are no smaller ones."""
 
 
+@runtime_checkable
 class Reader(Protocol):
     """All the data."""
+
+    where: str
+    """The path or the pattern that was opened, for messages; empty for data that have none."""
 
     @property
     def parallel(self) -> bool:
@@ -52,7 +56,7 @@ class Reader(Protocol):
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is the one that was opened."""
+    """What identifies a file as the one that was opened."""
 
     path: Path
     size: int
@@ -65,7 +69,7 @@ class Stamp(NamedTuple):
         return cls(path, status.st_size, status.st_mtime_ns)
 
     def check(self) -> None:
-        """DataError if the file is another one by now."""
+        """DataError if the file has changed since."""
         try:
             same = Stamp.of(self.path) == self
         except FileNotFoundError:
@@ -102,6 +106,7 @@ class CsvFile:
 class CsvFiles:
     """CSV files with the same columns."""
 
+    where = ""
     parallel = True
     text = True
 
@@ -117,12 +122,13 @@ class CsvFiles:
         return self._parts
 
 
-class Tables:
+class ListedTables:
     """Tables that a list holds, or that a function gives anew for each pass.
 
     DataError for an iterator, which could be read only once.
     """
 
+    where = ""
     parallel = False
     text = False
 
@@ -151,10 +157,10 @@ class Tables:
 
     def parts(self, rows: int) -> Iterable[Part]:
         """One per table."""
-        return (Table(table, f"table {i}") for i, table in enumerate(self))
+        return (TablePart(table, f"table {i}") for i, table in enumerate(self))
 
 
-class Table(NamedTuple):
+class TablePart(NamedTuple):
     """One table in memory."""
 
     data: Any
@@ -170,7 +176,9 @@ class Table(NamedTuple):
 
 
 def reader(data: Any) -> Reader:
-    """The reader of what `open_data` was given."""
+    """The reader of what `open_data` was given; a reader is its own."""
+    if isinstance(data, Reader):
+        return data
     if _is_dataset(data):
         from bbn.data.streams.datasets import dataset_reader
 
@@ -178,15 +186,17 @@ def reader(data: Any) -> Reader:
     if isinstance(data, str) and not data:
         raise DataError("the path is empty; expected a file, a folder or a pattern of files")
     if isinstance(data, str | Path) or hasattr(data, "__fspath__"):
-        return _files([Path(data)], str(data))
+        files = _files([Path(data)], str(data))
+        files.where = str(data)
+        return files
     if _are_paths(data):
         return _files([Path(path) for path in data], f"a list of {len(data)} paths")
     if isinstance(data, RawTable | dict) or (hasattr(data, "columns") and not callable(data.columns)):
-        return Tables([data])
+        return ListedTables([data])
     if isinstance(data, list | tuple) and data and all(_is_row(one) for one in data):
-        return Tables([data])
+        return ListedTables([data])
     if callable(data) or isinstance(data, Iterable):
-        return Tables(data)
+        return ListedTables(data)
     raise DataError(
         f"data is a {type(data).__name__}; expected a path or a pattern of CSV or Parquet files, a folder, a list of "
         "paths, a pyarrow dataset, or tables: a list of them or a function that gives an iterator"
@@ -194,7 +204,7 @@ def reader(data: Any) -> Reader:
 
 
 def _is_row(one: Any) -> bool:
-    """Whether this is one row, a dict of values, and no table, which would be a dict of columns."""
+    """Whether this is one row, a dict of values, rather than a table, a dict of columns."""
     return isinstance(one, Mapping) and not any(
         hasattr(value, "__len__") and not isinstance(value, str) for value in one.values()
     )
@@ -243,17 +253,17 @@ def expand(path: Path) -> list[Path]:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data are a collection of Dask's."""
+    """Whether data are a Dask collection."""
     return type(data).__module__.partition(".")[0] == "dask"
 
 
 def is_client(data: Any) -> bool:
-    """Whether this is a client of Dask's, or a cluster."""
+    """Whether this is a Dask client or cluster."""
     return type(data).__module__.partition(".")[0] == "distributed"
 
 
 def _is_dataset(data: Any) -> bool:
-    """Whether data are a dataset of pyarrow's, which is not imported to find out."""
+    """Whether data are a pyarrow dataset; pyarrow is not imported to find out."""
     library = type(data).__module__.partition(".")[0]
     return library == "pyarrow" and hasattr(data, "scanner") and hasattr(data, "get_fragments")
 
@@ -263,7 +273,7 @@ def _are_paths(data: Any) -> bool:
 
 
 def is_many(data: Any) -> bool:
-    """Whether data are no single table, but what `open_data` reads: files, a folder, a pattern, a dataset, Dask's."""
+    """Whether data are not one table but what `open_data` reads: files, a folder, a pattern, a dataset, Dask."""
     if is_dask(data) or _is_dataset(data) or _are_paths(data):
         return True
     if not isinstance(data, str | Path) or data == "":
