@@ -93,7 +93,14 @@ class PartitionSampler:
 
 
 def answer_on(
-    client: Any, question: str, net: BayesianNetwork, data: Any, *target: str, to: Any = None, **options: Any
+    client: Any,
+    question: str,
+    net: BayesianNetwork,
+    data: Any,
+    *target: str,
+    to: Any = None,
+    unread: tuple[str, ...] = (),
+    **options: Any,
 ) -> Any:
     """`predict`, `predict_proba` or `log_likelihood` of the rows of a Dask DataFrame or of data on a cluster.
 
@@ -102,7 +109,7 @@ def answer_on(
     dask.dataframe.DataFrame, dask.dataframe.Series or Path
         The answers, computed when they are asked for; or with `to` the folder, once everything is written.
     """
-    wanted = tuple(v for v in net.variables if v.name not in target)
+    wanted = tuple(v for v in net.variables if v.name not in target and v.name not in unread)
     net.variable(target[0]) if target else None
     source = data if isinstance(data, Clustered) else rows_of(data, client)
     ask = BatchAnswerer(question, net, target, wanted, source.coding._replace(variables={}), options)
