@@ -193,3 +193,9 @@ def test_the_options_as_types_are_those_that_engines_take() -> None:
         unpacked = inspect.signature(engine).parameters["options"]
         assert options_of(engine, unpacked) == set(engine.defaults), method
         assert set(engine.defaults) <= set(EngineOptions.__annotations__), method
+
+
+def test_a_warning_points_at_the_line_that_called_the_library() -> None:
+    with pytest.warns(bbn.UnseenRowsWarning) as found:
+        bbn.fit([("A", "B")], {"A": [0, 0], "B": [0, 1]}, states={"A": [0, 1]})
+    assert [warning.filename for warning in found] == [__file__]
