@@ -135,7 +135,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
 
     @property
     def latent(self) -> tuple[str, ...]:
-        """The names of the variables that are never measured, as `latent: true` in a YAML file says.
+        """The names of the variables that are never measured, those that a YAML file marks as `latent`.
 
         They are kept in `metadata["latent"]`, a JSON list of names, so every format that keeps metadata keeps them.
 
