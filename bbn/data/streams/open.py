@@ -12,6 +12,7 @@ from typing import Any
 from bbn.core.budget import jobs
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
+from bbn.core.keywords import keywords_checked
 from bbn.data.error_places import located
 from bbn.data.source import DataSource, is_source
 from bbn.data.streams.facts import Facts, batch_size, from_footers, read_declared
@@ -21,6 +22,7 @@ from bbn.data.streams.tasks import Coding
 from bbn.model.variable import State, Variable
 
 
+@keywords_checked
 def open_data(
     data: Any,
     *,
