@@ -119,6 +119,14 @@ class UnseenRowsWarning(BBNWarning):
     """Rows of a learned table that no data reached: they are uniform. So too settings of a Gaussian's parents."""
 
 
+class UnseenValuesWarning(BBNWarning):
+    """Values of new data that are not states of the network; they are taken as missing."""
+
+
+class TooManyParametersWarning(BBNWarning):
+    """A learned network with many more free parameters than there are rows to learn them from."""
+
+
 class CollapsedWarning(BBNWarning):
     """A learned variance that would be 0, and is held at a floor."""
 

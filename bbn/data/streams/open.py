@@ -20,7 +20,7 @@ from bbn.core.budget import jobs, require_memory
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError, ParseError, nearest
 from bbn.core.threads import in_order
-from bbn.data.coding import missing_tokens
+from bbn.data.coding import UNSEEN, missing_tokens
 from bbn.data.error_places import located
 from bbn.data.source import DataSource, is_source
 from bbn.data.streams.batches import Batch, Part, Reader, is_client, is_dask, reader
@@ -28,7 +28,7 @@ from bbn.data.streams.discovery import Column, Discovering, Discovery
 from bbn.data.streams.stream import Facts, Streamed
 from bbn.data.streams.sums import Sum
 from bbn.data.streams.tasks import Coding, Task
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 MOST_ROWS = 1 << 17
 """The most rows of a batch where nothing else is said: its codes stay in the processor's cache."""
@@ -97,8 +97,8 @@ def open_data(
         return opened
     if isinstance(data, tuple) and len(data) == 2 and is_client(data[0]):
         client, data = data
-    if unseen not in ("raise", "missing"):
-        raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
+    if unseen not in UNSEEN:
+        raise ValueError(f"unseen is {unseen!r}; expected 'raise', 'warn' or 'missing'")
     if batch_rows is not None and not (isinstance(batch_rows, int) and batch_rows >= 1):
         raise ValueError(f"batch_rows is {batch_rows!r}; expected a whole number, 1 or more")
     if client is not None or is_dask(data):
@@ -139,7 +139,7 @@ def open_for(
     """Open a folder or a pattern for a learner that wants these columns, and has declared what it declares."""
     unseen = set(hidden)
     absent = options.pop("absent", "raise")
-    declared: dict[str, Any] = {**(states or {}), **{v.name: v.states for v in variables or () if v.card}}
+    declared: dict[str, Any] = {**(states or {}), **{v.name: v for v in variables or () if v.card}}
     wanted = [v.name for v in variables] if variables is not None else names
     there = tuple(data.columns) if is_dask(data) else reader(data).names()
     if wanted is not None:
@@ -188,11 +188,12 @@ def read_declared(
         elif isinstance(one, Variable):
             declared[one.name] = one
     for name, own in (states or {}).items():
-        if name in declared and set(declared[name].states) != set(own):
+        listed_states = own.states if isinstance(own, Variable) else own
+        if name in declared and set(declared[name].states) != set(listed_states):
             raise DataError(
-                f"states= gives {name!r} the states {list(own)}, but it has {list(declared[name].states)}"
+                f"states= gives {name!r} the states {list(listed_states)}, but it has {list(declared[name].states)}"
             )
-        declared.setdefault(name, Variable(name, own))
+        declared.setdefault(name, own if isinstance(own, Variable) else Variable(name, own))
     if weights is not None and weights not in there:
         raise DataError(f"weights={weights!r} is no column of the data{nearest(weights, there)}")
     if listed is None:
@@ -285,10 +286,16 @@ class Batched(Streamed):
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""
 
+    def fold(self, work: Callable[[Any, str, int], T], columns: Sequence[str]) -> T | None:
+        """What `work` finds of the batches (their table, where it is from, its first row), added up in their order."""
+        self.facts.passes += 1
+        return self._fold(lambda batch: work(*batch), columns)
+
     def _discover(self) -> Discovery:
         """What a pass finds of all the columns."""
         coding, wanted = self._coding, self.facts.columns
-        numeric = frozenset(coding.continuous)
+        cut = [name for name, variable in self.facts.declared.items() if isinstance(variable, Binned)]
+        numeric = frozenset({*coding.continuous, *cut})
         find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen)
         columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
         nothing = {name: Column({}, False, False, False, {}) for name in wanted}

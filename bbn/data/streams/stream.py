@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.data.coding import finder
 from bbn.data.counts import Tables
 from bbn.data.error_places import located
 from bbn.data.source import Block, Family
@@ -184,9 +185,11 @@ class Streamed(ABC):
 
     def _misses(self, column: Column, variable: Variable | None) -> bool:
         """Whether some row has no value, or one that is no state of the variable and so is taken as missing."""
-        if column.missing or variable is None or self.coding.unseen == "raise":
+        if column.missing or variable is None or column.continuous:
             return column.missing
-        return any(not _is_state(variable, value, column.text) for value in column.values.values())
+        gone = (variable.card,) if self.coding.unseen == "raise" else (None, variable.card)
+        find = finder(variable, list(column.values.values()))
+        return any(find(value) in gone for value in column.values.values())
 
     def completed(self, way_out: str) -> Self:
         """The same data for a learner that takes no missing values: a pass that finds one is a DataError.
@@ -330,7 +333,8 @@ class Streamed(ABC):
         variable = own if isinstance(own, Variable) else Variable(name, own)
         if self.facts.found is not None and self._coding.unseen == "raise":
             column = self.facts.found.columns[name]
-            odd = next((v for v in column.values.values() if not _is_state(variable, v, column.text)), None)
+            find = finder(variable, list(column.values.values()))
+            odd = next((v for v in column.values.values() if find(v) is None), None)
             if odd is not None and not column.declared:
                 self._refuse(variable, odd)
         return variable
@@ -352,12 +356,3 @@ class Streamed(ABC):
             f"<{type(self).__name__}: {rows}, {n} variables, "
             f"{self.passes} pass{'es' * (self.passes != 1)}, at most {show_bytes(self.limit)}>"
         )
-
-
-def _is_state(variable: Variable, value: Any, text: bool) -> bool:
-    """Whether a value found in the data is a state of the variable, by the rules of coding."""
-    if text:
-        return any(str(state) == value for state in variable.states)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return variable.find(str(value) if type(value).__name__ == "Interval" else value) is not None
