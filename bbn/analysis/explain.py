@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bbn.model.network import BayesianNetwork
+    from bbn.model.options import EngineOptions, Method
 
 
 class Step(NamedTuple):
@@ -108,7 +109,11 @@ class Explanation(Tabular, Frozen):
 
 
 def explain(
-    net: BayesianNetwork, target: str, evidence: Evidence | None, method: str = "auto", **options: Any
+    net: BayesianNetwork,
+    target: str,
+    evidence: Evidence | None,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> Explanation:
     """Which findings moved the posterior of `target`, and by how much.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DamagedFileError, DataError
 from bbn.data.error_places import located
-from bbn.data.kinds import Columns, Kind, Matrix, Narwhals, Pandas, Rows
+from bbn.data.kinds import ColumnDict, Kind, Matrix, Narwhals, Pandas, RowList
 
 Ints = NDArray[np.integer[Any]]
 
@@ -179,7 +179,7 @@ def _from_structured(array: NDArray[Any]) -> RawTable:
         raise DataError(
             f"a numpy array of shape {array.shape} has no column names; pass (array, names), or a dict of columns"
         )
-    return RawTable(array.dtype.names, len(array), lambda name: array[name], Columns())
+    return RawTable(array.dtype.names, len(array), lambda name: array[name], ColumnDict())
 
 
 def _from_matrix(array: NDArray[Any], names: Sequence[str]) -> RawTable:
@@ -204,7 +204,7 @@ def _from_columns(columns: Mapping[str, Any]) -> RawTable:
     if odd:
         columns = dict(zip(checked_names(map(str, names)), columns.values(), strict=True))
     return RawTable(
-        tuple(columns), next(iter(lengths.values()), 0), lambda name: columns[name], Columns(), renamed=odd
+        tuple(columns), next(iter(lengths.values()), 0), lambda name: columns[name], ColumnDict(), renamed=odd
     )
 
 
@@ -213,7 +213,7 @@ def _from_rows(rows: Sequence[Any]) -> RawTable:
         if not isinstance(row, Mapping):
             raise DataError(f"row {i} is {row!r}; expected a dict from column to value")
     names = checked_names(dict.fromkeys(name for row in rows for name in row))
-    return RawTable(names, len(rows), lambda name: [row.get(name) for row in rows], Rows())
+    return RawTable(names, len(rows), lambda name: [row.get(name) for row in rows], RowList())
 
 
 def _from_narwhals(data: Any) -> RawTable:

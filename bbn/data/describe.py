@@ -210,7 +210,7 @@ class Description(Tabular, Frozen):
 
 def _profiles(data: Any, tokens: frozenset[tuple[type, Any]], n_jobs: int | None) -> Profiles:
     """The profiles of all columns, in one pass over whatever the data are."""
-    from bbn.data.streams.batches import is_many
+    from bbn.data.streams.readers import is_many
 
     if is_source(data) and not hasattr(data, "fold"):
         raise DataError(

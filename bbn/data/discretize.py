@@ -218,7 +218,22 @@ def quantile_cuts(values: Array, bins: int) -> Array:
     places = (
         np.unique([int(np.argmin(np.abs(below - w))) for w in wanted]) if bins > 1 else np.empty(0, np.int64)
     )
-    return np.asarray((distinct[places] + distinct[places + 1]) / 2)
+    return np.array([short_between(distinct[i], distinct[i + 1]) for i in places])
+
+
+def short_between(low: float, high: float) -> float:
+    """The number of fewest digits that is above `low` and at most `high`; of several, the nearest to their middle.
+
+    >>> short_between(3549.0, 3561.0), short_between(0.12, 0.1234)
+    (3550.0, 0.122)
+    """
+    low, high = float(low), float(high)
+    middle = low + (high - low) / 2
+    for digits in range(1, 17):
+        near = float(f"{middle:.{digits}g}")
+        if low < near <= high:
+            return near
+    return middle if low < middle else high
 
 
 def equal_width_cuts(values: Array, bins: int) -> Array:
@@ -256,7 +271,7 @@ def mdlp_cuts(values: Array, classes: NDArray[Any]) -> Array:
         start, stop = stack.pop()
         at = _best_cut(x, counts, start, stop)
         if at is not None:
-            cuts.append((x[at - 1] + x[at]) / 2)
+            cuts.append(short_between(x[at - 1], x[at]))
             stack += [(start, at), (at, stop)]
     return np.array(sorted(cuts))
 

@@ -104,7 +104,8 @@ def _from_values(name: str, column: Any, tokens: Tokens, unseen: str) -> Array:
 
 def _refuse(name: str, row: int, value: Any, n_rows: int, only_warn: bool) -> None:
     more = f" ({n_rows} such rows)" if n_rows > 1 else ""
-    found = f"row {row}, column {name!r}{more}: {shown(plain(value))} is not a finite number, but {name!r} is continuous"
+    what = f"{shown(plain(value))} is not a finite number"
+    found = f"row {row}, column {name!r}{more}: {what}, but {name!r} is continuous"
     if only_warn:
         warnings.warn(f"{found}; taken as missing", UnseenValuesWarning, stacklevel=3)
         return

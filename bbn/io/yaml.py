@@ -29,7 +29,16 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
 from bbn.io.quick import quick_yaml
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    state_text,
+    texts,
+)
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
@@ -242,7 +251,8 @@ def _is_quoted(event: Any) -> bool:
 
 def _node_lines(cpt: CPT) -> Iterator[str]:
     yield f"  {_key(cpt.name, '  ')}:"
-    yield f"    states: [{', '.join(map(_state, cpt.variable.states))}]"
+    for key, values in state_fields(cpt.variable).items():
+        yield f"    {key}: [{', '.join(map(_state if key == 'states' else repr, values))}]"
     if not cpt.parents:
         yield f"    table: {_numbers(cpt.table.tolist())}"
         return

@@ -15,7 +15,7 @@ from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource, as_source, complete_data, continuous_columns
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Variable
+from bbn.model.variable import Binned, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -209,12 +209,13 @@ def members(mask: int) -> Iterator[int]:
 def to_graph(
     variables: Sequence[Variable], arcs: Iterable[tuple[str, str]], **attributes: Any
 ) -> nx.DiGraph[str]:
-    """A DiGraph of the variables, each with its "states", and the arcs, sorted by child, then by parent."""
+    """A DiGraph of the variables with "states" (and "bins"), and the arcs, sorted by child, then by parent."""
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph(**attributes)
     for variable in variables:
-        graph.add_node(variable.name, states=variable.states)
+        bins = {"bins": variable.edges} if isinstance(variable, Binned) else {}
+        graph.add_node(variable.name, states=variable.states, **bins)
     position = {variable.name: i for i, variable in enumerate(variables)}
     graph.add_edges_from(sorted(arcs, key=lambda arc: (position[arc[1]], position[arc[0]])))
     return graph

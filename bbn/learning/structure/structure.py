@@ -14,7 +14,7 @@ from bbn.core.errors import DataError, ModelError, nearest
 from bbn.data import DataSource, as_source
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -50,7 +50,7 @@ def read_structure(structure: Any) -> Structure:
     if isinstance(structure, BayesianNetwork):
         return Structure(
             {name: structure.parents(name) for name in structure.names},
-            {v.name: v.states for v in structure.variables if not isinstance(v, Continuous)},
+            {v.name: declared_states(v) for v in structure.variables if not isinstance(v, Continuous)},
             structure,
             structure.continuous,
         )
@@ -81,6 +81,8 @@ def _from_graph(graph: nx.DiGraph[Any]) -> Structure:
     states: dict[str, Any] = {
         n: listed for n, listed in graph.nodes(data="states") if listed is not None and n not in continuous
     }
+    bins: list[tuple[str, Any]] = list(graph.nodes(data="bins"))
+    states |= {n: Binned(n, edges, states.get(n)) for n, edges in bins if edges is not None}
     return _checked(parents, states)._replace(continuous=continuous)
 
 
@@ -114,6 +116,16 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
     return Structure(parents, states)
 
 
+def declared_states(variable: Variable) -> Any:
+    """What a variable declares of its column: itself where it keeps cuts, else its states."""
+    return variable if isinstance(variable, Binned) else variable.states
+
+
+def states_of(declared: Any) -> Sequence[State]:
+    """The states that were declared, be it by a variable or as they are."""
+    return declared.states if isinstance(declared, Variable) else declared
+
+
 def observe(
     structure: Structure,
     data: Any,
@@ -140,10 +152,9 @@ def observe(
             raise DataError(
                 f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
             )
-        if set(map(repr, declared[name])) != set(map(repr, (states or {})[name])):
-            raise DataError(
-                f"states= gives {name!r} the states {list((states or {})[name])}, but it has {list(declared[name])}"
-            )
+        own, known = states_of((states or {})[name]), states_of(declared[name])
+        if set(map(repr, known)) != set(map(repr, own)):
+            raise DataError(f"states= gives {name!r} the states {list(own)}, but it has {list(known)}")
     if numeric:
         options["continuous"] = numeric
     source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
@@ -151,7 +162,7 @@ def observe(
     variables = {}
     for name in structure.names:
         variables[name] = (
-            found[name] if name in found and name not in unseen else Variable(name, declared[name])
+            found[name] if name in found and name not in unseen else Variable(name, states_of(declared[name]))
         )
     return variables, source
 
@@ -168,7 +179,7 @@ def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -
             )
         if name in structure.states:
             raise DataError(
-                f"continuous= names {name!r}, which has the states {list(structure.states[name])}"
+                f"continuous= names {name!r}, which has the states {list(states_of(structure.states[name]))}"
             )
     numeric = {*structure.continuous, *named}
     for child, parents in structure.parents.items():
@@ -205,7 +216,13 @@ def _checked_hidden(
             )
         if own is None and name not in known:
             raise DataError(f"hidden variable {name!r} needs its states: hidden={{{name!r}: [its states]}}")
-        if own is not None and name in known and Variable(name, own) != Variable(name, known[name]):
-            raise DataError(f"hidden= gives {name!r} the states {list(own)}, but it has {list(known[name])}")
+        if (
+            own is not None
+            and name in known
+            and Variable(name, own) != Variable(name, states_of(known[name]))
+        ):
+            raise DataError(
+                f"hidden= gives {name!r} the states {list(own)}, but it has {list(states_of(known[name]))}"
+            )
         checked[name] = known[name] if own is None else own
     return checked
