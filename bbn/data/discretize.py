@@ -225,7 +225,7 @@ def short_between(low: float, high: float) -> float:
     """The number of fewest digits that is above `low` and at most `high`; of several, the nearest to their middle.
 
     >>> short_between(3549.0, 3561.0), short_between(0.12, 0.1234)
-    (3550.0, 0.122)
+    (3560.0, 0.122)
     """
     low, high = float(low), float(high)
     middle = low + (high - low) / 2
