@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.data.columns import RawTable, read_table
 from bbn.data.describe import describe
 from bbn.data.kinds import Pandas
@@ -26,6 +27,7 @@ from bbn.model.variable import Binned, interval_labels
 METHODS = ("quantiles", "equal-width", "k-means", "mdlp", "structure")
 
 
+@keywords_checked
 def discretize(
     data: Any,
     columns: str | Iterable[str] | None = None,
@@ -189,11 +191,42 @@ class Discretizer(Frozen, cached=("data",)):
         return {name: Binned(name, points.tolist()) for name, points in self.cuts.items()}
 
     def states(self, name: str) -> tuple[str, ...]:
-        """The labels of a column's intervals, in order."""
+        """The labels of a column's intervals, in order.
+
+        Parameters
+        ----------
+        name : str
+            A column that it cuts.
+
+        Returns
+        -------
+        tuple of str
+            One label per interval.
+        """
         return interval_labels(self.cuts[name].tolist())
 
     def apply(self, data: Any) -> Any:
-        """The table, in kind, with each known column that it has cut; missing values stay missing."""
+        """The table, in kind, with each known column that it has cut; missing values stay missing.
+
+        Parameters
+        ----------
+        data : table
+            Any table; columns that it does not know stay as they are.
+
+        Returns
+        -------
+        table
+            Of the same kind.
+
+        Raises
+        ------
+        DataError
+            A column that is to be cut does not hold numbers.
+
+        See Also
+        --------
+        discretize : Find the cuts and apply them at once.
+        """
         table = read_table(data)
         coded = {}
         for name, points in self.cuts.items():

@@ -1,7 +1,7 @@
 """Columns of numbers: the column of a continuous variable, however it came, as float64 with NaN where missing.
 
 A column that is numbers already is taken as it is. Any other, text from a file among them, is read by its distinct
-values; a value that is no number, or is infinite, is named with its row.
+values; a value that is not a number, or is infinite, is named with its row.
 """
 
 from __future__ import annotations

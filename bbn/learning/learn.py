@@ -23,6 +23,7 @@ from bbn.core.errors import BBNWarning, DataError, TooManyParametersWarning, nea
 from bbn.core.keywords import unknown_keyword
 from bbn.data import DataSource, as_source
 from bbn.data.describe import Description
+from bbn.data.reading import Reading
 from bbn.data.source import is_source
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
@@ -257,8 +258,7 @@ def _learn_coded(data: Any, given: _Given, reading: dict[str, Any]) -> Learned:
         from bbn.learning.structure.structure import observe
 
         shape = read_structure(given.structure)
-        states = reading.pop("states")
-        _, source = observe(shape, data, states, given.hidden, **reading)
+        _, source = observe(shape, data, Reading(**reading), given.hidden)
     holes = (*source.incomplete, *unseen)
     chosen = chosen_method(given, holes)
     options = dict(given.options)
