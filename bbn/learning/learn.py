@@ -27,9 +27,9 @@ from bbn.data.reading import Reading
 from bbn.data.source import is_source
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
-from bbn.learning.learn_raw import Learned, RawProblem, learn_raw
 from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
-from bbn.learning.raw_columns import RawColumns, read_raw
+from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
+from bbn.learning.raw.raw_columns import RawColumns, read_raw
 from bbn.learning.structure.chow_liu import chow_liu, tan
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
@@ -327,7 +327,7 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
         f"structure {'unknown' if given.structure is None else 'known'}, "
         f"data {'incomplete' if holes else 'complete'}: {learned.words or chosen}"
         + (", then counting" if chosen in STRUCTURES and not holes else ""),
-        _why(chosen, given.method, list(holes), learned.chosen_by),
+        _why(chosen if not learned.words else "", given.method, list(holes), learned.chosen_by),
         f"{counted(n_rows, 'row')}, {counted(len(network), 'variable')}, {counted(len(network.arcs), 'arc')}, "
         f"{counted(n_free, 'free parameter')}",
     ]
@@ -338,7 +338,7 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
         lines.append(
             f"log-likelihood {detail.log_likelihood:.6f} after {counted(detail.n_iter, 'step')}, {detail.reason}"
         )
-    passes = getattr(source, "passes", None)
+    passes = getattr(source, "passes", None) if learned.passes is None else learned.passes
     if passes is not None:
         lines.append(f"{passes} pass{'es' * (passes != 1)} over the data")
     lines += learned.notes
@@ -369,6 +369,9 @@ def _why(chosen: str, method: str, holes: list[str], chosen_by: str) -> str:
         return chosen_by
     shown = ", ".join(map(repr, holes[:4])) + (", …" if len(holes) > 4 else "")
     return {
+        "": f"values are missing in {shown}, so arcs are searched on filled-in rows, and EM learns the tables"
+        if holes
+        else "arcs are added, deleted and reversed by their bdeu score",
         "mle": "the structure is given and every value is there, so counting is all there is to do",
         "em": f"the structure is given, but values are missing in {shown}, so EM fills them in by expectation",
         "hill-climb": "nothing is given but complete data, so arcs are added, deleted and reversed by their bdeu score",

@@ -19,12 +19,12 @@ from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
-from bbn.learning.raw_columns import cut, cut_variables
+from bbn.learning.raw.raw_columns import cut, cut_variables
+from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.learning.structure.chow_liu import tan
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
-from bbn.learning.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Binned
 

@@ -10,7 +10,7 @@ import numpy as np
 from bbn.data import CodedTable, as_source
 from bbn.data.describe import Description
 from bbn.data.streams.readers import is_many
-from bbn.learning.candidates import (
+from bbn.learning.raw.candidates import (
     BINS,
     MOST_JUDGED_COLUMNS,
     STRUCTURE_WORDS,
@@ -22,7 +22,7 @@ from bbn.learning.candidates import (
     judge,
     search,
 )
-from bbn.learning.raw_columns import RawColumns, cut, cut_variables
+from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
 from bbn.learning.structure.scores import as_term, count_and_score
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.priors import BDeu
@@ -68,6 +68,8 @@ class Learned(NamedTuple):
     """The method, where it is not one of those that can be asked for."""
     chosen_by: str = ""
     """Why it was chosen."""
+    passes: int | None = None
+    """How often data that do not fit in memory were read."""
 
 
 Run = Callable[..., tuple[BayesianNetwork, Any]]
@@ -77,13 +79,39 @@ def learn_raw(problem: RawProblem, run: Run) -> Learned:
     """Learn from described columns; `run` runs a method on a coded source."""
     raw = problem.raw
     many = is_many(raw.data)
-    table = raw.sample() if many else raw.coded()
+    table = raw.coded() if not many else raw.sample() if _looks_at_rows(problem) else None
+    if table is None:  # states alone, all there: counting is enough
+        return _counted(problem, run)
     if problem.structure is not None:
         return _known_structure(problem, table, many, run)
     way, judged = _choice(problem, table)
     if problem.method in ("hill-climb", "structural-em"):
         return _searched(problem, table, many, way, judged, run)
     return _by_method(problem, table, many, way, run)
+
+
+def _looks_at_rows(problem: RawProblem) -> bool:
+    """Whether rows must be seen one by one: for cuts, for choices, or for the search where values are missing."""
+    return bool(problem.raw.numbers or problem.holes) or (problem.free and problem.target is not None)
+
+
+def _counted(problem: RawProblem, run: Run) -> Learned:
+    """Any method on data that do not fit in memory, all of whose columns are states without holes."""
+    raw = problem.raw
+    source = raw.opened(raw.variables)
+    network, detail = run(
+        problem.method,
+        source,
+        problem.structure,
+        problem.hidden,
+        problem.prior,
+        problem.progress,
+        problem.target,
+        problem.options,
+    )
+    return Learned(
+        network, problem.method, detail, source, problem.holes, raw.description, passes=source.passes + 1
+    )
 
 
 def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Judged]]:
@@ -137,7 +165,13 @@ def _searched(
     words = ""
     options = dict(problem.options)
     exact = not gaussian and way.structure == "hill-climb"
-    if exact and (problem.hidden or (holes and not many and completions(coded) <= MOST_COMPLETIONS)):
+    told = not problem.free and not many and not gaussian
+    few = holes and not many and completions(coded) <= MOST_COMPLETIONS
+    if told and (problem.method == "structural-em" or holes or problem.hidden):
+        network, detail = run(
+            problem.method, coded, None, problem.hidden, problem.prior, problem.progress, None, options
+        )
+    elif exact and (problem.hidden or few):
         network, detail = run(
             "structural-em", coded, None, problem.hidden, problem.prior, problem.progress, None, options
         )
@@ -157,7 +191,7 @@ def _searched(
             notes += ("for the search, holes were filled with values drawn from their own columns",)
         if many:
             notes += (f"arcs were searched on a sample of {table.n_rows:,} rows",)
-    method = "structural-em" if exact and (problem.hidden or holes) and not words else "hill-climb"
+    method = problem.method if not words else "hill-climb"
     return Learned(
         network,
         way.structure if way.structure == "tan" else method,
@@ -170,7 +204,14 @@ def _searched(
         notes,
         words,
         _chosen_by(judged, problem),
+        _passes(source),
     )
+
+
+def _passes(source: Any) -> int | None:
+    """The passes over data that do not fit in memory: one described them, one drew a sample."""
+    passes = getattr(source, "passes", None)
+    return None if passes is None else passes + 2
 
 
 def _by_method(problem: RawProblem, table: CodedTable, many: bool, way: Candidate, run: Run) -> Learned:
@@ -199,6 +240,7 @@ def _by_method(problem: RawProblem, table: CodedTable, many: bool, way: Candidat
         raw.description,
         "cut" if cuts else "",
         strengths(network, coded),
+        passes=_passes(source),
     )
 
 
@@ -238,7 +280,15 @@ def _known_structure(problem: RawProblem, table: CodedTable, many: bool, run: Ru
     found = {} if gaussian or problem.hidden else strengths(network, coded)
     how = "gaussian" if gaussian else "cut"
     return Learned(
-        network, problem.method, detail, source, problem.holes, raw.description, how if numbers else "", found
+        network,
+        problem.method,
+        detail,
+        source,
+        problem.holes,
+        raw.description,
+        how if numbers else "",
+        found,
+        passes=_passes(source),
     )
 
 
