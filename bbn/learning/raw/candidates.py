@@ -33,6 +33,19 @@ JUDGED = 6_000
 FOLDS = 3
 BINS = (3, 5, 8)
 """How many intervals quantiles are tried with."""
+WITH_NUMBERS = (
+    "bic",
+    "mdl",
+    "aic",
+    "log-likelihood",
+    "bic-cg",
+    "aic-cg",
+    "loglik-cg",
+    "bic-g",
+    "aic-g",
+    "bge",
+)
+"""The scores that take columns of numbers; where another is asked for, Gaussians are searched by bic."""
 MOST_JUDGED_COLUMNS = 100
 """With more columns than this nothing is tried out: a search would take too long to do several times."""
 
@@ -184,17 +197,16 @@ def build(
 ) -> Built:
     """Learn from rows with numbers as numbers; holes are filled at random for the search, and by EM for the tables."""
     cuts = cut_variables(table, way.cuts, way.bins, target)
-    coded = cut(table, cuts)
-    fixed = tuple(table.numbers) if way.numbers == "gaussian" else ()
-    graph = search(filled(coded) if coded.incomplete else coded, way, target, options, fixed)
-    return Built(fitted(graph, table if fixed else coded, fixed, prior)[0], graph, cuts)
+    gaussian = way.numbers == "gaussian"
+    source = table if gaussian else cut(table, cuts)
+    graph = search(filled(source), way, target, options)
+    return Built(fitted(graph, source, tuple(table.numbers) if gaussian else (), prior)[0], graph, cuts)
 
 
-def search(
-    coded: Any, way: Candidate, target: str | None, options: Mapping[str, Any], numbers: Sequence[str] = ()
-) -> Any:
-    """The structure over states; none of the `numbers`, which are to be Gaussians, is the parent of another column."""
-    names = [v.name for v in coded.variables]
+def search(coded: CodedTable, way: Candidate, target: str | None, options: Mapping[str, Any]) -> Any:
+    """The structure over rows without holes; columns that are still numbers are to be Gaussians."""
+    numbers = tuple(coded.numbers)
+    names = [*(v.name for v in coded.variables), *numbers]
     predicted = str(target)
     if way.structure == "naive-bayes":
         return naive_bayes(names, predicted)
@@ -206,10 +218,10 @@ def search(
         return selective(coded, predicted, options)
     if way.structure == "target-last":
         return target_last(coded, predicted, options)
-    out = set(numbers)
-    forbidden = [(a, b) for a in numbers for b in names if b not in out]
-    given = {**options, "forbidden": [*options.get("forbidden", ()), *forbidden]} if forbidden else options
-    return hill_climb(coded, **given)
+    score = options.get("score", "bdeu")
+    if numbers and score not in WITH_NUMBERS:
+        score = "bic"
+    return hill_climb(coded, **{**options, "score": score})
 
 
 def fitted(
@@ -235,7 +247,9 @@ def fitted(
 
 
 def filled(coded: CodedTable, seed: int = 0) -> CodedTable:
-    """The table with each hole filled by a value drawn from its own column."""
+    """The table with each hole filled by a value drawn from its own column; itself if it has none."""
+    if not coded.incomplete:
+        return coded
     rng = np.random.default_rng(seed)
     codes = {}
     for variable in coded.variables:
@@ -246,7 +260,15 @@ def filled(coded: CodedTable, seed: int = 0) -> CodedTable:
             own = own.copy()
             own[gone] = there[rng.integers(len(there), size=int(gone.sum()))] if len(there) else 0
         codes[variable.name] = own
-    return CodedTable(coded.variables, codes, coded.n_rows, coded.weights, coded.kind)
+    numbers = {}
+    for name, values in coded.numbers.items():
+        missing = np.isnan(values)
+        there = values[~missing]
+        numbers[name] = values.copy()
+        numbers[name][missing] = (
+            there[rng.integers(len(there), size=int(missing.sum()))] if len(there) else 0.0
+        )
+    return CodedTable(coded.variables, codes, coded.n_rows, coded.weights, coded.kind, numbers)
 
 
 def loss_of(built: Built, test: CodedTable, target: str | None) -> float:

@@ -23,7 +23,7 @@ from bbn.learning.raw.candidates import (
     search,
 )
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
-from bbn.learning.structure.scores import as_term, count_and_score
+from bbn.learning.structure.scores import family_scorer
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.priors import BDeu
 from bbn.model.network import BayesianNetwork
@@ -180,9 +180,9 @@ def _searched(
             "hill-climb", source, None, None, problem.prior, problem.progress, None, options
         )
     else:
-        seen = filled(coded) if coded.incomplete else coded
+        seen = filled(table if gaussian else coded)
         options = {k: v for k, v in options.items() if k not in ("em_iter", "tol")}
-        graph = search(seen, way, problem.target, options, raw.numbers if gaussian else ())
+        graph = search(seen, way, problem.target, options)
         network, result = fitted(graph, source, raw.numbers if gaussian else (), _prior(problem))
         detail = result or graph
         words = STRUCTURE_WORDS[way.structure] if way.structure != "hill-climb" else "hill-climb"
@@ -200,7 +200,7 @@ def _searched(
         problem.holes,
         raw.description,
         way.numbers,
-        strengths(network, coded),
+        strengths(network, table if gaussian else coded),
         notes,
         words,
         _chosen_by(judged, problem),
@@ -301,19 +301,22 @@ def completions(coded: CodedTable) -> float:
 
 
 def strengths(network: BayesianNetwork, coded: CodedTable) -> dict[tuple[str, str], float]:
-    """By how much the BDeu score falls, in nats, if an arc is taken away.
+    """By how much the score falls, in nats, if an arc is taken away: BDeu, or BIC where there are Gaussians.
 
-    Rows that miss a value of a family are left out of its score. Gaussians are measured by the intervals that their
-    arcs were searched with.
+    Rows that miss a value of a family are left out of its score; holes of numbers are filled from their own columns.
     """
-    there = {v.name for v in coded.variables}
+    there = {*(v.name for v in coded.variables), *coded.numbers}
     arcs = [(a, b) for a, b in network.arcs if {a, b, *network.parents(b)} <= there]
     families: list[tuple[str, ...]] = []
     for parent, child in arcs:
         others = tuple(name for name in network.parents(child) if name != parent)
         families += [(*network.parents(child), child), (*others, child)]
-    terms = count_and_score(coded, families, as_term("bdeu")) if families else np.empty(0)
-    return {arc: float(terms[2 * i] - terms[2 * i + 1]) for i, arc in enumerate(arcs)}
+    if not families:
+        return {}
+    gaussian = bool(coded.numbers)
+    terms = family_scorer(filled(coded) if gaussian else coded, "bic" if gaussian else "bdeu")(families)
+    found = {arc: float(terms[2 * i] - terms[2 * i + 1]) for i, arc in enumerate(arcs)}
+    return {arc: strength for arc, strength in found.items() if np.isfinite(strength)}
 
 
 def _choice_notes(judged: list[Judged], problem: RawProblem, way: Candidate) -> tuple[str, ...]:
