@@ -371,7 +371,7 @@ def _why(chosen: str, method: str, holes: list[str], chosen_by: str) -> str:
     return {
         "": f"values are missing in {shown}, so arcs are searched on filled-in rows, and EM learns the tables"
         if holes
-        else "arcs are added, deleted and reversed by their bdeu score",
+        else "arcs are added, deleted and reversed by their score",
         "mle": "the structure is given and every value is there, so counting is all there is to do",
         "em": f"the structure is given, but values are missing in {shown}, so EM fills them in by expectation",
         "hill-climb": "nothing is given but complete data, so arcs are added, deleted and reversed by their bdeu score",
