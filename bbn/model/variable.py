@@ -198,7 +198,18 @@ class Binned(Variable):
         self._set(name=name, states=states, _kind=kind, _codes=_codes(kind.__name__, states), edges=points)
 
     def find(self, state: object) -> int | None:
-        """The code of an interval, given by its label or by a number that lies in it; None for anything else."""
+        """The code of an interval, given by its label or by a number that lies in it.
+
+        Parameters
+        ----------
+        state : object
+            A label, or a number.
+
+        Returns
+        -------
+        int or None
+            The code; None for anything else, and for NaN.
+        """
         state = plain(state)
         if isinstance(state, bool) or not isinstance(state, Real):
             return self._codes.get(state) if type(state) is self._kind else None  # type: ignore[call-overload]
@@ -209,7 +220,18 @@ class Binned(Variable):
         return None if math.isnan(number) else bisect_right(self.edges, number)
 
     def unknown(self, state: object) -> str:
-        """What to tell the user about a value that is neither a number nor a label."""
+        """What to tell the user about a value that is neither a number nor a label.
+
+        Parameters
+        ----------
+        state : object
+            What was given.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
         return (
             f"variable {self.name!r} has no interval {shown(state)}; expected a number, or one of the labels "
             + ", ".join(map(repr, self.states))
