@@ -18,6 +18,7 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.data.reading import Reading
 from bbn.learning.evaluation.resample import as_learner, in_memory, take
+from bbn.learning.structure.constraints import all_variables
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable
 
@@ -191,4 +192,4 @@ def arc_strength(
             if not done:
                 raise
             interrupted = True
-    return ArcStrength(table.variables, counts, done, interrupted)
+    return ArcStrength(all_variables(table), counts, done, interrupted)
