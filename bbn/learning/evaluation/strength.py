@@ -147,7 +147,7 @@ def arc_strength(
         Anything tabular in memory.
     learner
         A function of data that gives a structure, such as ``bbn.hill_climb`` or
-        ``lambda rows: bbn.k2(rows, order)``; or "hill-climb", "chow-liu", "k2" or "pc".
+        ``lambda rows: bbn.k2(rows, order)``; or "hill-climb", "chow-liu", "k2", "pc" or "ges".
     n
         The number of samples.
     seed
