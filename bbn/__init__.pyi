@@ -70,6 +70,7 @@ from .classifiers.naive_bayes import NaiveBayes as NaiveBayes
 from .classifiers.networks import TAN as TAN, BayesNetClassifier as BayesNetClassifier
 from .classifiers.text_naive_bayes import TextNaiveBayes as TextNaiveBayes
 from .classifiers.gaussian_mixture import GaussianMixture as GaussianMixture
+from .classifiers.hmm import HMM as HMM
 
 # causes
 from .causal.causal_graph import CausalGraph as CausalGraph
