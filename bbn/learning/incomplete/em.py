@@ -140,9 +140,7 @@ def fit_em(
     )
     if problem.gaussians is not None:
         template = result.network.template if isinstance(result.network, DynamicNetwork) else result.network
-        problem.gaussians.warn(
-            problem.gaussians.read({n: template[n] for n in problem.gaussians.names}), stacklevel=2
-        )
+        problem.gaussians.warn(problem.gaussians.read({n: template[n] for n in problem.gaussians.names}))
     return result
 
 

@@ -113,7 +113,7 @@ def count_sequences(
         if checked is not None:
             known = checked.told(split_name(family.name)[0], units.centre[-1], units.scale[-1] ** 2)
         estimates.append(estimate(family, pooled, units, known))
-    warn_of(families, estimates, stacklevel=4)
+    warn_of(families, estimates)
     placeholders = [template[name] for name in template.names if name not in names]
     fitted = network_from_counts(
         parents,
