@@ -76,6 +76,8 @@ from .causal.front_door import front_door_sets as front_door_sets
 from .causal.instruments import instruments as instruments
 from .causal.identify import identify as identify
 from .causal.estimand import Estimand as Estimand
+from .causal.effect import effect as effect
+from .causal.effect_result import Effect as Effect
 
 # pictures
 from .view.diagrams import (

@@ -151,24 +151,25 @@ class Estimand(Frozen):
         options = {"states": states, "weights": weights, "missing": missing}
         measured: Measured = told or _Data(source, self.variables, self.outcome, options)
         values = {**self._states(do, self.do, "do"), **self._states(given, self.given, "given")}
-        fixed = {
-            name: measured.variable(name).states[measured.variable(name).code(v)]
-            for name, v in values.items()
-        }
+        answer = self.value_on(measured, values)
+        variables = tuple(measured.variable(name) for name in self.outcome)
+        return Posterior(variables, np.array(answer / answer.sum()), 0.0)
+
+    def value_on(self, measured: Measured, values: Mapping[str, Any], kept: tuple[str, ...] = ()) -> Array:
+        """The distribution of the outcome as an array, its axes those of the outcome after those in `kept`."""
+        fixed = {}
+        for name, value in values.items():
+            variable = measured.variable(name)
+            fixed[name] = variable.states[variable.code(value)]
         evaluation = _Evaluation(measured)
-        found = evaluation.value(self.expression, fixed)
-        found = self._averaged(evaluation, found)
+        found = self._averaged(evaluation, evaluation.value(self.expression, fixed), kept)
         if np.isnan(found.values).any():
             raise ImpossibleEvidenceError(evaluation.undetermined(self), dict(fixed))
-        constant = [name for name in self.outcome if name not in found.names]
-        for name in constant:  # an outcome that the formula does not restrict cannot be
-            raise EvidenceError(f"the formula does not speak of {name!r}")
-        answer = found.permute(self.outcome)
-        return Posterior(answer.variables, np.array(answer.values / answer.values.sum()), 0.0)
+        return found.permute((*kept, *self.outcome)).values
 
-    def _averaged(self, evaluation: _Evaluation, found: Factor) -> Factor:
+    def _averaged(self, evaluation: _Evaluation, found: Factor, kept: tuple[str, ...]) -> Factor:
         """The mean over what may have any value, where the formula is defined."""
-        extra = [name for name in found.names if name not in self.outcome]
+        extra = [name for name in found.names if name not in self.outcome and name not in kept]
         if not extra:
             return found
         weights = evaluation.value(Probability(tuple(extra)), {})
@@ -176,7 +177,8 @@ class Estimand(Frozen):
         values, shares = np.broadcast_arrays(values, shares)
         axes = tuple(i for i, v in enumerate(variables) if v.name in extra)
         others = tuple(i for i in range(len(variables)) if i not in axes)
-        defined = ~np.isnan(values).any(axis=others, keepdims=True)
+        hidden = tuple(i for i in others if variables[i].name not in kept)
+        defined = ~np.isnan(values).any(axis=hidden, keepdims=True)
         shares = np.where(defined, shares, 0.0)
         with np.errstate(invalid="ignore"):
             mean = np.where(defined, values * shares, 0.0).sum(axis=axes) / shares.sum(axis=axes)
@@ -329,7 +331,8 @@ class _Evaluation:
         key = tuple(sorted(names))
         if key not in self.joints:
             self.joints[key] = self.measured.joint(key)
-        return self.joints[key].permute(names)
+        joint = self.joints[key]
+        return joint.permute((*(name for name in joint.names if name not in names), *names))
 
     def undetermined(self, estimand: Estimand) -> str:
         """What to tell the user about an effect that depends on what never occurs."""
