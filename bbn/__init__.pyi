@@ -7,6 +7,8 @@ from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
+from .model.previous import Previous as Previous
+from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
 # read, write, exchange
 from .io.registry import load as load, save as save

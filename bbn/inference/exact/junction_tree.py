@@ -29,6 +29,7 @@ from bbn.inference.exact.plan import (
     compile_plan,
     flatten,
     largest_clique,
+    make_plan,
     price,
 )
 from bbn.inference.exact.plan_cache import PlanCache
@@ -256,9 +257,10 @@ class JunctionTree(Engine):
             if len(self.flat.cards) <= MASKED_VARIABLES:
                 question = Question(masked=True, goal=MARGINALS)
                 cost = price(self.flat, question, options["order"])
-                small = cost.cells <= MASKED_CELLS and cost.layout is not None
-                if small and cost.layout is not None:
-                    self._plans.put("masked", Plan(self.flat, question, cost.layout))
+                small = cost.cells <= MASKED_CELLS
+                if small:
+                    limit, kept = options["memory_limit"], self._plans
+                    kept.put("masked", make_plan(self.flat, question, cost, limit, kept))
             self._small = small
         return self._small
 

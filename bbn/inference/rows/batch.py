@@ -220,7 +220,7 @@ def run_plan(
     ledger.reserve(plan.bytes, "the junction tree for these rows", INSTEAD)
     block = block_bytes(model, plan)
     in_blocks = plan.layout.whole_size <= BLOCK_CELLS and block <= ledger.left
-    each = block if in_blocks else run_bytes(model, plan.layout)
+    each = block if in_blocks else run_bytes(plan.layout, swept_cells(model, plan.layout))
     threads = min(jobs(n_jobs), -(-n // AT_LEAST))
     if threads > 1 or in_blocks:
         threads = min(threads, ledger.workers(threads, each))

@@ -7,6 +7,8 @@ on their content alone, so that a start is the same however the data are stored.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -94,12 +96,7 @@ class MixtureSeeds:
 
     def _within(self, members: list[int], centres: Array, nearest: NDArray[np.intp]) -> list[float]:
         """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
-        if not len(self.rows):
-            return [1.0] * len(members)
-        apart = self.rows[:, members] - centres[nearest]
-        n = (~np.isnan(apart)).sum(axis=0)
-        squares = np.nansum(apart**2, axis=0)
-        found: list[float] = np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0).tolist()
+        found: list[float] = spread_about(self.rows[:, members], centres, nearest).tolist()
         return found
 
     def _start(self, i: int, means: Array, variance: float) -> GaussianParameters:
@@ -109,7 +106,25 @@ class MixtureSeeds:
         return GaussianParameters(means, np.zeros((count, len(family.regressors))), variances)
 
 
-def sample_rows(gaussians: GaussianFamilies, source: DataSource) -> Array:
+class Measured(Protocol):
+    """Columns of numbers: their names, their means and their standard deviations."""
+
+    names: list[str]
+    centre: Array
+    scale: Array
+
+
+def spread_about(rows: Array, centres: Array, nearest: NDArray[np.intp]) -> Array:
+    """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
+    if not len(rows):
+        return np.ones(rows.shape[1])
+    apart = rows - centres[nearest]
+    n = (~np.isnan(apart)).sum(axis=0)
+    squares = np.nansum(apart**2, axis=0)
+    return np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0)
+
+
+def sample_rows(gaussians: Measured, source: DataSource) -> Array:
     """Some different rows of the data in standard units, (rows, columns), NaN where missing.
 
     Where few are found, as many rows are alike, a larger share of them is looked at.
@@ -122,7 +137,7 @@ def sample_rows(gaussians: GaussianFamilies, source: DataSource) -> Array:
     return rows
 
 
-def _drawn(gaussians: GaussianFamilies, source: DataSource, share: float) -> Array:
+def _drawn(gaussians: Measured, source: DataSource, share: float) -> Array:
     count, *parts = source.reduce(_Draw(gaussians, share))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
@@ -136,7 +151,7 @@ def _drawn(gaussians: GaussianFamilies, source: DataSource, share: float) -> Arr
 class _Draw:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
-    def __init__(self, gaussians: GaussianFamilies, share: float) -> None:
+    def __init__(self, gaussians: Measured, share: float) -> None:
         self.names, self.centre, self.scale, self.share = (
             gaussians.names,
             gaussians.centre,

@@ -27,6 +27,7 @@ from bbn.learning.gaussian.m_step import GaussianFamilies
 from bbn.learning.gaussian.seeding import MixtureSeeds
 from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.structure.constraints import ranked, tie_of
 from bbn.learning.structure.structure import observe, read_structure
 from bbn.learning.tables.priors import Prior, checked_gaussian_prior, checked_prior
 from bbn.model.cpt import CPT, Conditional
@@ -316,7 +317,8 @@ def climb(
 ) -> FitResult:
     """Climb from each start in turn and keep the best: the given network first, then tables drawn at random.
 
-    One that ends with a variance at its floor, where a likelihood means little, is kept only if they all do.
+    Of those that tie the first is kept. One that ends with a variance at its floor, where a likelihood means little, is
+    kept only if they all do.
     """
     if restarts < 1 or max_iter < 0:
         raise ValueError(
@@ -354,7 +356,9 @@ def climb(
             saved.save(traces, now=True)
             if trace.reason == "interrupted":
                 break
-    best = max(traces, key=lambda trace: (not problem.collapsed(trace.tables), trace.objectives[-1]))
+    sound = [trace for trace in traces if not problem.collapsed(trace.tables)] or traces
+    reached = np.array([trace.objectives[-1] for trace in sound])
+    best = sound[int(ranked(reached, tie_of(problem.source.total))[0])]
     reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
     finals = [trace.objectives[-1] for trace in traces]
     return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)

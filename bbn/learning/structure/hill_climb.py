@@ -226,7 +226,10 @@ class _Search:
                 ):
                     continue
                 changed.update(self.make((kind, p, c)))
-                above = _ancestors(self.parents)
+                if kind == ADD:
+                    above = [mask | above[p] if mask >> c & 1 else mask for mask in above]
+                else:
+                    above = _ancestors(self.parents)
             if self.n_iter == before:
                 return
             self.refresh(sorted(changed))
@@ -280,9 +283,7 @@ class _Search:
             return not above[p] >> c & 1
         if kind == DELETE:
             return True
-        cut = list(self.parents)
-        cut[c] ^= 1 << p
-        return not _ancestors(cut)[c] >> p & 1
+        return not any(above[q] >> p & 1 for q in members(self.parents[c] ^ 1 << p))
 
     def make(self, change: Change) -> list[int]:
         """Change an arc; the children whose families changed."""
@@ -311,8 +312,8 @@ class _Search:
             add = [p for p, bit in enumerate(self.bits) if free & bit]
             delete = list(members(own & ~self.constraints.required[c]))
             plan.append((c, add, delete))
-            families += [(c, own | bit) for bit in self.bits if free & bit]
-            families += [(c, own ^ 1 << p) for p in delete]
+            families += [(c, own | self.bits[p]) for p in add]
+            families += [(c, own ^ self.bits[p]) for p in delete]
             families.append((c, own))
         values = np.array(self.cache.many(families, self.parents))
         start = 0
