@@ -81,7 +81,8 @@ from .causal.estimand import Estimand as Estimand
 from .causal.bounds import effect_bounds as effect_bounds
 from .causal.causation import causation_bounds as causation_bounds
 from .causal.effect import effect as effect
-from .causal.effect_result import Effect as Effect
+from .causal.refute import refute as refute
+from .causal.independences import check_independences as check_independences
 
 # pictures
 from .view.diagrams import (

@@ -25,6 +25,7 @@ from bbn.core.budget import require_memory
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import DataError, EvidenceError, ModelError
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.model.variable import State, Variable
 
 Types = tuple[NDArray[np.intp], ...]
@@ -80,6 +81,7 @@ class Bounds(Tabular, Frozen):
         return f"<Bounds of {self.variable.name}: {shown}>"
 
 
+@keywords_checked
 def effect_bounds(
     graph: Any,
     source: Any,

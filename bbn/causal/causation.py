@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bbn.core.errors import EvidenceError
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import positive_code
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
@@ -34,6 +35,7 @@ class Causation(NamedTuple):
     """P(the effect with the cause, and not without it)."""
 
 
+@keywords_checked
 def causation_bounds(
     net: BayesianNetwork,
     cause: str,

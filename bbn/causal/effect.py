@@ -19,7 +19,9 @@ from bbn.causal.effect_result import Effect, Estimate, Question
 from bbn.causal.estimators import doubly_robust, inverse_weighting, strata_without
 from bbn.causal.uncertainty import bootstrap_draws, credible_draws, of_draws
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
-from bbn.data import CodedTable, DataSource, as_source, complete_data
+from bbn.core.keywords import keywords_checked
+from bbn.data import CodedTable, DataSource, as_source, complete_data, continuous_columns
+from bbn.data.source import is_source
 from bbn.learning.tables.priors import Prior
 from bbn.model.variable import Continuous, State, Variable
 
@@ -28,6 +30,7 @@ GOOD_WORDS = ("yes", "true", "treated", "present", "positive", "success")
 """Of two states, one of these is the treated one, or the event; else the last state is."""
 
 
+@keywords_checked
 def effect(
     data: Any,
     graph: Any,
@@ -132,11 +135,11 @@ def effect(
     models = fitted(plan, source, prior, keep_counts=interval == "credible")
     found = Effect(question, plan, models, source)
     for method, value in _others(plan, source, question).items():
-        found = found.with_estimate(method, value)
+        found = found._with_estimate(method, value)
     _warn_of_overlap(plan, source, question, models)
     if interval == "credible":
         draws = credible_draws(plan, source, question, models, prior, n_draws, seed)
-        return found.with_draws("g-formula", *draws, level)
+        return found._with_draws("g-formula", *draws, level)
     if interval == "bootstrap":
         most = n_draws if n_draws != 1000 else 200
         again = bootstrap_draws(source, most, seed)
@@ -150,7 +153,7 @@ def effect(
                 }
 
         for method, one, other in of_draws(everything(rows) for rows in again):
-            found = found.with_draws(method, one, other, level)
+            found = found._with_draws(method, one, other, level)
         return found
     return found
 
@@ -164,7 +167,7 @@ def _read(
     missing: Any,
 ) -> DataSource:
     """The columns that the effect needs, coded, complete."""
-    numeric = _numeric_columns(data, plan.columns) if continuous is None else _listed(continuous)
+    numeric = numeric_columns(data, plan.columns) if continuous is None else _listed(continuous)
     known = {name: own for name, own in (states or {}).items() if name in plan.columns}
     source = as_source(
         data,
@@ -183,10 +186,12 @@ def _read(
     )
 
 
-def _numeric_columns(data: Any, names: Iterable[str]) -> list[str]:
-    """Columns of floats that are not all whole: they cannot be states."""
+def numeric_columns(data: Any, names: Iterable[str]) -> list[str]:
+    """Columns of floats that are not all whole: they cannot be states. Data that are coded say which they are."""
     import numpy as np
 
+    if is_source(data):
+        return [name for name in continuous_columns(data) if name in set(names)]
     found = []
     for name in names:
         try:
@@ -264,4 +269,4 @@ def _warn_of_overlap(plan: Plan, source: DataSource, question: Question, models:
     """One warning if groups of rows never had a treatment."""
     told = strata_without(plan, source, question, models)
     if told:
-        warnings.warn(told, OverlapWarning, stacklevel=3)
+        warnings.warn(told, OverlapWarning, stacklevel=4)

@@ -57,7 +57,7 @@ def plan_of(
     adjusted: str | Iterable[str] | None,
 ) -> Plan:
     """The plan; NotIdentifiableError if there is none."""
-    states = _declared(graph)
+    states = declared_states(graph)
     if not isinstance(graph, CausalGraph) and hasattr(graph, "predecessors") and is_cpdag(graph):
         chosen = _chosen(graph, treatment, outcome, latent, adjusted)
         if chosen is None:
@@ -84,7 +84,7 @@ def plan_of(
     return Plan(x, y, None, estimand, None, (), columns, states, None)
 
 
-def _declared(graph: Any) -> dict[str, Sequence[State]]:
+def declared_states(graph: Any) -> dict[str, Sequence[State]]:
     """The states that a graph's nodes, or a network's variables, declare."""
     if isinstance(graph, BayesianNetwork):
         return {v.name: v.states for v in graph.variables if not isinstance(v, Continuous)}

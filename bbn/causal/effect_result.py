@@ -246,7 +246,18 @@ class Effect(Tabular):
         return {value: self.under(value) for value in values}
 
     def under(self, value: State | float) -> Posterior | MixturePosterior:
-        """The distribution of the outcome if everyone had this treatment, by the g-formula."""
+        """The distribution of the outcome if everyone had this treatment, by the g-formula.
+
+        Parameters
+        ----------
+        value : state or float
+            The treatment.
+
+        Returns
+        -------
+        Posterior or MixturePosterior
+            Of the outcome.
+        """
         name, models = self._plan.treatment, self._models
         if isinstance(models, Estimand):
             return models.evaluate(self._source, do={name: value})  # type: ignore[dict-item]
@@ -269,12 +280,12 @@ class Effect(Tabular):
         """The event's probability under `treated` over that under `control`; None where means are compared."""
         return self.estimates["g-formula"].risk_ratio
 
-    def with_estimate(self, method: str, estimate: Estimate) -> Effect:
+    def _with_estimate(self, method: str, estimate: Estimate) -> Effect:
         """The same with one more estimator."""
         done = estimate.with_intervals(self.level, self._question.has_ratio)
         return self._with({**self.estimates, method: done})
 
-    def with_draws(self, method: str, treated: Array, control: Array, level: float) -> Effect:
+    def _with_draws(self, method: str, treated: Array, control: Array, level: float) -> Effect:
         """The same with intervals of one estimator from draws, at this level for all."""
         ratio = self._question.has_ratio
         done = {

@@ -139,7 +139,22 @@ class Estimand(Frozen):
         return Posterior(variables, np.array(answer / answer.sum()), 0.0)
 
     def value_on(self, measured: Measured, values: Mapping[str, Any], kept: tuple[str, ...] = ()) -> Array:
-        """The distribution of the outcome as an array, its axes those of the outcome after those in `kept`."""
+        """The distribution of the outcome as an array, where probabilities come from anything that has them.
+
+        Parameters
+        ----------
+        measured : Measured
+            What gives the variables and their joints: see `bbn.causal.evaluation`.
+        values : mapping
+            The state of each variable in `do` and `given`.
+        kept : tuple of str
+            Further axes that `measured` gives, such as one for draws; they come first.
+
+        Returns
+        -------
+        ndarray
+            Axes: those in `kept`, then the outcome's.
+        """
         fixed = {}
         for name, value in values.items():
             variable = measured.variable(name)
