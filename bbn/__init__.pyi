@@ -1,7 +1,7 @@
 """The public names, once: `bbn/__init__.py` resolves each when it is first used (SPEC 1)."""
 
 # define
-from .model.variable import Variable as Variable, Continuous as Continuous
+from .model.variable import Variable as Variable, Binned as Binned, Continuous as Continuous
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
@@ -61,6 +61,7 @@ from .learning.evaluation.cross_validation import cross_validate as cross_valida
 from .learning.learn import learn as learn
 
 # data
+from .data.describe import describe as describe, Description as Description
 from .data.discretize import discretize as discretize, Discretizer as Discretizer
 from .data.streams.open import open_data as open_data
 
@@ -91,6 +92,7 @@ from .view.diagrams import (
     plot_junction_tree as plot_junction_tree,
     plot_log_likelihood as plot_log_likelihood,
 )
+from .view.structures import plot_graph as plot_graph
 
 # errors and warnings
 from .core.errors import (
@@ -111,6 +113,8 @@ from .core.errors import (
     NoMemberWarning as NoMemberWarning,
     TimeLimitError as TimeLimitError,
     UnseenRowsWarning as UnseenRowsWarning,
+    UnseenValuesWarning as UnseenValuesWarning,
+    TooManyParametersWarning as TooManyParametersWarning,
     OverlapWarning as OverlapWarning,
     CollapsedWarning as CollapsedWarning,
     AccuracyWarning as AccuracyWarning,

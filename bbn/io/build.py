@@ -20,7 +20,7 @@ from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
 """A place in a file: an offset into its text, or line and column."""
@@ -52,6 +52,8 @@ class RawNode(NamedTuple):
     row_where: Callable[[int], Where] | None = None
     gaussian: RawGaussian | None = None
     continuous: bool = False
+    bins: Sequence[float] | None = None
+    """The cut points of a variable whose states are intervals."""
 
 
 Item = TypeVar("Item")
@@ -199,6 +201,8 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
         try:
             if node.continuous:
                 variables[node.name] = Continuous(node.name)
+            elif node.bins is not None:
+                variables[node.name] = Binned(node.name, node.bins, node.states)
             else:
                 variables[node.name] = Variable(node.name, node.states)
         except ModelError as error:
