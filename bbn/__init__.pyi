@@ -7,6 +7,8 @@ from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
+from .model.decision import Decision as Decision, Utility as Utility
+from .model.decision_network import DecisionNetwork as DecisionNetwork
 
 # read, write, exchange
 from .io.registry import load as load, save as save
@@ -25,6 +27,7 @@ from .io.examples import example as example, examples as examples
 from .model.evidence import Virtual as Virtual, Soft as Soft, OneOf as OneOf, Not as Not
 from .results.posterior import Posterior as Posterior, Assignment as Assignment
 from .results.mixture_posterior import MixturePosterior as MixturePosterior
+from .results.policy import Policy as Policy, Rule as Rule, Solution as Solution
 from .inference.exact.enumeration import Enumeration as Enumeration
 from .inference.exact.elimination import VariableElimination as VariableElimination
 from .inference.exact.junction_tree import JunctionTree as JunctionTree
@@ -116,6 +119,7 @@ from . import (
     hypotheses as hypotheses,
     classifiers as classifiers,
     analysis as analysis,
+    decisions as decisions,
     view as view,
     cli as cli,
 )
