@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bbn.model.network import BayesianNetwork
+    from bbn.model.options import EngineOptions, Method
 
 
 class Step(NamedTuple):
@@ -59,18 +60,6 @@ class Explanation(Tabular, Frozen):
 
     def __init__(self, prior: Posterior, posterior: Posterior, steps: tuple[Step, ...]) -> None:
         self._set(prior=prior, posterior=posterior, steps=steps)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Explanation):
-            return NotImplemented
-        ours, theirs = (self.prior, self.posterior), (other.prior, other.posterior)
-        return ours == theirs and self.steps == other.steps
-
-    def __hash__(self) -> int:
-        return hash((self.prior, self.posterior, len(self.steps)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Explanation, (self.prior, self.posterior, self.steps)
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -120,7 +109,11 @@ class Explanation(Tabular, Frozen):
 
 
 def explain(
-    net: BayesianNetwork, target: str, evidence: Evidence | None, method: str = "auto", **options: Any
+    net: BayesianNetwork,
+    target: str,
+    evidence: Evidence | None,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> Explanation:
     """Which findings moved the posterior of `target`, and by how much.
 

@@ -7,7 +7,7 @@ continuous variable it is an integral, taken to an error of 1e-9 (see `mixtures`
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bbn.analysis.explain import divergence
 from bbn.analysis.mixtures import mixture_divergence
@@ -19,6 +19,7 @@ from bbn.results.mixture_posterior import MixturePosterior
 
 if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
+    from bbn.model.options import EngineOptions, Method
 
 ROUNDING = 1e-14
 """Fewer bits than this are none: what is independent would else tell what rounding left."""
@@ -43,7 +44,11 @@ class Information(Tabular, dict[str, float]):
 
 
 def information(
-    net: BayesianNetwork, target: str, evidence: Evidence | None = None, method: str = "auto", **options: Any
+    net: BayesianNetwork,
+    target: str,
+    evidence: Evidence | None = None,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> Information:
     """Bits of mutual information with `target` by variable, the most telling first.
 

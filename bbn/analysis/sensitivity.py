@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
     """The answer with the entry higher by a tenth of its distance to 1."""
 
 
-class Sensitivity(Tabular, Frozen):
+class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "derivatives")):
     """The derivative of P(target = state | evidence) in every table entry.
 
     Attributes
@@ -84,22 +84,6 @@ class Sensitivity(Tabular, Frozen):
         self._set(
             target=target, state=state, probability=probability, derivatives=derivatives, _entries=entries
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sensitivity):
-            return NotImplemented
-        return (
-            (self.target, self.state, self.probability) == (other.target, other.state, other.probability)
-            and self.derivatives.keys() == other.derivatives.keys()
-            and all(np.array_equal(d, other.derivatives[name]) for name, d in self.derivatives.items())
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.target, self.state, self.probability))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.target, self.state, self.probability, self.derivatives, self._entries)
-        return Sensitivity, parts
 
     def largest(self, n: int = 10) -> list[Entry]:
         """The entries with the largest derivatives, largest first."""

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print.
+"""The command line: parse, call, print. A file here is named after the command that it holds, or the first of them.
 
 Nothing of the library is imported before a command runs, so `bbn --help` answers at once. A problem is one line on
 standard error; `--debug` shows the traceback instead.

@@ -182,7 +182,7 @@ def _methods(word: str, network: str | None) -> list[str]:
 
 def _learners(word: str, network: str | None) -> list[str]:
     from bbn.cli.learn import METHODS
-    from bbn.cli.structure import METHODS as STRUCTURES
+    from bbn.cli.learn_structure import METHODS as STRUCTURES
 
     return [*METHODS, *STRUCTURES]
 

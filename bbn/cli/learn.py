@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.ask import wants_progress
+from bbn.cli.evidence_options import wants_progress
 from bbn.cli.files import data_file, open_network
+from bbn.cli.learn_structure import METHODS as STRUCTURES
+from bbn.cli.learn_structure import learn_structure
 from bbn.cli.output import note, show, write
-from bbn.cli.structure import METHODS as STRUCTURES
-from bbn.cli.structure import learn_structure
 from bbn.core.errors import DataError, nearest
-from bbn.data.streams.batches import is_many
+from bbn.data.streams.readers import is_many
 from bbn.io import dumps, save
 
 if TYPE_CHECKING:

@@ -75,7 +75,7 @@ def make_parser() -> Parser:
     _add_to(convert, "the format of OUT (- needs it)")
     convert.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
 
-    query = command("query", "bbn.cli.ask:query", "The posterior of targets given evidence.")
+    query = command("query", "bbn.cli.query:query", "The posterior of targets given evidence.")
     _add_network(query)
     query.add_argument(
         "targets", nargs="*", metavar="TARGET", help="variables; none asks for every unobserved one"
@@ -96,7 +96,7 @@ def make_parser() -> Parser:
     _add_progress(query)
     _add_format(query)
 
-    mpe = command("mpe", "bbn.cli.ask:mpe", "The most probable explanation of evidence.")
+    mpe = command("mpe", "bbn.cli.query:mpe", "The most probable explanation of evidence.")
     _add_network(mpe)
     mpe.add_argument(
         "targets", nargs="*", metavar="TARGET", help="explain by these alone, the others summed out"
@@ -106,7 +106,7 @@ def make_parser() -> Parser:
     _add_format(mpe)
 
     predict = command(
-        "predict", "bbn.cli.ask:predict", "The most probable state of a target for rows of data."
+        "predict", "bbn.cli.predict:predict", "The most probable state of a target for rows of data."
     )
     predict.add_argument("file", metavar="FILE", help=_FILE)
     predict.add_argument("data", metavar="DATA", help=f"{_DATA}; columns absent are unobserved")
@@ -160,7 +160,7 @@ def make_parser() -> Parser:
 
     _add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
 
-    plot = command("plot", "bbn.cli.look:plot", "Draw a network with its beliefs.")
+    plot = command("plot", "bbn.cli.plot:plot", "Draw a network with its beliefs.")
     _add_network(plot)
     plot.add_argument(
         "-o",
@@ -175,7 +175,9 @@ def make_parser() -> Parser:
     _add_evidence(plot)
     plot.set_defaults(targets=[])
 
-    explain = command("explain", "bbn.cli.look:explain", "Which findings moved an answer, and by how much.")
+    explain = command(
+        "explain", "bbn.cli.explain:explain", "Which findings moved an answer, and by how much."
+    )
     _add_network(explain)
     explain.add_argument("target", metavar="TARGET", help="the variable asked about")
     _add_evidence(explain)
@@ -184,7 +186,7 @@ def make_parser() -> Parser:
     _add_format(explain)
     explain.set_defaults(targets=[])
 
-    explore = command("explore", "bbn.cli.look:explore", "Serve an interactive page of a network.")
+    explore = command("explore", "bbn.cli.plot:explore", "Serve an interactive page of a network.")
     _add_network(explore)
     explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
     explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")

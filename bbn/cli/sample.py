@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.ask import read_evidence, wants_progress
+from bbn.cli.evidence_options import read_evidence, wants_progress
 from bbn.cli.files import KINDS, open_network, table_output
 from bbn.cli.output import in_utf8
 from bbn.core.errors import DataError, nearest
@@ -39,7 +39,9 @@ def sample(options: argparse.Namespace) -> int:
         if not _is_folder(options):
             _kind(options.output, options.to_format)
         to = table_output(options.output, options.to_format, options.escape_formulas)
-        network.sample(options.n, evidence, to=to, **settings)
+        from bbn.inference.rows.streaming import sample_to
+
+        sample_to(network, to, options.n, evidence, **settings)
         return 0
     kind = _kind("-", options.to_format)
     chunks = network.sample(options.n, evidence, chunks=CHUNK, **settings)

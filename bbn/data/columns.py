@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DamagedFileError, DataError
 from bbn.data.error_places import located
-from bbn.data.kinds import Columns, Kind, Matrix, Narwhals, Pandas, Rows
+from bbn.data.kinds import ColumnDict, Kind, Matrix, Narwhals, Pandas, RowList
 
 Ints = NDArray[np.integer[Any]]
 
@@ -164,7 +164,7 @@ def _from_structured(array: NDArray[Any]) -> RawTable:
         raise DataError(
             f"a numpy array of shape {array.shape} has no column names; pass (array, names), or a dict of columns"
         )
-    return RawTable(array.dtype.names, len(array), lambda name: array[name], Columns())
+    return RawTable(array.dtype.names, len(array), lambda name: array[name], ColumnDict())
 
 
 def _from_matrix(array: NDArray[Any], names: Sequence[str]) -> RawTable:
@@ -185,7 +185,7 @@ def _from_columns(columns: Mapping[str, Any]) -> RawTable:
         lengths[name] = len(column)
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns have different lengths: {lengths}")
-    return RawTable(names, next(iter(lengths.values()), 0), lambda name: columns[name], Columns())
+    return RawTable(names, next(iter(lengths.values()), 0), lambda name: columns[name], ColumnDict())
 
 
 def _from_rows(rows: Sequence[Any]) -> RawTable:
@@ -193,7 +193,7 @@ def _from_rows(rows: Sequence[Any]) -> RawTable:
         if not isinstance(row, Mapping):
             raise DataError(f"row {i} is {row!r}; expected a dict from column to value")
     names = checked_names(dict.fromkeys(name for row in rows for name in row))
-    return RawTable(names, len(rows), lambda name: [row.get(name) for row in rows], Rows())
+    return RawTable(names, len(rows), lambda name: [row.get(name) for row in rows], RowList())
 
 
 def _from_narwhals(data: Any) -> RawTable:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
-class Tables(Sequence[NDArray[Any]]):
+class ContingencyTables(Sequence[NDArray[Any]]):
     """Contingency tables, one per family.
 
     Attributes
@@ -26,7 +26,8 @@ class Tables(Sequence[NDArray[Any]]):
     lengths, ptr
         The lengths of the axes of table f are ``lengths[ptr[f]:ptr[f + 1]]``.
 
-    >>> tables = Tables(np.array([1, 2, 3, 4, 5]), np.array([0, 4, 5]), np.array([2, 2]), np.array([0, 2, 2]))
+    >>> cells, offsets = np.array([1, 2, 3, 4, 5]), np.array([0, 4, 5])
+    >>> tables = ContingencyTables(cells, offsets, lengths=np.array([2, 2]), ptr=np.array([0, 2, 2]))
     >>> tables[0], tables[-1]
     (array([[1, 2], [3, 4]]), array(5))
     """

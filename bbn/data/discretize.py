@@ -86,7 +86,7 @@ def discretize(
     return found
 
 
-class Discretizer(Frozen):
+class Discretizer(Frozen, cached=("data",)):
     """Cut points by column.
 
     Attributes
@@ -133,22 +133,9 @@ class Discretizer(Frozen):
                 coded[name] = np.where(np.isnan(values), -1, codes)
         return _replaced(data, table, coded, self.states)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Discretizer):
-            return NotImplemented
-        return self.cuts.keys() == other.cuts.keys() and all(
-            np.array_equal(points, other.cuts[name]) for name, points in self.cuts.items()
-        )
-
-    def __hash__(self) -> int:
-        return hash(frozenset((name, points.tobytes()) for name, points in self.cuts.items()))
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {len(points) + 1} intervals" for name, points in self.cuts.items())
         return f"<Discretizer {shown}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Discretizer, (self.cuts,)
 
 
 def quantile_cuts(values: Array, bins: int) -> Array:

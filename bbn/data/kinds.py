@@ -59,7 +59,7 @@ class Narwhals:
         ).to_native()
 
 
-class Columns:
+class ColumnDict:
     """A numpy array, or a dict of them."""
 
     def column(self, values: NDArray[Any], name: str) -> Any:
@@ -71,7 +71,7 @@ class Columns:
         return dict(columns)
 
 
-class Rows:
+class RowList:
     """A list of values, or a list of dicts."""
 
     def column(self, values: NDArray[Any], name: str) -> Any:

@@ -18,8 +18,8 @@ from bbn.core.budget import jobs, memory_limit, require_memory
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.core.threads import worker_map
-from bbn.data.counts import Tables
-from bbn.data.kinds import Columns, Kind
+from bbn.data.counts import ContingencyTables
+from bbn.data.kinds import ColumnDict, Kind
 from bbn.model.variable import Continuous, State, Variable
 
 PARALLEL = 20_000_000
@@ -108,6 +108,9 @@ class CodedTable(Frozen):
     kind: Kind
     _cache: dict[str, Any]
 
+    __eq__ = object.__eq__  # a table is itself alone: comparing all rows is never wanted
+    __hash__ = object.__hash__
+
     def __init__(
         self,
         variables: tuple[Variable, ...],
@@ -125,7 +128,7 @@ class CodedTable(Frozen):
             numbers=dict(numbers or {}),
             n_rows=n_rows,
             weights=weights,
-            kind=kind or Columns(),
+            kind=kind or ColumnDict(),
             _cache={},
         )
 
@@ -187,7 +190,9 @@ class CodedTable(Frozen):
                 self.weights,
             )
 
-        tables = Tables(self._in_parts(part, len(families), jobs(n_jobs)), offsets, radixes[members], ptr)
+        tables = ContingencyTables(
+            self._in_parts(part, len(families), jobs(n_jobs)), offsets, radixes[members], ptr
+        )
         if not incomplete:
             return tables
         cards = {v.name: v.card for v in self.variables}
@@ -319,7 +324,7 @@ def as_source(
             return viewed
         return _checked_source(data, variables, names, hidden, options.get("continuous", ()))
     from bbn.data.coding import code
-    from bbn.data.streams.batches import is_many
+    from bbn.data.streams.readers import is_many
 
     if is_many(data):
         from bbn.data.streams.open import open_for

@@ -290,24 +290,6 @@ class HypothesisSpace(Tabular, Frozen):
         rows: list[list[Cell]] = [[str(h), f"{p:.6g}", Bar(p)] for h, p in self.probabilities.items()]
         return Table(["hypothesis", "probability", " " * BAR], rows)
 
-    # The value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, HypothesisSpace):
-            return NotImplemented
-        return (
-            self.hypotheses == other.hypotheses
-            and np.array_equal(self._priors, other._priors)
-            and np.array_equal(self._log_likelihoods, other._log_likelihoods)
-            and self._model == other._model
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.hypotheses, self._priors.tobytes(), (self._log_likelihoods + 0.0).tobytes()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._with, (self.hypotheses, self._priors, self._log_likelihoods, self._model)
-
     # Within
 
     def _start(self, priors: Mapping[Any, float], model: Model) -> None:

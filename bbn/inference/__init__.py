@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bbn.core.errors import EvidenceError, nearest
 from bbn.inference.engine import Engine
@@ -18,8 +18,9 @@ from bbn.model.evidence import Evidence, Model
 from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
-    from bbn.model.factor_graph import FactorGraph
     from bbn.model.network import BayesianNetwork
+    from bbn.model.options import EngineOptions, Method, QueryOptions
+    from bbn.model.questions import Askable
 
 ENGINES: dict[str, str] = {
     "junction-tree": "bbn.inference.exact.junction_tree:JunctionTree",
@@ -51,7 +52,7 @@ def _imported(where: str) -> type[Engine]:
     return engine
 
 
-def engine(model: BayesianNetwork | FactorGraph, method: str = "auto") -> Engine:
+def engine(model: Askable, method: Method = "auto") -> Engine:
     """The model's own engine for a method, made when first asked for."""
     key = "engine " + method
     made = model.memo.get(key)
@@ -61,58 +62,58 @@ def engine(model: BayesianNetwork | FactorGraph, method: str = "auto") -> Engine
 
 
 def query(
-    model: BayesianNetwork | FactorGraph,
+    model: Askable,
     targets: str | Sequence[str],
     evidence: Evidence | None = None,
-    method: str = "auto",
-    **options: Any,
-) -> Posterior:
-    """The posterior of the targets given evidence, with a credible interval if `interval` is among the options."""
-    if options.get("interval") is not None:
+    method: Method = "auto",
+    interval: float | None = None,
+    **options: Unpack[QueryOptions],
+) -> Posterior | Any:
+    """The posterior of the targets given evidence, with a credible interval if `interval` is given."""
+    if interval is not None:
         from bbn.inference.credible import credible_query
 
-        return credible_query(model, targets, evidence, method, **options)
-    options.pop("interval", None)
+        return credible_query(model, targets, evidence, method, interval=interval, **options)
     return engine(model, method).query(targets, evidence, **options)
 
 
 def posteriors(
-    model: BayesianNetwork | FactorGraph,
+    model: Askable,
     evidence: Evidence | None = None,
-    method: str = "auto",
-    **options: Any,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> Posteriors:
     """The posterior of every unobserved variable."""
     return engine(model, method).posteriors(evidence, **options)
 
 
 def mpe(
-    model: BayesianNetwork | FactorGraph,
+    model: Askable,
     evidence: Evidence | None = None,
     k: int | None = None,
-    method: str = "auto",
-    **options: Any,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> Assignment | list[Assignment]:
     """The most probable explanation, or the list of the k best."""
     return engine(model, method).mpe(evidence, k, **options)
 
 
 def marginal_map(
-    model: BayesianNetwork | FactorGraph,
+    model: Askable,
     targets: str | Sequence[str],
     evidence: Evidence | None = None,
-    method: str = "auto",
-    **options: Any,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> Assignment:
     """The most probable joint state of the targets, the others summed out."""
     return engine(model, method).map(targets, evidence, **options)
 
 
 def log_evidence(
-    model: BayesianNetwork | FactorGraph,
+    model: Askable,
     evidence: Evidence | None = None,
-    method: str = "auto",
-    **options: Any,
+    method: Method = "auto",
+    **options: Unpack[EngineOptions],
 ) -> float:
     """ln P(evidence), or of a factor graph ln Z(evidence); −inf if it is impossible."""
     return engine(model, method).log_evidence(evidence, **options)

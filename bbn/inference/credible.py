@@ -25,7 +25,7 @@ DRAW_COPIES = 10
 """Copies of the tables that a network drawn and asked takes: draws, their shares, a network, an engine, a plan."""
 
 
-class CrediblePosterior(Posterior):
+class CrediblePosterior(Posterior, like=Posterior):
     """A posterior with an interval around each probability.
 
     Attributes
@@ -62,9 +62,6 @@ class CrediblePosterior(Posterior):
         """One row per state or combination, with the columns "probability", "low" and "high"."""
         frame = super().to_frame()
         return frame.assign(low=self.low.ravel(), high=self.high.ravel())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CrediblePosterior, (self.variables, self.values, self.log_evidence, self.draws, self.level)
 
 
 def credible_query(

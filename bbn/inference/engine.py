@@ -25,7 +25,7 @@ from bbn.model.variable import Variable
 from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
-    from bbn.inference.gaussian.hybrid import Hybrid
+    from typing import Self
 
 SOFT_CELLS = 1 << 18
 """Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
@@ -65,17 +65,19 @@ class Engine:
     """
 
     name: ClassVar[str]
-    exact: ClassVar[bool] = True
+    exact: bool = True
     """Whether time_limit= stops a question; a sampling engine answers with what it has by then."""
     defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None, "time_limit": None}
 
-    def __init__(self, model: Model, **options: Any) -> None:
-        self.hybrid: Hybrid | None = None
+    def __new__(cls, model: Any = None, *args: Any, **options: Any) -> Self:
+        """An engine of the class; of a network with continuous variables, a HybridEngine around one."""
         if isinstance(model, BayesianNetwork) and model.continuous:
-            from bbn.inference.gaussian.hybrid import Hybrid
+            from bbn.inference.gaussian.hybrid import HybridEngine
 
-            self.hybrid = Hybrid(model)
-            model = self.hybrid.discrete
+            return HybridEngine(cls, model, **options)  # type: ignore[return-value]
+        return super().__new__(cls)
+
+    def __init__(self, model: Model, **options: Any) -> None:
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
         self.options = self._with(options)
@@ -84,13 +86,11 @@ class Engine:
     @timed
     def query(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
-    ) -> Posterior:
+    ) -> Posterior | Any:
         """The posterior of the targets given evidence; of several, their joint, axes in the order asked.
 
         Of a continuous target it is a MixturePosterior.
         """
-        if self.hybrid is not None and self.hybrid.concerns(targets, evidence):
-            return self.hybrid.query(self, targets, evidence, options)  # type: ignore[return-value]
         return self._query(targets, evidence, self._with(options))
 
     def _query(
@@ -115,8 +115,6 @@ class Engine:
     @timed
     def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
         """The posterior of every unobserved variable, by name, in one pass."""
-        if self.hybrid is not None:
-            return self.hybrid.posteriors(self, evidence, options)
         return self._posteriors(evidence, self._with(options))
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
@@ -143,13 +141,11 @@ class Engine:
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
-        if self.hybrid is not None:
-            best = self.hybrid.mpe(self, evidence, k or 1, options)
-        else:
-            best = self._mpe(evidence, k or 1, self._with(options))
+        best = self._mpe(evidence, k or 1, options)
         return best[0] if k is None else best
 
-    def _mpe(self, evidence: Evidence | None, k: int, settings: Mapping[str, Any]) -> list[Assignment]:
+    def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
+        settings = self._with(options)
         findings = self._findings(evidence, settings)
         cards = [v.card for v in self.model.variables if v.name not in findings.hard]
         size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards)) if k > 1 else 0
@@ -167,8 +163,6 @@ class Engine:
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Assignment:
         """The most probable joint state of the targets, the other variables summed out (marginal MAP)."""
-        if self.hybrid is not None and self.hybrid.concerns(targets, evidence):
-            return self.hybrid.map(self, targets, evidence, options)
         settings = self._with(options)
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
@@ -182,8 +176,6 @@ class Engine:
     @timed
     def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
         """ln P(evidence), of the hard and virtual part; −inf if it is impossible. With numbers it is a density."""
-        if self.hybrid is not None and self.hybrid.concerns((), evidence):
-            return self.hybrid.log_evidence(self, evidence, options)
         settings = self._with(options)
         findings = self._findings(evidence, settings)
         return self._joint((), findings, settings)[1]

@@ -34,7 +34,7 @@ from bbn.io.block_syntax import (
     INNER,
     PLAIN,
     QUOTED,
-    Block,
+    TextBlock,
     blocks,
     quoted,
     shortened,
@@ -43,7 +43,7 @@ from bbn.io.block_syntax import (
 )
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.number_tables import BadNumberError, Numbers, reserve_table, row_texts, tables
+from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
 from bbn.io.writing import key_length
@@ -83,7 +83,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
             ParseError, ModelError, UnicodeDecodeError
         ):  # the general reader says better what is wrong, and where
             return _from_scan(source, scanned, strict)
-    return _Parser(source).network(strict)
+    return _BifReader(source).network(strict)
 
 
 def _from_scan(source: Source, scanned: Scan, strict: bool) -> BayesianNetwork:
@@ -102,7 +102,7 @@ def _from_scan(source: Source, scanned: Scan, strict: bool) -> BayesianNetwork:
     return BayesianNetwork(conditionals, name, metadata)
 
 
-class _Parser:
+class _BifReader:
     """What has been read so far; tables wait until every variable is declared."""
 
     def __init__(self, source: Source) -> None:
@@ -110,14 +110,14 @@ class _Parser:
         self.states: dict[str, tuple[str, ...]] = {}
         self.codes: dict[str, dict[str, int]] = {}
         self.notes: dict[str, str] = {}
-        self.numbers = Numbers()
+        self.numbers = NumberParser()
         self.rows: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
 
     def network(self, strict: bool) -> BayesianNetwork:
         name, metadata = "", {}
         problems = Problems(self.source)
-        declared: list[Block] = []
-        waiting: list[Block] = []
+        declared: list[TextBlock] = []
+        waiting: list[TextBlock] = []
         text = self.source.text
         head = _HEAD.match(text)
         start = head.end() if head else 0
@@ -142,7 +142,7 @@ class _Parser:
         name, metadata = restore_about(name, metadata | read_comments(head[0] if head else ""), _LEGAL)
         return build(self.source, restore(nodes, self.notes), name, metadata, strict)
 
-    def _declare(self, block: Block) -> None:
+    def _declare(self, block: TextBlock) -> None:
         """A variable from its block, which holds `type discrete [ 2 ] { yes, no };`."""
         name = unquoted(block.header)
         match = _DECLARATION.fullmatch(block.body)
@@ -165,7 +165,7 @@ class _Parser:
         if "property" in block.body:
             self.notes[name] = _properties(block.body).get("bbn", "")
 
-    def _node(self, block: Block) -> RawNode:
+    def _node(self, block: TextBlock) -> RawNode:
         """A node from its `probability` block."""
         name, parents = self._family(block)
         card = len(self.states[name])
@@ -229,7 +229,7 @@ class _Parser:
             self.rows[given] = known
         return known
 
-    def _family(self, block: Block) -> tuple[str, tuple[str, ...]]:
+    def _family(self, block: TextBlock) -> tuple[str, tuple[str, ...]]:
         """The child and its parents from `( child | parent, parent )`; the bar may be missing."""
         header = block.header.strip()
         if header[:1] != "(" or header[-1:] != ")":
@@ -252,7 +252,7 @@ class _Parser:
             self.source.fail("expected a variable's name after 'probability (', found none", block.start)
         return names[0], tuple(names[1:])
 
-    def _row(self, name: str, parents: Sequence[str], key: str, block: Block, index: int) -> int:
+    def _row(self, name: str, parents: Sequence[str], key: str, block: TextBlock, index: int) -> int:
         """The number of the row that a key like `(yes, no` stands for."""
         found = _items(key[1:], len(parents))
         if len(found) != len(parents):
@@ -279,7 +279,7 @@ class _Parser:
             self.codes[name] = {state: code for code, state in reversed(list(enumerate(self.states[name])))}
         return self.codes[name]
 
-    def _place_finder(self, block: Block, parents: Sequence[str]) -> Callable[[int], int]:
+    def _place_finder(self, block: TextBlock, parents: Sequence[str]) -> Callable[[int], int]:
         """Where the entry for a row stands, or the table or default that gave it; worked out when first asked."""
         places: dict[int, int] = {}
 
@@ -300,7 +300,7 @@ class _Parser:
     def _filled(
         self,
         name: str,
-        block: Block,
+        block: TextBlock,
         given: Sequence[Sequence[str]],
         rows: dict[int, list[str]],
         others: dict[str, list[str]],

@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r'\\(["\\])')
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """What stands before `{` and inside the braces, and where each starts in the text."""
 
     keyword: str
@@ -51,7 +51,7 @@ class Block(NamedTuple):
         return self.body_start + sum(map(len, statements[:index])) + index + len(found) - len(found.lstrip())
 
 
-def blocks(source: Source, text: str, keywords: tuple[str, ...], start: int = 0) -> Iterator[Block]:
+def blocks(source: Source, text: str, keywords: tuple[str, ...], start: int = 0) -> Iterator[TextBlock]:
     """The blocks of the text, from `start` on; ParseError where something else stands."""
     end = start
     while match := _BLOCK.match(text, end):
@@ -59,7 +59,7 @@ def blocks(source: Source, text: str, keywords: tuple[str, ...], start: int = 0)
         if keyword not in keywords:
             break
         end = match.end()
-        yield Block(keyword, header, body, match.start(1), match.start(3))
+        yield TextBlock(keyword, header, body, match.start(1), match.start(3))
     if text[end:].strip(SPACE + ";"):
         _explain(source, text, end, keywords)
 

@@ -17,10 +17,10 @@ from math import prod
 import numpy as np
 
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.block_syntax import QUOTED, Block, blocks, quoted, shortened, unquoted, without_comments
+from bbn.io.block_syntax import QUOTED, TextBlock, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.number_tables import BadNumberError, Numbers, reserve_table, row_texts, tables
+from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
 from bbn.model.network import BayesianNetwork
@@ -38,11 +38,11 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     """The network that a NET file describes."""
     states: dict[str, tuple[str, ...]] = {}
     notes: dict[str, str] = {}
-    waiting: list[Block] = []
+    waiting: list[TextBlock] = []
     own: dict[str, str] = {}
     text = without_comments(source, _COMMENT) if "%" in source.text else source.text
 
-    def declare(block: Block) -> None:
+    def declare(block: TextBlock) -> None:
         words = [block.keyword, *block.header.split()]
         if block.keyword == "net":
             own.update(_attributes(source, block))
@@ -65,7 +65,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     problems = Problems(source)
     problems.each(blocks(source, text, _KEYWORDS), declare)
     problems.raise_first()
-    numbers = Numbers()
+    numbers = NumberParser()
     nodes = problems.each(waiting, lambda block: _node(source, block, states, numbers))
     problems.raise_first()
     defined = {node.name for node in nodes}
@@ -78,7 +78,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     return build(source, restore(nodes, notes), title, metadata, strict)
 
 
-def _attributes(source: Source, block: Block) -> dict[str, str]:
+def _attributes(source: Source, block: TextBlock) -> dict[str, str]:
     """The attributes of a block, `key = value;`."""
     found = {}
     for index, statement in enumerate(block.statements()):
@@ -90,7 +90,9 @@ def _attributes(source: Source, block: Block) -> dict[str, str]:
     return found
 
 
-def _node(source: Source, block: Block, states: dict[str, tuple[str, ...]], numbers: Numbers) -> RawNode:
+def _node(
+    source: Source, block: TextBlock, states: dict[str, tuple[str, ...]], numbers: NumberParser
+) -> RawNode:
     """A node from `potential ( child | parents ) { data = ((…)(…)); }`."""
     match = _HEADER.fullmatch(block.header)
     if match is None:

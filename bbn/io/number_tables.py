@@ -32,10 +32,10 @@ class BadNumberError(ValueError):
         self.found = repr(word if len(word) <= 40 else word[:40] + "…")
 
 
-class Numbers:
+class NumberParser:
     """Words to numbers, for one file.
 
-    >>> Numbers().floats(["0.25", "7.5e-1"])
+    >>> NumberParser().floats(["0.25", "7.5e-1"])
     [0.25, 0.75]
     """
 

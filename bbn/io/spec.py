@@ -19,8 +19,8 @@ from bbn.io.build import Problems, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
-from bbn.io.spec_gaussians import GaussianDraft, Gaussians
-from bbn.io.spec_tables import Table, Tables
+from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
+from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
@@ -34,7 +34,7 @@ class _Draft(NamedTuple):
     name: str
     states: list[State]
     parents: list[str]
-    table: Table | None
+    table: DraftTable | None
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
@@ -42,18 +42,18 @@ class _Draft(NamedTuple):
 
 def read_network(document: Document, strict: bool) -> BayesianNetwork:
     """The network that a document describes; ParseError with all its problems if there are any."""
-    return _Reader(document).network(strict)
+    return _DocumentReader(document).network(strict)
 
 
-class _Reader:
+class _DocumentReader:
     """The two passes over one document."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.problems: Problems = document.problems
         self.where = document.where
-        self.tables = Tables(document)
-        self.gaussians = Gaussians(document, self.tables)
+        self.tables = TableReader(document)
+        self.gaussians = GaussianReader(document, self.tables)
 
     def network(self, strict: bool) -> BayesianNetwork:
         document = self.document

@@ -20,7 +20,7 @@ from bbn.core.frozen import Array
 from bbn.io.build import RawGaussian, Where, refusal
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.source_text import OversizedFileError, listed
-from bbn.io.spec_tables import Parents, Rows, Tables
+from bbn.io.spec_tables import KeyedRows, Parents, TableReader
 
 FIELDS = ("type", "parents", "table", "tied_variance", "fixed_variance")
 KIND = "gaussian"
@@ -35,10 +35,10 @@ class GaussianDraft(NamedTuple):
     fixed_variance: bool
 
 
-class Gaussians:
+class GaussianReader:
     """The reader of the continuous variables of one document."""
 
-    def __init__(self, document: Document, tables: Tables) -> None:
+    def __init__(self, document: Document, tables: TableReader) -> None:
         self.problems = document.problems
         self.where = document.where
         self.tables = tables
@@ -78,7 +78,7 @@ class Gaussians:
         if not discrete:
             return self._row(name, "", continuous, node)
         if isinstance(node, Mapping):
-            rows = Rows([], [], [])
+            rows = KeyedRows([], [], [])
             for key, value in node.pairs:
                 found = self.tables.key(name, key)
                 rows.keys.append(found)

@@ -1,7 +1,7 @@
 """What a document says about a table, in bbn's own format: rows by key, or a nested list.
 
-A table is read in two steps: as it stands in the file (`Tables.read`), and, once the states of all parents are known,
-into the table's own order (`Tables.arrange`).
+A table is read in two steps: as it stands in the file (`TableReader.read`), then, once the states of all parents are
+known, into the table's own order (`TableReader.arrange`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bbn.io.writing import state_text
 from bbn.model.variable import State
 
 
-class Rows(NamedTuple):
+class KeyedRows(NamedTuple):
     """A table as a mapping: for each row its key, its entries, and its place.
 
     A key is the text yet to be split at commas, or the texts of a list.
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     places: list[Where]
 
 
-class Nested(NamedTuple):
+class NestedList(NamedTuple):
     """A table as a nested list: its shape, its entries in order, and the place of each innermost list."""
 
     shape: tuple[int, ...]
@@ -39,12 +39,12 @@ class Nested(NamedTuple):
     places: list[Where]
 
 
-Table = Rows | Nested
+DraftTable = KeyedRows | NestedList
 Parents = SequenceABC[tuple[str, SequenceABC[State]]]
 """The parents' names, each with its states."""
 
 
-class Tables:
+class TableReader:
     """The reader of the tables of one document."""
 
     def __init__(self, document: Document) -> None:
@@ -54,15 +54,15 @@ class Tables:
 
     # As it stands in the file
 
-    def read(self, name: str, states: list[State], node: Node, has_parents: bool) -> Table | None:
+    def read(self, name: str, states: list[State], node: Node, has_parents: bool) -> DraftTable | None:
         """The table of node `name`; None if what is wrong with it has been reported."""
         n_found = self.problems.count
         table = self._read(name, states, node, has_parents)
         return table if self.problems.count == n_found else None
 
-    def _read(self, name: str, states: list[State], node: Node, has_parents: bool) -> Table | None:
+    def _read(self, name: str, states: list[State], node: Node, has_parents: bool) -> DraftTable | None:
         if isinstance(node, Sequence):
-            nested = Nested((), [], [])
+            nested = NestedList((), [], [])
             shape = self._flatten(name, node, nested)
             return None if shape is None else nested._replace(shape=shape)
         if isinstance(node, Scalar):
@@ -71,8 +71,8 @@ class Tables:
             )
             return None
         if not has_parents:
-            return Rows([""], [self._row(name, "", states, node)], [self.where(node)])
-        table = Rows([], [], [])
+            return KeyedRows([""], [self._row(name, "", states, node)], [self.where(node)])
+        table = KeyedRows([], [], [])
         for key, value in node.pairs:
             row = self.key(name, key)
             table.keys.append(row)
@@ -80,7 +80,7 @@ class Tables:
             table.places.append(self.where(key))
         return table
 
-    def _flatten(self, name: str, node: Sequence, nested: Nested) -> tuple[int, ...] | None:
+    def _flatten(self, name: str, node: Sequence, nested: NestedList) -> tuple[int, ...] | None:
         """Append the numbers of a nested list; its shape, or None if it has none."""
         items = node.items
         if not items:
@@ -193,14 +193,14 @@ class Tables:
     # In the table's own order
 
     def arrange(
-        self, name: str, states: SequenceABC[State], parents: Parents, table: Table, where: Where
+        self, name: str, states: SequenceABC[State], parents: Parents, table: DraftTable, where: Where
     ) -> tuple[list[float] | None, list[Where]]:
         """The entries in the table's own order and the place of each row; no entries if the rows are wrong."""
         too_large = refusal([*(len(own) for _, own in parents), len(states)])
         if too_large:
             self.problems.add(f"node {name!r}: {too_large}", where, OversizedFileError)
             return None, []
-        if isinstance(table, Nested):
+        if isinstance(table, NestedList):
             return (
                 table.values if self._has_right_shape(name, states, parents, table) else None
             ), table.places
@@ -209,7 +209,7 @@ class Tables:
         return self.arranged(name, parents, table, where)
 
     def _has_right_shape(
-        self, name: str, states: SequenceABC[State], parents: Parents, table: Nested
+        self, name: str, states: SequenceABC[State], parents: Parents, table: NestedList
     ) -> bool:
         shape = (*(len(own) for _, own in parents), len(states))
         if table.shape == shape:
@@ -224,7 +224,7 @@ class Tables:
         return False
 
     def arranged(
-        self, name: str, parents: Parents, table: Rows, where: Where
+        self, name: str, parents: Parents, table: KeyedRows, where: Where
     ) -> tuple[list[float] | None, list[Where]]:
         """The entries of keyed rows in the order of the settings, and the place of each row."""
         cards = [len(states) for _, states in parents]

@@ -25,7 +25,7 @@ from bbn.core.budget import MAX_AXES
 from bbn.core.errors import BudgetError, LossyFormatWarning, ModelError
 from bbn.io.block_syntax import shortened
 from bbn.io.build import RawNode, build
-from bbn.io.number_tables import BadNumberError, Numbers, row_texts, tables
+from bbn.io.number_tables import BadNumberError, NumberParser, row_texts, tables
 from bbn.io.row_sums import TOLERATED
 from bbn.io.source_text import Source
 from bbn.model.factor import Factor
@@ -44,7 +44,7 @@ _SHARED_BYTES = 10  # that of a state of another variable with the same states, 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
     """The network (BAYES) or factor graph (MARKOV) that a UAI file describes."""
-    words = _Words(source)
+    words = _Tokens(source)
     kind = words.word("'BAYES' or 'MARKOV'")
     if kind not in ("BAYES", "MARKOV"):
         words.fail("expected 'BAYES' or 'MARKOV'", kind)
@@ -56,7 +56,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
         if len(set(scope)) != len(scope) or (kind == "BAYES" and not scope):
             words.fail(f"expected {'at least one variable, ' * (not scope)}no variable twice", str(scope))
         scopes.append(scope)
-    numbers = Numbers()
+    numbers = NumberParser()
     values, places = [], []
     for scope in scopes:
         places.append(words.place)
@@ -117,7 +117,7 @@ def _is_conditional(values: list[float], shape: list[int]) -> bool:
     return bool((abs(sums - 1.0) <= TOLERATED).all())
 
 
-def _place_of_table(words: _Words, place: int, _row: int) -> int:
+def _place_of_table(words: _Tokens, place: int, _row: int) -> int:
     return words.where(place)
 
 
@@ -160,7 +160,7 @@ def load_evidence(path: str | os.PathLike[str]) -> dict[str, int]:
     ...     load_evidence(path)
     {'0': 1, '3': 0}
     """
-    words = _Words(Source.open(path))
+    words = _Tokens(Source.open(path))
     if len(words.words) % 2 == 0 and words.words:
         samples = words.integer("the number of samples", 0)
         if samples != 1:
@@ -175,7 +175,7 @@ def load_evidence(path: str | os.PathLike[str]) -> dict[str, int]:
     return evidence
 
 
-class _Words:
+class _Tokens:
     """The words of a file, taken one after another; an error points at the one taken last."""
 
     def __init__(self, source: Source) -> None:
@@ -201,7 +201,7 @@ class _Words:
         """How many items follow, at least a word each."""
         return self.integer(what, 0, max(len(self.words) - self.place, 0))
 
-    def floats(self, count: int, numbers: Numbers) -> list[float]:
+    def floats(self, count: int, numbers: NumberParser) -> list[float]:
         words = self.words[self.place : self.place + count]
         if len(words) < count:
             self.source.fail(f"expected {count} entries, found {len(words)} and the end", len(self.text))

@@ -26,7 +26,7 @@ from bbn.io.build import Problems, RawNode, build
 from bbn.io.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
-from bbn.io.number_tables import BadNumberError, Numbers, reserve_table, row_texts, tables
+from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
@@ -45,7 +45,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     extensions = root.first("extensions")
     genie = extensions.first("genie") if extensions else None
     reversed_axes = genie is not None and genie.attributes.get("app", "").startswith("aGrUM")
-    reader = _Reader(source, listed, reversed_axes)
+    reader = _XdslReader(source, listed, reversed_axes)
     texts = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
     title = root.attributes.get("id", "")
     name, metadata = restore_about(title, texts, _LEGAL)
@@ -55,13 +55,13 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     return build(source, nodes, name, metadata | ({KEY: kept} if kept else {}), strict)
 
 
-class _Reader:
+class _XdslReader:
     """The nodes of a file, each expanded into a table."""
 
     def __init__(self, source: Source, listed: Element, reversed_axes: bool) -> None:
         self.source = source
         self.reversed_axes = reversed_axes
-        self.numbers = Numbers()
+        self.numbers = NumberParser()
         self.states: dict[str, tuple[str, ...]] = {}
         self.notes: dict[str, str] = {}
         for element in listed.children:

@@ -45,10 +45,10 @@ class Element:
 
 def parse(source: Source) -> Element:
     """The root of the document; ParseError if it is not well formed or asks for what is refused."""
-    return _Reader(source).root
+    return _TreeBuilder(source).root
 
 
-class _Reader:
+class _TreeBuilder:
     """Collects elements as expat reports them."""
 
     def __init__(self, source: Source) -> None:

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.labels import labels, restore
-from bbn.io.number_tables import BadNumberError, Numbers, row_texts, tables
+from bbn.io.number_tables import BadNumberError, NumberParser, row_texts, tables
 from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
 from bbn.model.network import BayesianNetwork
@@ -46,7 +46,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     problems = Problems(source)
     problems.each(network.all("variable"), declare)
     problems.raise_first()
-    numbers = Numbers()
+    numbers = NumberParser()
     definitions = network.all("definition", "probability")
     nodes = problems.each(definitions, lambda definition: _node(source, definition, states, numbers))
     problems.raise_first()
@@ -61,7 +61,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
 
 
 def _node(
-    source: Source, definition: Element, states: dict[str, tuple[str, ...]], numbers: Numbers
+    source: Source, definition: Element, states: dict[str, tuple[str, ...]], numbers: NumberParser
 ) -> RawNode:
     name = _text_of(source, definition, "for")
     if name not in states:

@@ -46,7 +46,7 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
 METHODS = ("auto", *TABLES, *STRUCTURES)
 
 
-class LearnResult(Frozen):
+class LearnResult(Frozen, compared=("network", "method")):
     """A learned network and how it came about.
 
     Attributes
@@ -70,17 +70,6 @@ class LearnResult(Frozen):
 
     def __init__(self, network: BayesianNetwork, method: str, report: str, detail: Any = None) -> None:
         self._set(network=network, method=method, report=report, detail=detail)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LearnResult):
-            return NotImplemented
-        return self.network == other.network and self.method == other.method
-
-    def __hash__(self) -> int:
-        return hash((self.network, self.method))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LearnResult, (self.network, self.method, self.report, self.detail)
 
     def __repr__(self) -> str:
         return f"<LearnResult: {self.network!r} by {self.method}>"

@@ -41,7 +41,7 @@ class Conditional(Protocol):
         """Its parents, in order."""
 
 
-class CPT(Tabular, Frozen):
+class CPT(Tabular, Frozen, cached=("_hash",)):
     """The conditional probability table of `variable` given `parents`.
 
     Parameters
@@ -213,22 +213,6 @@ class CPT(Tabular, Frozen):
             )
         return pd.DataFrame(rows, index=index, columns=columns)
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, CPT):
-            return NotImplemented
-        return (
-            self.variable == other.variable
-            and self.parents == other.parents
-            and np.array_equal(self.table, other.table)
-        )
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._set(_hash=hash((self.variable, self.parents, (self.table + 0.0).tobytes())))
-        return self._hash  # type: ignore[return-value]  # set just above
-
     def __repr__(self) -> str:
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
         return f"<CPT P({self.name}{given}), shape {self.table.shape}>"
@@ -241,9 +225,6 @@ class CPT(Tabular, Frozen):
             for index, states in settings(self.parents)
         ]
         return Table(head, rows, f"P({self.name}{given})")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CPT.trusted, (self.variable, self.parents, self.table)
 
 
 def _checked_family(variable: Variable, parents: Sequence[Variable]) -> tuple[Variable, tuple[Variable, ...]]:

@@ -55,17 +55,8 @@ class Virtual(Frozen):
             )
         self._set(weights=dict(weights))
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.weights == other.weights
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, frozenset(self.weights.items())))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.weights!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.weights,)
 
     def array(self, variable: Variable) -> Array:
         """The weights in the order of the variable's states, checked."""
@@ -135,17 +126,8 @@ class OneOf(Frozen):
             raise EvidenceError(f"{kind} takes the states themselves: {kind}({listed})")
         self._set(states=states)
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.states == other.states
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, self.states))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.states))})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.states
 
     def array(self, variable: Variable) -> Array:
         """1 for the states that remain, 0 for the others; EvidenceError if none remains."""

@@ -150,14 +150,6 @@ class Factor(Tabular, Frozen):
         """One row per cell: a column per variable, and the column "value"."""
         return cells_frame(self.variables, self.values, "value")
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Factor):
-            return NotImplemented
-        return self.variables == other.variables and np.array_equal(self.values, other.values)
-
-    def __hash__(self) -> int:
-        return hash((self.variables, (self.values + 0.0).tobytes()))  # -0.0 and 0.0 are equal
-
     def __repr__(self) -> str:
         if len(self.variables) == 1:
             v = self.variables[0]
@@ -176,9 +168,6 @@ class Factor(Tabular, Frozen):
         states = (key if isinstance(key, tuple) else (key,) for key, _ in cells)
         rows = [[*map(str, key), f"{x:.6g}"] for key, (_, x) in zip(states, cells, strict=True)]
         return Table([*self.names, "value"], rows)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Factor.trusted, (self.variables, self.values)
 
     def _split(self, names: str | Iterable[str]) -> tuple[tuple[int, ...], tuple[Variable, ...]]:
         """The axes of `names`, and the variables that stay."""

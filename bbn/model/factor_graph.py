@@ -7,10 +7,11 @@ it too, since a network's tables are just factors; ln Z is `log_partition()`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
 from bbn.model.factor import Factor
+from bbn.model.options import EngineOptions, Method
 from bbn.model.questions import Askable
 from bbn.model.variable import Variable
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from bbn.model.evidence import Evidence
 
 
-class FactorGraph(Askable):
+class FactorGraph(Askable, compared=("_factors",)):
     """An undirected model.
 
     Parameters
@@ -86,8 +87,41 @@ class FactorGraph(Askable):
         """The factors, as given."""
         return list(self._factors)
 
-    def log_partition(self, evidence: Evidence | None = None, method: str = "auto", **options: Any) -> float:
-        """ln Z, or with evidence the ln of the sum over what agrees with it; −inf if nothing does."""
+    def log_partition(
+        self, evidence: Evidence | None = None, method: Method = "auto", **options: Unpack[EngineOptions]
+    ) -> float:
+        """Return ln Z, the logarithm of the sum of the factors' product over all assignments.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Sum only over the assignments that agree with these findings, as in `query`.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        float
+            ln Z, or ln Z(evidence); −inf if no assignment agrees with the evidence.
+
+        Raises
+        ------
+        EvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`.
+
+        See Also
+        --------
+        query : The posterior of some variables.
+
+        Examples
+        --------
+        >>> coin = Variable("Coin", [0, 1])
+        >>> round(FactorGraph([Factor([coin], [1, 3])]).log_partition({"Coin": 1}), 6)
+        1.098612
+        """
         from bbn.inference import log_evidence
 
         return log_evidence(self, evidence, method, **options)
@@ -97,14 +131,6 @@ class FactorGraph(Askable):
 
     def __len__(self) -> int:
         return len(self._variables)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FactorGraph):
-            return NotImplemented
-        return self._factors == other._factors
-
-    def __hash__(self) -> int:
-        return hash(self._factors)
 
     def __repr__(self) -> str:
         title = f" {self.name!r}" if self.name else ""

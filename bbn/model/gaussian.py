@@ -23,7 +23,7 @@ from bbn.model.variable import Continuous, Variable
 KIND = "Gaussian"
 
 
-class Gaussian(Tabular, Frozen):
+class Gaussian(Tabular, Frozen, cached=("_hash",)):
     """The normal distribution of a continuous variable given its parents.
 
     Parameters
@@ -185,27 +185,6 @@ class Gaussian(Tabular, Frozen):
             self.fixed_variance,
         )
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Gaussian):
-            return NotImplemented
-        return (
-            self.variable == other.variable
-            and self.parents == other.parents
-            and self.tied_variance == other.tied_variance
-            and self.fixed_variance == other.fixed_variance
-            and np.array_equal(self.means, other.means)
-            and np.array_equal(self.variances, other.variances)
-            and np.array_equal(self.weights, other.weights)
-        )
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            numbers_ = tuple((a + 0.0).tobytes() for a in (self.means, self.variances, self.weights))
-            self._set(_hash=hash((self.variable, self.parents, numbers_)))
-        return self._hash  # type: ignore[return-value]  # set just above
-
     def __repr__(self) -> str:
         given = f" | {', '.join(p.name for p in self.parents)}" if self.parents else ""
         return f"<Gaussian p({self.name}{given}), {self.means.size} setting{'s' * (self.means.size != 1)}>"
@@ -222,17 +201,6 @@ class Gaussian(Tabular, Frozen):
             for index, states in settings(discrete)
         ]
         return Table([*(p.name for p in discrete), "mean", "variance", *slopes], rows, f"{self.name}{given}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Gaussian.trusted, (
-            self.variable,
-            self.parents,
-            self.means,
-            self.variances,
-            self.weights,
-            self.tied_variance,
-            self.fixed_variance,
-        )
 
 
 class _Reader:

@@ -1,8 +1,8 @@
 """Graphs of models: moral graphs, elimination orders, triangulations and junction trees.
 
-Eliminating a variable joins its neighbours; the cliques met on the way are those of a triangulated graph, and a
-maximum spanning tree over them, weighted by what two cliques share, is a junction tree (Lauritzen and Spiegelhalter
-1988; Jensen and Jensen 1994). No rule for the order wins everywhere, so the rules are functions in a registry.
+Eliminating a variable joins its neighbours; the cliques met on the way are those of a triangulated graph, and joining
+each to the clique of the variable that follows gives a junction tree (Lauritzen and Spiegelhalter 1988; Blair and
+Peyton 1993). No rule for the order wins everywhere, so the rules are functions in a registry.
 """
 
 from __future__ import annotations
@@ -103,21 +103,27 @@ def moral_graph(graph: nx.DiGraph[Node]) -> nx.Graph[Node]:
     return moral
 
 
-def cliques_of_order(elimination: Elimination) -> list[tuple[int, ...]]:
-    """The elimination cliques that lie in no other, each led by its eliminated variable, in the order of those."""
+def junction_forest(elimination: Elimination) -> tuple[list[list[int]], list[int]]:
+    """The maximal cliques of an elimination and each one's parent, -1 for a root (Blair and Peyton 1993).
+
+    A clique is led by its first eliminated variable; its parent is the clique of the variable that follows.
+    """
     order, ptr, near = (part.tolist() for part in elimination)
     position = {v: k for k, v in enumerate(order)}
-    inside = [False] * len(order)
-    cliques = []
+    around = [near[ptr[k] : ptr[k + 1]] for k in range(len(order))]
+    home: dict[int, int] = {}
+    cliques: list[list[int]] = []
+    above: list[int] = []
     for k, v in enumerate(order):
-        around = near[ptr[k] : ptr[k + 1]]
-        if not inside[k]:
-            cliques.append((v, *around))
-        if around:
-            parent = min(position[u] for u in around)
-            if ptr[parent + 1] - ptr[parent] == len(around) - 1:
-                inside[parent] = True
-    return cliques
+        if v not in home:
+            home[v] = len(cliques)
+            cliques.append([v, *around[k]])
+            above.append(-1)
+        following = min((position[u] for u in around[k]), default=-1)
+        above[home[v]] = following
+        if following >= 0 and order[following] not in home and len(around[k]) == len(around[following]) + 1:
+            home[order[following]] = home[v]
+    return cliques, [home[order[k]] if k >= 0 else -1 for k in above]
 
 
 def triangulate(
@@ -129,14 +135,8 @@ def triangulate(
     >>> triangulate(nx.cycle_graph(4))
     [(0, 1, 3), (1, 2, 3)]
     """
-    nodes = list(graph)
-    number = {node: i for i, node in enumerate(nodes)}
-    scopes: list[list[int]] = [[i] for i in range(len(nodes))]
-    scopes += [[number[a], number[b]] for a, b in graph.edges if a != b]
-    ptr, members = flat_scopes(scopes)
-    sizes = np.array([cards[node] if cards else 2 for node in nodes], np.int64)
-    elimination = find_rule(rule)(sizes, ptr, members)
-    return [tuple(nodes[i] for i in sorted(clique)) for clique in cliques_of_order(elimination)]
+    nodes, elimination = _eliminate(graph, cards, rule)
+    return [tuple(nodes[i] for i in sorted(clique)) for clique in junction_forest(elimination)[0]]
 
 
 def junction_tree(
@@ -153,22 +153,25 @@ def junction_tree(
     """
     import networkx as nx
 
-    cliques = triangulate(graph, cards, rule)
-    holders: dict[Node, list[int]] = {}
-    for i, clique in enumerate(cliques):
-        for node in clique:
-            holders.setdefault(node, []).append(i)
-    shared: dict[tuple[int, int], int] = {}
-    for held in holders.values():
-        for k, i in enumerate(held):
-            for j in held[k + 1 :]:
-                shared[i, j] = shared.get((i, j), 0) + 1
-    everything: nx.Graph[int] = nx.Graph()
-    everything.add_nodes_from(range(len(cliques)))
-    everything.add_weighted_edges_from((i, j, count) for (i, j), count in sorted(shared.items()))
+    nodes, elimination = _eliminate(graph, cards, rule)
+    numbered, parents = junction_forest(elimination)
+    cliques = [tuple(nodes[i] for i in sorted(clique)) for clique in numbered]
     tree: nx.Graph[tuple[Node, ...]] = nx.Graph()
     tree.add_nodes_from(cliques)
-    for i, j in sorted(nx.maximum_spanning_tree(everything).edges):
-        inside = set(cliques[j])
-        tree.add_edge(cliques[i], cliques[j], separator=tuple(v for v in cliques[i] if v in inside))
+    for clique, parent in zip(cliques, parents, strict=True):
+        if parent >= 0:
+            inside = set(cliques[parent])
+            tree.add_edge(clique, cliques[parent], separator=tuple(v for v in clique if v in inside))
     return tree
+
+
+def _eliminate(
+    graph: nx.Graph[Node], cards: Mapping[Node, int] | None, rule: str
+) -> tuple[list[Node], Elimination]:
+    """The nodes of a graph in the order they are numbered, and an elimination of them."""
+    nodes = list(graph)
+    number = {node: i for i, node in enumerate(nodes)}
+    scopes: list[list[int]] = [[i] for i in range(len(nodes))]
+    scopes += [[number[a], number[b]] for a, b in graph.edges if a != b]
+    sizes = np.array([cards[node] if cards else 2 for node in nodes], np.int64)
+    return nodes, find_rule(rule)(sizes, *flat_scopes(scopes))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-class BayesianNetwork(AskableNetwork):
+class BayesianNetwork(AskableNetwork, compared=("_conditionals",)):
     """A Bayesian network.
 
     Parameters
@@ -352,16 +352,6 @@ class BayesianNetwork(AskableNetwork):
         save(self, path, format)
 
     # The value
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, BayesianNetwork):
-            return NotImplemented
-        return self._conditionals == other._conditionals
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._conditionals.values()))
 
     def __repr__(self) -> str:
         title = f" {self.name!r}" if self.name else ""

@@ -1,190 +1,316 @@
 """The questions a model can be asked, as methods: each delegates to the layer that answers it.
 
-Everything that points upward from a model is here, one line each, imported when it is called; `Askable` is what
-networks and factor graphs share, `AskableNetwork` what a network can be asked besides.
+Everything that points upward from a model is here and in the two files beside it, one line each, imported when it is
+called. `Askable` is what networks and factor graphs share; `AskableNetwork` adds the questions about rows of data
+(`row_questions`) and about the answers themselves (`analysis_questions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from bbn.core.frozen import Frozen
-from bbn.model.variable import State
+from bbn.model.analysis_questions import AnalysisQuestions
+from bbn.model.options import EngineOptions, Method, QueryOptions
+from bbn.model.row_questions import RowQuestions
 
 if TYPE_CHECKING:
-    from bbn.analysis.explain import Explanation
-    from bbn.analysis.sensitivity import Sensitivity
     from bbn.model.evidence import Evidence
+    from bbn.model.factor import Factor
+    from bbn.model.variable import Variable
     from bbn.results.posterior import Assignment, Posterior, Posteriors
-    from bbn.view.explore import Explorer
-    from bbn.view.scene import Drawing
 
 
 class Askable(Frozen):
-    """What every model answers."""
+    """What every model answers, from its variables and factors."""
 
     __slots__ = ()
 
+    memo: dict[str, Any]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables, in the model's order."""
+        raise NotImplementedError
+
+    def variable(self, name: str) -> Variable:
+        """The variable of this name."""
+        raise NotImplementedError
+
+    def factors(self) -> list[Factor]:
+        """The factors whose product is the joint, normalised or not."""
+        raise NotImplementedError
+
     def query(
-        self: Any,
+        self,
         targets: str | Sequence[str],
         evidence: Evidence | None = None,
-        method: str = "auto",
-        **options: Any,
-    ) -> Posterior:
-        """The posterior of the targets given evidence; of several targets, their joint, axes in the order asked.
+        method: Method = "auto",
+        *,
+        interval: float | None = None,
+        **options: Unpack[QueryOptions],
+    ) -> Posterior | Any:
+        """Return the posterior of the targets given evidence; of several targets, their joint.
 
+        Parameters
+        ----------
+        targets : str or sequence of str
+            The variable asked for, or several; a joint has its axes in the order asked. Observed targets are allowed.
+        evidence : mapping, optional
+            Variable name to finding: a state (of a continuous variable a number), `bbn.Virtual`, `bbn.Soft`,
+            `bbn.OneOf` or `bbn.Not`; None and NaN mean unobserved.
+        method : str, default "auto"
+            "auto" and "junction-tree" are exact and fast, "elimination" and "enumeration" exact and simple;
+            "likelihood-weighting", "rejection", "importance" and "gibbs" sample; "loopy" passes messages until they
+            settle. "auto" never approximates: past the memory limit it raises BudgetError and names a way out.
+        interval : float, optional
+            Give each probability a credible interval that holds this share of the answers, such as 0.95: of networks
+            drawn from what the tables were learned from. Needs a network fitted with ``keep_counts=True``.
+        memory_limit : int, float or str, optional
+            Any method. The most bytes that the work may take, such as ``2e9`` or ``"2 GB"``; by default
+            BBN_MEMORY_LIMIT, or half of the memory there is.
+        time_limit : float, optional
+            Exact methods: the most seconds, then TimeLimitError. Sampling: the seconds after which to answer with the
+            samples there are.
+        order : str, optional
+            "junction-tree" and "elimination". The rule that chooses the elimination order: "min-fill",
+            "weighted-min-fill", "min-weight", "min-neighbours"; the junction tree also takes "auto", its default, the
+            cheapest of several. Elimination's default is "min-fill".
+        n_samples : int, optional
+            Sampling. How many samples to draw; by default 100,000 ("gibbs": 200,000 sweeps of all chains together),
+            or as many as `target_std_error` or `time_limit` allow.
+        seed : int or numpy.random.Generator, optional
+            Sampling, and `interval`. The same seed gives the same answer, whatever `n_jobs` is.
+        target_std_error : float, optional
+            Sampling. Draw until the standard error of every probability is at most this.
+        n_jobs : int, optional
+            Sampling. Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+        progress : bool, optional
+            Sampling. Whether to show a progress bar; by default on a terminal and in a notebook.
+        chains : int, default 16
+            "gibbs". The number of chains.
+        burn_in : int, default 500
+            "gibbs". Sweeps of each chain that are thrown away at the start.
+        max_iter : int, default 500
+            "loopy". Iterations after which to give up.
+        tol : float, default 1e-12
+            "loopy". Messages have settled when none changes by more than this.
+        damping : float, optional
+            "loopy". The share of the old message that is kept, from 0 up to but not including 1; by default 0 on a
+            tree and 0.2 elsewhere.
+        schedule : {"sequential", "flooding"}, default "sequential"
+            "loopy". Whether factors send in turn, each from the newest messages, or all at once.
+        n_draws : int, default 500
+            With `interval`: how many networks to draw.
+
+        Returns
+        -------
+        Posterior
+            ``p["yes"]`` is a probability; with `interval` a CrediblePosterior. A continuous target, which must be
+            asked for alone, gives a MixturePosterior.
+
+        Raises
+        ------
+        EvidenceError
+            A target, variable, state or method is unknown, or a finding is malformed.
+        ImpossibleEvidenceError
+            The probability of the evidence is zero; the error names the findings that conflict.
+        BudgetError
+            The work would need more memory than allowed. TimeLimitError, a kind of it: more time.
+        TypeError
+            The method has no such option; the error names the nearest.
+
+        See Also
+        --------
+        posteriors : All unobserved variables in one pass.
+        map : The most probable joint state of some variables.
+        predict_proba : The posterior of a target for every row of a table.
+
+        Examples
+        --------
         >>> import bbn
-        >>> p = bbn.example("burglary").query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})
+        >>> net = bbn.example("burglary")
+        >>> p = net.query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})
         >>> round(p["yes"], 6)
         0.284172
+        >>> net.query(["Burglary", "Earthquake"], {"Alarm": "yes"}).values.round(4).tolist()
+        [[0.0008, 0.3728], [0.2303, 0.3962]]
+        >>> rough = net.query("Burglary", {"Alarm": "yes"}, method="gibbs", n_samples=20_000, seed=7)
+        >>> bool(abs(rough["yes"] - 0.373551) < 5 * rough.std_error[0])
+        True
         """
         from bbn.inference import query
 
-        return query(self, targets, evidence, method, **options)
+        return query(self, targets, evidence, method, interval, **options)
 
     def posteriors(
-        self: Any, evidence: Evidence | None = None, method: str = "auto", **options: Any
+        self, evidence: Evidence | None = None, method: Method = "auto", **options: Unpack[EngineOptions]
     ) -> Posteriors:
-        """The posterior of every unobserved variable, by name, in one pass."""
+        """Return the posterior of every unobserved variable, all in one pass.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Variable name to finding, as in `query`.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Posteriors
+            A mapping from variable name to its Posterior (of a continuous variable a MixturePosterior), each made when
+            it is looked at; `log_evidence` is ln P(evidence).
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`.
+
+        See Also
+        --------
+        query : One variable, or the joint of several.
+        predict_proba : The posterior of a target for every row of a table.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> beliefs = bbn.example("burglary").posteriors({"JohnCalls": "yes"})
+        >>> {name: round(p["yes"], 4) for name, p in beliefs.items()}
+        {'Burglary': 0.0163, 'Earthquake': 0.0114, 'Alarm': 0.0434, 'MaryCalls': 0.04}
+        """
         from bbn.inference import posteriors
 
         return posteriors(self, evidence, method, **options)
 
+    @overload
     def mpe(
-        self: Any,
+        self,
+        evidence: Evidence | None = None,
+        k: None = None,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> Assignment: ...
+    @overload
+    def mpe(
+        self,
+        evidence: Evidence | None = None,
+        *,
+        k: int,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> list[Assignment]: ...
+    @overload
+    def mpe(
+        self,
+        evidence: Evidence | None,
+        k: int,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> list[Assignment]: ...
+
+    def mpe(
+        self,
         evidence: Evidence | None = None,
         k: int | None = None,
-        method: str = "auto",
-        **options: Any,
-    ) -> Any:
-        """The most probable explanation of the evidence, or the list of the `k` best."""
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> Assignment | list[Assignment]:
+        """Return the most probable explanation of the evidence: one state for each unobserved variable.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Variable name to finding, as in `query`.
+        k : int, optional
+            Return the `k` best explanations, best first; by default the best alone.
+        method : str, default "auto"
+            The method of inference, as in `query`; only the exact ones find explanations.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Assignment or list of Assignment
+            `states` by name and `log_probability`, ln P(states, evidence). With `k` a list, shorter where fewer
+            assignments are possible. Continuous variables that are not observed are integrated out.
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`; EvidenceError also for a `k` below 1, and for a method that samples.
+
+        See Also
+        --------
+        map : The most probable state of some variables, the others summed out.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> net = bbn.example("burglary")
+        >>> best = net.mpe({"JohnCalls": "yes", "MaryCalls": "yes"})
+        >>> best.states
+        {'Burglary': 'no', 'Earthquake': 'no', 'Alarm': 'yes'}
+        >>> [one.states["Burglary"] for one in net.mpe({"Alarm": "yes", "MaryCalls": "yes"}, k=3)]
+        ['no', 'yes', 'no']
+        """
         from bbn.inference import mpe
 
         return mpe(self, evidence, k, method, **options)
 
     def map(
-        self: Any,
+        self,
         targets: str | Sequence[str],
         evidence: Evidence | None = None,
-        method: str = "auto",
-        **options: Any,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
     ) -> Assignment:
-        """The most probable joint state of the targets given evidence, the others summed out (marginal MAP)."""
+        """Return the most probable joint state of the targets, the other variables summed out (marginal MAP).
+
+        Parameters
+        ----------
+        targets : str or sequence of str
+            The variables to decide; discrete ones.
+        evidence : mapping, optional
+            Variable name to finding, as in `query`.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Assignment
+            `states` by name, in the order asked, and `log_probability`, ln P(states, evidence).
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`; EvidenceError also for a continuous target, which has no most probable state.
+
+        See Also
+        --------
+        mpe : The most probable state of all variables at once, which need not agree.
+        query : The probabilities of all joint states.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> best = bbn.example("asia").map(["lung", "bronc"], {"dysp": "yes", "smoke": "yes"})
+        >>> best.states, round(best.probability, 4)
+        ({'lung': 'no', 'bronc': 'yes'}, 0.2163)
+        """
         from bbn.inference import marginal_map
 
         return marginal_map(self, targets, evidence, method, **options)
 
 
-class AskableNetwork(Askable):
-    """What a network answers besides."""
+class AskableNetwork(Askable, RowQuestions, AnalysisQuestions):
+    """What a network answers: the questions of every model, and those about rows of data and about answers."""
 
     __slots__ = ()
-
-    def predict(self: Any, data: Any, target: str, **options: Any) -> Any:
-        """The most probable state of `target` for each row of data; columns absent are unobserved.
-
-        `to="answers.parquet"` writes them as they come. Data that `bbn.open_data` opened, a folder or a pattern of
-        files without `to` give an iterator over tables, one per batch; Dask's data give a Dask collection.
-        """
-        from bbn.inference.rows.streaming import answer
-
-        return answer("predict", self, data, target, **options)
-
-    def predict_proba(self: Any, data: Any, target: str, **options: Any) -> Any:
-        """The posterior of `target` for each row of data, one column per state; `to` as in `predict`."""
-        from bbn.inference.rows.streaming import answer
-
-        return answer("predict_proba", self, data, target, **options)
-
-    def log_likelihood(self: Any, data: Any, **options: Any) -> Any:
-        """ln P(row) for each row of data, missing values summed out; `to` as in `predict`."""
-        from bbn.inference.rows.streaming import answer
-
-        return answer("log_likelihood", self, data, **options)
-
-    def explain(
-        self: Any, target: str, evidence: Evidence, method: str = "auto", **options: Any
-    ) -> Explanation:
-        """Which findings moved the posterior of `target`, and by how much, in bits."""
-        from bbn.analysis.explain import explain
-
-        return explain(self, target, evidence, method, **options)
-
-    def information(
-        self: Any, target: str, evidence: Evidence | None = None, method: str = "auto", **options: Any
-    ) -> dict[str, float]:
-        """Bits that each unobserved variable would tell about `target`, the most telling first: what to ask next."""
-        from bbn.analysis.information import information
-
-        return information(self, target, evidence, method, **options)
-
-    def sensitivity(
-        self: Any,
-        target: str,
-        evidence: Evidence | None = None,
-        state: State | None = None,
-        memory_limit: int | float | str | None = None,
-    ) -> Sensitivity:
-        """How P(target = state | evidence) depends on each table entry; `.plot()` is a tornado chart."""
-        from bbn.analysis.sensitivity import sensitivity
-
-        return sensitivity(self, target, evidence, state, memory_limit)
-
-    def plot(
-        self: Any,
-        evidence: Evidence | None = None,
-        beliefs: bool = True,
-        information: bool = False,
-        **options: Any,
-    ) -> Drawing:
-        """The network drawn as cards with belief bars; shows itself in a notebook, `.save("x.svg")` writes it.
-
-        `information=True` draws an arc the wider, the more its ends tell of each other.
-        """
-        from bbn.view.cards import draw_network
-
-        return draw_network(self, evidence, beliefs, information, **options)
-
-    def explore(self: Any, **options: Any) -> Explorer:
-        """The interactive page of the network, served on this machine; a notebook shows it in the cell."""
-        from bbn.view.explore import explore
-
-        return explore(self, **options)
-
-    def _repr_svg_(self: Any) -> str:
-        return str(self.plot(beliefs=False).svg)
-
-    def sample(
-        self: Any,
-        n: int,
-        evidence: Evidence | None = None,
-        seed: Any = None,
-        missing: float | Mapping[str, float] = 0.0,
-        *,
-        to: Any = None,
-        client: Any = None,
-        **options: Any,
-    ) -> Any:
-        """A DataFrame of n rows drawn from the network given evidence; `missing` hides values at random.
-
-        `to` writes the rows as they are drawn, to a .parquet or .csv file or to a folder of Parquet files, and gives
-        its path. `client`, a Dask client or a scheduler's address, has a cluster draw them: a Dask DataFrame. Further
-        options are those of `bbn.inference.sampling.sample.sample`: `as_codes`, `chunks`, `n_jobs`, ….
-
-        >>> import bbn
-        >>> bbn.example("campfire").sample(3, seed=7).shape
-        (3, 6)
-        """
-        if client is not None:
-            from bbn.inference.rows.cluster import sample_on
-
-            return sample_on(client, self, n, evidence, seed, missing, to=to, **options)
-        if to is not None:
-            from bbn.inference.rows.streaming import sample_to
-
-            return sample_to(self, to, n, evidence, seed, missing, **options)
-        from bbn.inference.sampling.sample import sample
-
-        return sample(self, n, evidence, seed, missing, **options)

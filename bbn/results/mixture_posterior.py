@@ -220,19 +220,6 @@ class MixturePosterior(Tabular, Frozen):
 
         return draw_posterior(self)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MixturePosterior):
-            return NotImplemented
-        mine, theirs = self.__reduce__()[1], other.__reduce__()[1]
-        return all(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
-            for a, b in zip(mine, theirs, strict=True)
-        )
-
-    def __hash__(self) -> int:
-        arrays = tuple((a + 0.0).tobytes() for a in (self.weights, self.means, self.variances))
-        return hash((self.variable, self.given, arrays, self.log_evidence))
-
     def __repr__(self) -> str:
         n = len(self.weights)
         return (
@@ -253,17 +240,6 @@ class MixturePosterior(Tabular, Frozen):
         ]
         head = [*(v.name for v in self.given), "weight", "mean", "variance", " " * BAR]
         return Table(head, rows, f"{self.variable.name}: mean {self.mean:.6g}, std {self.std:.6g}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MixturePosterior, (
-            self.variable,
-            self.given,
-            self.weights,
-            self.means,
-            self.variances,
-            self.log_evidence,
-            self.sampling,
-        )
 
 
 class AllPosteriors(Posteriors):

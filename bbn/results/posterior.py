@@ -156,19 +156,6 @@ class Posterior(Tabular, Frozen):
 
         return draw_posterior(self)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Posterior):
-            return NotImplemented
-        return (
-            self.variables == other.variables
-            and self.log_evidence == other.log_evidence
-            and np.array_equal(self.values, other.values)
-            and self.sampling == other.sampling
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.variables, self.log_evidence, (self.values + 0.0).tobytes()))
-
     def __repr__(self) -> str:
         cells = labelled(self.variables, self.values, most=8)
         shown = ", ".join(f"{_label(key)}: {p:.6g}" for key, p in cells.items()) + (
@@ -184,9 +171,6 @@ class Posterior(Tabular, Frozen):
             for i, (key, p) in enumerate(self.to_dict().items())
         ]
         return Table([*self.names, "probability", *(["std error"] if errors else []), " " * BAR], rows)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Posterior, (self.variables, self.values, self.log_evidence, self.sampling)
 
 
 # Setting slots by their descriptors is the quickest way past `Frozen`, and answers are made by the thousand.
@@ -336,14 +320,6 @@ class Assignment(Tabular, Frozen):
             raise EvidenceError(f"this assignment has no variable {name!r}{nearest(name, self.states)}")
         return self.states[name]
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Assignment):
-            return NotImplemented
-        return self.states == other.states and self.log_probability == other.log_probability
-
-    def __hash__(self) -> int:
-        return hash((frozenset(self.states.items()), self.log_probability))
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={state}" for name, state in list(self.states.items())[:8])
         more = f", … ({len(self.states)} in all)" if len(self.states) > 8 else ""
@@ -352,9 +328,6 @@ class Assignment(Tabular, Frozen):
     def _table(self) -> Table:
         rows = [[name, str(state)] for name, state in self.states.items()]
         return Table(["variable", "state"], rows, note=f"ln P = {self.log_probability:.9g}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Assignment, (self.states, self.log_probability)
 
 
 def _label(key: object) -> str:

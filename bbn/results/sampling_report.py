@@ -6,8 +6,6 @@ implies, n = p(1 − p)/se², which stays honest near 0 and 1 where p ± 1.96 se
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bbn.core.frozen import Array, Frozen
@@ -84,7 +82,8 @@ class SamplingReport(Frozen):
 
     def with_error(self, std_error: Array | None) -> SamplingReport:
         """The same report for other entries, whose standard errors these are."""
-        return SamplingReport(std_error, *self.__reduce__()[1][1:])
+        others = {slot: getattr(self, slot) for slot in self.__slots__ if slot != "std_error"}
+        return SamplingReport(std_error, **others)
 
     def interval(self, values: Array, level: float = 0.95) -> tuple[Array, Array]:
         """The lower and upper ends of an interval around each entry of `values` at this level of confidence."""
@@ -104,15 +103,6 @@ class SamplingReport(Frozen):
         low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
         return np.where(values <= 0, 0.0, low), np.where(values >= 1, 1.0, high)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SamplingReport):
-            return NotImplemented
-        mine, theirs = self.__reduce__()[1], other.__reduce__()[1]
-        return mine[1:] == theirs[1:] and np.array_equal(mine[0], theirs[0])
-
-    def __hash__(self) -> int:
-        return hash(self.__reduce__()[1][1:])
-
     def __repr__(self) -> str:
         parts = [f"{self.n_samples:,} {'samples' if self.std_error is not None else 'iterations'}"]
         if self.ess is not None:
@@ -126,15 +116,3 @@ class SamplingReport(Frozen):
         if not self.converged:
             parts.append("not converged")
         return f"<SamplingReport: {', '.join(parts)}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SamplingReport, (
-            self.std_error,
-            self.ess,
-            self.n_samples,
-            self.acceptance_rate,
-            self.r_hat,
-            self.interrupted,
-            self.converged,
-            self.pareto_k,
-        )

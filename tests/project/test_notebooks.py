@@ -12,6 +12,10 @@ nbformat = pytest.importorskip("nbformat", reason="nbformat reads the notebooks"
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
+def test_notebooks_are_numbered_from_one() -> None:
+    assert [path.stem[:3] for path in NOTEBOOKS] == [f"{i:02}_" for i in range(1, len(NOTEBOOKS) + 1)]
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path) -> None:
     from tests.run_notebooks import run

@@ -25,10 +25,11 @@ from typing import Any, NamedTuple, Protocol
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
 from bbn.data.columns import checked_names
-from bbn.data.streams.batches import Batch, Part, Reader, Table, Tables, is_dask, reader
 from bbn.data.streams.cluster import Cluster
-from bbn.data.streams.open import MOST_ROWS, Batched, batch_size, fold_part, from_footers, read_declared
-from bbn.data.streams.stream import Facts
+from bbn.data.streams.facts import MOST_ROWS, Facts, batch_size, from_footers, read_declared
+from bbn.data.streams.files import fold_part
+from bbn.data.streams.readers import Batch, ListedTables, Part, Reader, TablePart, is_dask, reader
+from bbn.data.streams.stream import Streamed
 from bbn.data.streams.tasks import Coding
 from bbn.model.variable import State, Variable
 
@@ -159,7 +160,7 @@ class Files:
     """Files that the workers reach under the same names as this process."""
 
     def __init__(self, source: Reader) -> None:
-        if isinstance(source, Tables):
+        if isinstance(source, ListedTables):
             raise DataError(
                 "tables in this process are no data for a cluster; pass a path that its workers can read, or a Dask "
                 "DataFrame (dask.dataframe.from_pandas makes one of a table)"
@@ -200,7 +201,7 @@ class Files:
         return dd.from_delayed(self.results(sent, work), meta=meta, verify_meta=False)
 
 
-class Clustered(Batched):
+class Clustered(Streamed):
     """A data source whose partitions are on a Dask cluster.
 
     Parameters
@@ -210,7 +211,7 @@ class Clustered(Batched):
     cluster
         Who does the work.
     rows, coding, facts, limit
-        As in `Batched`.
+        As in `Streamed`.
     """
 
     def __init__(
@@ -266,7 +267,7 @@ def _key(kind: str, sent: Any, *numbers: int) -> str:
 def _of_frame(frame: Any, work: Work, partition_info: dict[str, Any] | None = None) -> Any:
     """The work on one partition of a Dask DataFrame; Dask fills in which one it is."""
     number = (partition_info or {}).get("number", 0)
-    return work.of_parts([Table(frame, f"partition {number}")])
+    return work.of_parts([TablePart(frame, f"partition {number}")])
 
 
 def _of_parts(parts: bytes, work: Work) -> Any:

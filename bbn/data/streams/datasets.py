@@ -15,13 +15,14 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 
 from bbn.core.errors import DamagedFileError, DataError
-from bbn.data.streams.batches import Batch, Part
 from bbn.data.streams.parquet import ParquetFiles, arrow_batch, columns_of, naming
+from bbn.data.streams.readers import Batch, Part
 
 
 class Dataset:
     """A pyarrow dataset: read by pyarrow's own threads, one batch after the other."""
 
+    where = ""
     parallel = False
     text = False
 

@@ -23,7 +23,7 @@ from bbn.core.errors import BBNError, DamagedFileError, DataError, nearest
 from bbn.data.columns import Levels, RawTable, arrow_levels, checked_names
 from bbn.data.error_places import located
 from bbn.data.kinds import Kind, Narwhals, Pandas
-from bbn.data.streams.batches import Batch, Part, Stamp
+from bbn.data.streams.readers import Batch, Part, Stamp
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,6 +184,7 @@ class RowGroups(NamedTuple):
 class ParquetFiles:
     """Parquet files with the same columns; further columns of some are left aside."""
 
+    where = ""
     text = False
 
     def __init__(self, paths: Sequence[Path]) -> None:

@@ -19,66 +19,27 @@ from numpy.typing import NDArray
 from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
-from bbn.data.counts import Tables
+from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, Family
-from bbn.data.streams.discovery import Column, Discovery, discovered_variables
+from bbn.data.streams.discovery import Column, Discovering, Discovery, discovered_variables
+from bbn.data.streams.facts import Facts
+from bbn.data.streams.readers import Batch
+from bbn.data.streams.sums import Sum, T
 from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
 from bbn.model.variable import Continuous, State, Variable
 
 
-class Facts:
-    """What is known of the data so far, shared by the views of one source.
-
-    Attributes
-    ----------
-    columns
-        The columns that are wanted.
-    declared
-        The variables that were declared among them where the data were opened.
-    where
-        The path or the pattern that was opened, for messages; empty for data that have none.
-    n_rows, total
-        The number of rows and the sum of their weights, or None before anything told it.
-    found
-        What a pass of discovery found of the columns, or None before there was one.
-    passes
-        How many passes over the data were made so far, discovery among them.
-    """
-
-    def __init__(
-        self,
-        columns: Sequence[str] = (),
-        declared: Mapping[str, Variable] | None = None,
-        n_rows: int | None = None,
-    ) -> None:
-        self.columns = tuple(columns)
-        self.declared = dict(declared or {})
-        self.n_rows = n_rows
-        self.where = ""
-        self.total: float | None = None
-        self.found: Discovery | None = None
-        self.passes = 0
-
-    def learn(self, n_rows: int, total: float) -> None:
-        """Take up what a pass says of the rows; DataError if another pass said something else."""
-        if self.n_rows is not None and self.n_rows != n_rows:
-            raise DataError(
-                f"the data had {self.n_rows} rows when they were opened, but this pass found {n_rows}; open them again"
-            )
-        if n_rows and not total:
-            raise DataError("every weight is 0; at least one row must count")
-        self.n_rows, self.total = n_rows, total
-
-
 class Streamed(ABC):
-    """A data source that reads its data batch by batch; two methods, `_pass` and `_discover`, say how.
+    """A data source that reads its data batch by batch; one method, `_fold`, says how all of them are worked on.
 
     Nothing is read before it is asked for. Where a learner declares all states one pass counts, and checks that all
     values are states; else a first pass finds the states.
 
     Parameters
     ----------
+    rows
+        The most rows of a batch.
     coding
         How batches are coded; the variables are those that the facts declare, or else are found.
     facts
@@ -96,11 +57,13 @@ class Streamed(ABC):
 
     def __init__(
         self,
+        rows: int,
         coding: Coding,
         facts: Facts,
         n_jobs: int | None = None,
         limit: int | float | str | None = None,
     ) -> None:
+        self.rows = rows
         self.facts = facts
         self.n_jobs = jobs(n_jobs)
         self.limit = memory_limit(limit)
@@ -109,19 +72,22 @@ class Streamed(ABC):
         self._some = False
 
     @abstractmethod
-    def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
-        """Code these columns of each batch, do the task on it, and add the results up in the order of the batches."""
-
-    @abstractmethod
-    def _discover(self) -> Discovery:
-        """What a pass finds of all the columns."""
+    def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
+        """What `work` finds of all batches, added up in their order; None if there are none."""
 
     @property
     def found(self) -> Discovery:
         """What is known of the columns; if nothing is yet, from a pass."""
         if self.facts.found is None:
             self.facts.passes += 1
-            found = self._discover()
+            coding, wanted = self._coding, self.facts.columns
+            find = Discovering(
+                wanted, coding.missing, coding.weights, frozenset(coding.continuous), coding.unseen
+            )
+            columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
+            nothing = {name: Column({}, False, False, False, {}) for name in wanted}
+            found = self._fold(lambda batch: find(*batch), columns)
+            found = found or Discovery(0, Sum([np.zeros(1)]), nothing)
             self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
             self.facts.found = found
         return self.facts.found
@@ -222,7 +188,9 @@ class Streamed(ABC):
         dtype = np.int64 if self.coding.weights is None else np.float64
         cells = [self._count(listed[a:b], int(sum(sizes[a:b])), dtype) for a, b in groups]
         offsets = np.cumsum([0, *sizes]).astype(np.int64)
-        return Tables(cells[0] if len(cells) == 1 else np.concatenate(cells), offsets, lengths, ptr)
+        return ContingencyTables(
+            cells[0] if len(cells) == 1 else np.concatenate(cells), offsets, lengths, ptr
+        )
 
     def _groups(self, families: Sequence[Family], sizes: Sequence[float]) -> list[tuple[int, int]]:
         """Families to ask for in one pass: as many as leave room for the tables of all threads at once."""
@@ -254,7 +222,7 @@ class Streamed(ABC):
         columns = tuple(dict.fromkeys(name for family in families for name in family))
         if not columns:  # families without members: how many rows there are
             return np.full(size, self.total).astype(dtype)
-        parts = self._counted_pass(Counting(families), columns)
+        parts = self._pass(Counting(families), columns)
         return parts[0] if parts else np.zeros(size, dtype)
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
@@ -266,11 +234,23 @@ class Streamed(ABC):
         there = (*self.coding.variables, *self.coding.continuous)
         wanted = getattr(f, "columns", None)
         columns = there if wanted is None else tuple(name for name in there if name in set(wanted))
-        return self._counted_pass(Reducing(f), columns)
+        return self._pass(Reducing(f), columns)
 
-    def _counted_pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
+    def _pass(self, task: Task, columns: Sequence[str]) -> list[NDArray[Any]]:
+        """The task on each batch, coded; the results are added up in the order of the batches."""
         self.facts.passes += 1
-        return self._pass(task, columns)
+        known = self.coding.variables
+        coding = self.coding._replace(
+            variables={name: known[name] for name in columns if name in known},
+            continuous=tuple(name for name in columns if name not in known),
+        )
+        read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
+        total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
+        *results, rows, weight = [np.zeros(1, np.int64), np.zeros(1)] if total is None else total.result()
+        self.facts.learn(int(rows[0]), float(weight[0]))
+        if self._some:
+            self.require_rows()
+        return results
 
     def viewed(
         self,
@@ -340,7 +320,7 @@ class Streamed(ABC):
         view = copy.copy(self)
         view._coding = self._coding._replace(variables={variable.name: variable}, continuous=())
         view._settled = True
-        view._counted_pass(Counting(((variable.name,),)), (variable.name,))
+        view._pass(Counting(((variable.name,),)), (variable.name,))
         raise DataError(
             f"column {variable.name!r}: {variable.unknown(odd)}; unseen='missing' takes it as missing"
         )

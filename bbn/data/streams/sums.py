@@ -8,7 +8,7 @@ two, on how the rows were cut into batches, nor on the order in which the batche
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,3 +80,21 @@ class Sum:
             high if low is None else np.where(np.isfinite(high), high + low, high)
             for high, low in zip(self.high, self.low, strict=True)
         ]
+
+
+class Adding(Protocol):
+    """Something found of a batch that adds up with what is found of the next."""
+
+    def merge(self, other: Self) -> Self:
+        """What is found of both."""
+
+
+T = TypeVar("T", bound=Adding)
+
+
+def merged(found: Iterable[T]) -> T | None:
+    """The sum of what was found, or None of nothing."""
+    total: T | None = None
+    for one in found:
+        total = one if total is None else total.merge(one)
+    return total

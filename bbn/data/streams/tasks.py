@@ -15,7 +15,7 @@ from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data.coding import code
 from bbn.data.columns import read_table
-from bbn.data.counts import Tables
+from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, CodedTable
 from bbn.data.streams.discovery import batch_weights, require_column
@@ -38,7 +38,7 @@ class Counting(NamedTuple):
     def __call__(self, table: CodedTable) -> list[NDArray[Any]]:
         """The counts of one batch."""
         tables = table.counts(self.families, n_jobs=1)
-        if isinstance(tables, Tables):
+        if isinstance(tables, ContingencyTables):
             return [tables.cells]
         return [np.concatenate([cells.ravel() for cells in tables])]
 

@@ -18,8 +18,7 @@ from bbn.core.budget import require_table
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.relevance import ancestral_factors
-from bbn.inference.exact.restriction import observed
+from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings
 from bbn.model.graphs import elimination_order
@@ -78,7 +77,7 @@ class VariableElimination(Engine):
     def _relevant(self, targets: tuple[str, ...], findings: Findings) -> list[LogFactor]:
         """The factors that the question needs, with the evidence in them."""
         relevant = ancestral_factors(self.model, {*targets, *findings.hard, *findings.likelihood})
-        return list(map(LogFactor.of, observed(self.model, findings, relevant)))
+        return list(map(LogFactor.of, observed_factors(self.model, findings, relevant)))
 
     def _eliminate(
         self,

@@ -15,7 +15,7 @@ from bbn.core.budget import require_table
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.restriction import observed
+from bbn.inference.exact.relevant_factors import observed_factors
 from bbn.model.evidence import Findings
 
 
@@ -51,6 +51,6 @@ class Enumeration(Engine):
             copies=2,
         )
         product = LogFactor.trusted(free, np.zeros([v.card for v in free]))
-        for factor in observed(self.model, findings):
+        for factor in observed_factors(self.model, findings):
             product = product * LogFactor.of(factor)
         return product

@@ -26,7 +26,7 @@ from bbn.core.threads import in_order
 from bbn.data import Block, DataSource
 from bbn.kernels.contracts.tree import Tree
 from bbn.kernels.contracts.types import Ints
-from bbn.model.graphs import ORDERS, Elimination, flat_scopes
+from bbn.model.graphs import ORDERS, flat_scopes, junction_forest
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous
 
@@ -223,26 +223,6 @@ def _require_messages(
     require_memory(int(min(16 * cells, 1e300)), what, instead)
     if max(cells, float(families.table_ptr[-1])) >= MOST_ENTRIES:
         raise BudgetError(f"{what} would have {cells:.3g} cells, more than {MOST_ENTRIES:.3g}; {instead}")
-
-
-def junction_forest(elimination: Elimination) -> tuple[list[list[int]], list[int]]:
-    """The maximal cliques of an elimination and each one's parent, -1 for a root (Blair and Peyton 1993)."""
-    order, ptr, near = (part.tolist() for part in elimination)
-    position = {v: k for k, v in enumerate(order)}
-    around = [near[ptr[k] : ptr[k + 1]] for k in range(len(order))]
-    home: dict[int, int] = {}
-    cliques: list[list[int]] = []
-    above: list[int] = []
-    for k, v in enumerate(order):
-        if v not in home:
-            home[v] = len(cliques)
-            cliques.append([v, *around[k]])
-            above.append(-1)
-        following = min((position[u] for u in around[k]), default=-1)
-        above[home[v]] = following
-        if following >= 0 and order[following] not in home and len(around[k]) == len(around[following]) + 1:
-            home[order[following]] = home[v]
-    return cliques, [home[order[k]] if k >= 0 else -1 for k in above]
 
 
 def _spread(

@@ -20,6 +20,7 @@ import numpy as np
 
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.inference.engine import Engine, timed
 from bbn.inference.gaussian.numbers import Observed, Stand, discrete_network
 from bbn.model.evidence import Evidence, check_targets
 from bbn.model.network import BayesianNetwork
@@ -28,41 +29,59 @@ from bbn.results.mixture_posterior import AllPosteriors, MixturePosterior
 from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
-    from bbn.inference.engine import Engine
+    from bbn.model.options import Method
 
 Answer = TypeVar("Answer", Posterior, Posteriors)
 Found = TypeVar("Found")
 
 
-class Hybrid:
-    """The continuous side of a network.
+class HybridEngine(Engine):
+    """The engine of a network with continuous variables, around an engine of its discrete ones.
+
+    `Engine` makes one wherever an engine of such a network is asked for. What this one does not answer itself, such as
+    a junction tree's `stats`, the discrete engine does.
+
+    Parameters
+    ----------
+    kind : type of Engine
+        The class of the discrete engine.
+    net : BayesianNetwork
+        The whole network.
+    **options
+        Those of `kind`.
 
     Attributes
     ----------
     net
         The whole network.
-    discrete
+    network
         The network of its discrete variables; where there are none, of one constant.
+    discrete
+        The engine of that network.
     """
 
-    def __init__(self, net: BayesianNetwork) -> None:
-        self.net = net
-        self.continuous = frozenset(net.continuous)
-        self.discrete = discrete_network(net)
+    def __init__(self, kind: type[Engine], net: BayesianNetwork, **options: Any) -> None:
+        self.net, self.continuous = net, frozenset(net.continuous)
+        self.network = discrete_network(net)
+        self.known = frozenset(self.network.names)
+        self.discrete = kind(self.network, **options)
+        self.exact, self.options = kind.exact, self.discrete.options
+        self.time_limit = self.discrete.time_limit
 
-    def concerns(self, names: str | Sequence[str], evidence: Evidence | None) -> bool:
-        """Whether a question names a continuous variable, or one that is unknown."""
-        given = evidence if isinstance(evidence, Mapping) else ()
-        asked = (names,) if isinstance(names, str) else names if isinstance(names, list | tuple) else ()
-        known = self.discrete._variables
-        return any(not isinstance(name, str) or name not in known for name in (*given, *asked))
+    def __getattr__(self, name: str) -> Any:
+        if name == "discrete":  # not made yet
+            raise AttributeError(name)
+        return getattr(self.discrete, name)
 
+    @timed
     def query(
-        self, engine: Engine, targets: str | Sequence[str], evidence: Evidence | None, options: dict[str, Any]
-    ) -> Posterior | MixturePosterior:
-        """The posterior of discrete targets, or of one continuous target."""
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+    ) -> Posterior | Any:
+        """The posterior of discrete targets, or of one continuous target: a MixturePosterior."""
+        if not self._concerns_numbers(targets, evidence):
+            return self.discrete.query(targets, evidence, **options)
         names = check_targets(self.net, targets)
-        case = Case(self, engine, evidence, options)
+        case = Case(self, evidence, options)
         asked = [name for name in names if name in self.continuous]
         if not asked:
             return case.joint(names)
@@ -72,21 +91,22 @@ class Hybrid:
             )
         return case.mixture(asked[0])
 
-    def posteriors(self, engine: Engine, evidence: Evidence | None, options: dict[str, Any]) -> AllPosteriors:
+    @timed
+    def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
         """The posterior of every unobserved variable."""
-        case = Case(self, engine, evidence, options)
-        return case.posteriors()
+        return Case(self, evidence, options).posteriors()
 
-    def mpe(
-        self, engine: Engine, evidence: Evidence | None, k: int, options: dict[str, Any]
-    ) -> list[Assignment]:
+    def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
         """The k most probable states of the discrete variables, unobserved continuous ones integrated out."""
-        return Case(self, engine, evidence, options).mpe(k)
+        return Case(self, evidence, options).mpe(k)
 
+    @timed
     def map(
-        self, engine: Engine, targets: str | Sequence[str], evidence: Evidence | None, options: dict[str, Any]
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Assignment:
         """The most probable joint state of discrete targets."""
+        if not self._concerns_numbers(targets, evidence):
+            return self.discrete.map(targets, evidence, **options)
         names = check_targets(self.net, targets)
         for name in names:
             if name in self.continuous:
@@ -94,14 +114,24 @@ class Hybrid:
                     f"{name!r} is continuous: a density has no most probable state; "
                     f"query({name!r}) gives its mean and quantiles"
                 )
-        return Case(self, engine, evidence, options).map(names)
+        return Case(self, evidence, options).map(names)
 
-    def log_evidence(self, engine: Engine, evidence: Evidence | None, options: dict[str, Any]) -> float:
-        """ln p(evidence), −inf if it is impossible."""
+    @timed
+    def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
+        """ln p(evidence), −inf if it is impossible; with numbers a log density."""
+        if not self._concerns_numbers((), evidence):
+            return self.discrete.log_evidence(evidence, **options)
         try:
-            return Case(self, engine, evidence, options).log_evidence()
+            return Case(self, evidence, options).log_evidence()
         except ImpossibleEvidenceError:
             return -math.inf
+
+    def _concerns_numbers(self, names: str | Sequence[str], evidence: Evidence | None) -> bool:
+        """Whether a question names a continuous variable, or one that is unknown."""
+        given = evidence if isinstance(evidence, Mapping) else ()
+        asked = (names,) if isinstance(names, str) else names if isinstance(names, list | tuple) else ()
+        known = self.known
+        return any(not isinstance(name, str) or name not in known for name in (*given, *asked))
 
 
 class Case:
@@ -109,15 +139,14 @@ class Case:
 
     def __init__(
         self,
-        hybrid: Hybrid,
-        engine: Engine,
+        hybrid: HybridEngine,
         evidence: Evidence | None,
-        options: dict[str, Any],
+        options: Mapping[str, Any],
         virtual: bool = True,
     ) -> None:
-        self.hybrid, self.engine, self.options, self.virtual = hybrid, engine, options, virtual
+        self.hybrid, self.engine, self.options, self.virtual = hybrid, hybrid.discrete, options, virtual
         self.observed = Observed(
-            hybrid.net, evidence, options.get("memory_limit", engine.options.get("memory_limit"))
+            hybrid.net, evidence, options.get("memory_limit", hybrid.options.get("memory_limit"))
         )
         self.discrete = self.observed.discrete
         self._take(self.observed.stand(virtual))
@@ -127,7 +156,7 @@ class Case:
         self.asked = self.engine
         """The engine that is asked `evidence` instead: of the discrete network, with further children if need be."""
         if stand.children:
-            network = self.hybrid.discrete.with_cpts(stand.children)
+            network = self.hybrid.network.with_cpts(stand.children)
             self.asked = type(self.engine)(network, **self.engine.options)
 
     def settled(self) -> Stand:
@@ -155,7 +184,7 @@ class Case:
     def posteriors(self) -> AllPosteriors:
         """The posterior of every unobserved variable."""
         hybrid = self.hybrid
-        found = self._sure(lambda: self.asked._posteriors(self.evidence, self.asked._with(self.options)))
+        found = self._sure(lambda: self.asked.posteriors(self.evidence, **self.options))
         found = Posteriors(found._slots, found._flat, found.log_evidence + self.log_scale, found.sampling)
         known: dict[tuple[str, ...], Posterior] = {}
 
@@ -170,7 +199,7 @@ class Case:
 
     def mpe(self, k: int) -> list[Assignment]:
         """The k most probable states of the discrete variables."""
-        best = self._possible(lambda: self.asked._mpe(self.evidence, k, self.asked._with(self.options)))
+        best = self._possible(lambda: self.asked.mpe(self.evidence, k, **self.options))
         return [self._assignment(one) for one in best]
 
     def map(self, names: tuple[str, ...]) -> Assignment:
@@ -243,20 +272,28 @@ class Case:
 
     def _refuse_impossible(self) -> None:
         """Raise if the discrete evidence alone is impossible: numbers never are."""
-        self.engine.query(self.hybrid.discrete.names[0], self.discrete, **self.options)
+        self.engine.query(self.hybrid.network.names[0], self.discrete, **self.options)
 
     def _prior(self, names: tuple[str, ...]) -> Array:
-        return self.engine.query(names, self.discrete, **self.options).values
+        found: Posterior = self.engine.query(names, self.discrete, **self.options)
+        return found.values
 
     def _assignment(self, found: Assignment) -> Assignment:
         states = {name: state for name, state in found.states.items() if name in self.hybrid.net}
         return Assignment(states, found.log_probability + self.log_scale)
 
 
-def as_discrete(net: BayesianNetwork, evidence: Evidence | None) -> tuple[BayesianNetwork, dict[str, Any]]:
-    """A network of discrete variables and evidence on it that give these the same posteriors as the whole does."""
+def hybrid_engine(net: BayesianNetwork, method: Method = "auto") -> HybridEngine:
+    """The engine of a network that has continuous variables, as `bbn.inference.engine` keeps it."""
     from bbn.inference import engine
 
-    case = Case(Hybrid(net), engine(net), evidence, {}, virtual=False)
-    stand = case.settled()
-    return case.hybrid.discrete.with_cpts(stand.children), stand.evidence
+    made = engine(net, method)
+    assert isinstance(made, HybridEngine)
+    return made
+
+
+def as_discrete(net: BayesianNetwork, evidence: Evidence | None) -> tuple[BayesianNetwork, dict[str, Any]]:
+    """A network of discrete variables and evidence on it that give these the same posteriors as the whole does."""
+    hybrid = hybrid_engine(net)
+    stand = Case(hybrid, evidence, {}, virtual=False).settled()
+    return hybrid.network.with_cpts(stand.children), stand.evidence

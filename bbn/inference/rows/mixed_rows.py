@@ -23,6 +23,7 @@ from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array
 from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.inference.gaussian.components import Component, components
+from bbn.inference.gaussian.hybrid import HybridEngine
 from bbn.inference.gaussian.jointly_gaussian import NEAR
 from bbn.inference.gaussian.numbers import MARGIN, RANGE, set_numbers
 from bbn.kernels.contracts.types import Ints
@@ -52,7 +53,7 @@ class MixedRows:
 
     def __init__(
         self,
-        engine: JunctionTree,
+        hybrid: HybridEngine,
         codes: Columns,
         numbers: Columns,
         n_rows: int,
@@ -60,8 +61,8 @@ class MixedRows:
         n_jobs: int | None,
         options: dict[str, Any],
     ) -> None:
-        assert engine.hybrid is not None
-        self.engine, self.net = engine, engine.hybrid.net
+        assert isinstance(hybrid.discrete, JunctionTree)
+        self.hybrid, self.tree, self.net = hybrid, hybrid.discrete, hybrid.net
         self.n_rows, self.n_jobs, self.options = n_rows, n_jobs, options
         self.target = None if target is None else self.net.variable(target)
         self.codes = {n: column for n, column in codes.items() if n != target}
@@ -72,7 +73,7 @@ class MixedRows:
         self.parents = set().union(*below.values())
         self.linked = {n for n, parents in below.items() if n in self.parents or parents & below.keys()}
         """The continuous variables with continuous parents or children."""
-        self.limit = options.get("memory_limit", engine.options["memory_limit"])
+        self.limit = options.get("memory_limit", hybrid.options["memory_limit"])
 
     def answer(self) -> MixedAnswers:
         """The answers, row by row in the order given."""
@@ -140,7 +141,7 @@ class MixedRows:
         """The answers to some rows of a group, by the joint of the regime."""
         names = [v.name for v in regime]
         codes = {n: column[rows] for n, column in self.codes.items() if n not in names}
-        prior = self.engine.rows(codes, len(rows), names, n_jobs=self.n_jobs, **self.options)
+        prior = self.tree.rows(codes, len(rows), names, n_jobs=self.n_jobs, **self.options)
         shape = (len(rows), *(v.card for v in regime))
         values = prior.values if regime else np.ones(len(rows))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -221,13 +222,13 @@ class MixedRows:
                 cut |= ~(apart.min(axis=1) > -RANGE)
         targets = () if self.target is None else (self.target.name,)
         codes = {n: (column[rows], self.net.variable(n).card) for n, column in self.codes.items()}
-        options = self.engine._with(self.options)
+        options = self.tree._with(self.options)
         values = np.empty((len(rows), self.target.card if self.target is not None else 0))
         log_rest = np.full(len(rows), -np.inf)
         for i in np.flatnonzero(np.isfinite(scale)).tolist():
             hard = {n: int(column[i]) for n, (column, card) in codes.items() if column[i] < card}
             findings = Findings(hard, {n: own[i] for n, own in weights.items()}, {})
-            found, log_rest[i] = self.engine._joint(targets, findings, options)
+            found, log_rest[i] = self.tree._joint(targets, findings, options)
             values[i] = found if targets else ()
         log_evidence = log_rest + scale
         unsure = np.flatnonzero(~(log_rest > MARGIN - RANGE) & cut)  # what was cut off could count
@@ -242,9 +243,9 @@ class MixedRows:
             found: Any = np.empty(0)
             try:
                 if self.target is None:
-                    logs[i] = self.engine.log_evidence(evidence, **self.options)
+                    logs[i] = self.hybrid.log_evidence(evidence, **self.options)
                 else:
-                    answer: Any = self.engine.query(self.target.name, evidence, **self.options)
+                    answer: Any = self.hybrid.query(self.target.name, evidence, **self.options)
                     logs[i] = answer.log_evidence
                     found = [answer.mean] if isinstance(self.target, Continuous) else answer.values
             except EvidenceError:  # impossible, or too far away

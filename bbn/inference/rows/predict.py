@@ -7,6 +7,7 @@ impossible="nan" an answer of NaN (`predict`: a missing value).
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 from bbn.core.budget import Ledger
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.core.threads import time_limit
 from bbn.data import CodedTable, code
-from bbn.data.kinds import Columns, Rows
+from bbn.data.kinds import ColumnDict, RowList
 from bbn.inference import engine
 from bbn.inference.exact.junction_tree import JunctionTree
+from bbn.inference.gaussian.hybrid import hybrid_engine
 from bbn.inference.rows.batch import INSTEAD
 from bbn.inference.rows.mixed_rows import MixedRows, row_evidence
 from bbn.model.variable import Continuous
@@ -103,9 +106,9 @@ def _posteriors(
     table = _coded(net, data, (target,))
     cell = (
         0
-        if not framed or isinstance(table.kind, Columns)
+        if not framed or isinstance(table.kind, ColumnDict)
         else DICT_CELL
-        if isinstance(table.kind, Rows)
+        if isinstance(table.kind, RowList)
         else 8
     )
     size = cell * table.n_rows * max(1, net.variable(target).card)
@@ -127,13 +130,19 @@ def _answers(
 
     A table of `framed` bytes is to be made of them.
     """
-    tree = _engine(net)
     ledger = Ledger(options.get("memory_limit"))
     ledger.reserve(framed, f"a table of the answers to {table.n_rows:,} rows", INSTEAD)
-    if net.continuous:
-        return MixedRows(tree, table.codes, table.numbers, table.n_rows, target, n_jobs, options).answer()
-    targets = () if target is None else (target,)
-    return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, ledger=ledger, **options)[:2]
+    seconds = options.get("time_limit")
+    with nullcontext() if seconds is None else time_limit(seconds):
+        if net.continuous:
+            hybrid = hybrid_engine(net, "junction-tree")
+            return MixedRows(
+                hybrid, table.codes, table.numbers, table.n_rows, target, n_jobs, options
+            ).answer()
+        tree = engine(net, "junction-tree")
+        assert isinstance(tree, JunctionTree)
+        targets = () if target is None else (target,)
+        return tree.rows(table.codes, table.n_rows, targets, n_jobs=n_jobs, ledger=ledger, **options)[:2]
 
 
 def _impossible_row(net: BayesianNetwork, table: CodedTable, row: int) -> ImpossibleEvidenceError:
@@ -157,9 +166,3 @@ def _coded(net: BayesianNetwork, data: Any, ignored: tuple[str, ...]) -> CodedTa
         return data
     wanted = [v for v in net.variables if v.name not in ignored]
     return code(data, wanted, absent="allow", extra="ignore")
-
-
-def _engine(net: BayesianNetwork) -> JunctionTree:
-    made = engine(net, "junction-tree")
-    assert isinstance(made, JunctionTree)
-    return made

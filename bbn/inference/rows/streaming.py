@@ -13,9 +13,9 @@ from bbn.core.errors import DataError
 from bbn.data import CodedTable, code
 from bbn.data.error_places import located
 from bbn.data.kinds import Pandas
-from bbn.data.streams.batches import Batch, is_dask, is_many
 from bbn.data.streams.dask import Clustered
 from bbn.data.streams.open import read_batches
+from bbn.data.streams.readers import Batch, is_dask, is_many
 from bbn.data.streams.stream import Streamed
 from bbn.data.streams.tasks import Coding
 from bbn.data.write import ROW_GROUP, write_tables

@@ -16,8 +16,7 @@ import numpy as np
 
 from bbn.core.budget import require_memory
 from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.relevance import ancestral_factors
-from bbn.inference.exact.restriction import observed
+from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
 from bbn.inference.sampling.draws import Draw, table_draws
 from bbn.model.evidence import Findings
 from bbn.model.factor import Factor
@@ -38,7 +37,7 @@ def conditioned_draws(
 ) -> tuple[list[Draw], float]:
     """Draws whose product is P(everything | findings), and ln P(findings), −inf if they are impossible."""
     evidence = {*findings.hard, *findings.likelihood}
-    sliced = observed(net, findings, ancestral_factors(net, evidence)) if evidence else []
+    sliced = observed_factors(net, findings, ancestral_factors(net, evidence)) if evidence else []
     order = _elimination(sliced, memory_limit)
     turn = {name: i for i, name in enumerate(order)}
     buckets: list[list[LogFactor]] = [[] for _ in range(len(order) + 1)]

@@ -22,9 +22,7 @@ from bbn.core.errors import EvidenceError, MixingWarning
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import worker_map
-from bbn.inference.exact.merging import merged_factors
-from bbn.inference.exact.relevance import ancestral_factors
-from bbn.inference.exact.restriction import observed
+from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
 from bbn.inference.sampling.approximate import Estimate, say
 from bbn.inference.sampling.draws import code_type
@@ -79,7 +77,7 @@ class GibbsSampling(MonteCarlo):
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
         size = 8 * LEARNED_COPIES * sum(factor.values.size for factor in relevant)
         require_memory(size, "what chains start and are drawn from", "observe more", options["memory_limit"])
-        factors, log_scale = merged_factors(observed(self.model, findings, relevant))
+        factors, log_scale = merged_factors(observed_factors(self.model, findings, relevant))
         if log_scale == -math.inf:
             return nothing(groups, self.model, 0)
         cards = {v.name: v.card for factor in factors for v in factor.variables}

@@ -21,9 +21,7 @@ import numpy as np
 from bbn.core.budget import Ledger
 from bbn.core.errors import ConvergenceWarning
 from bbn.core.frozen import Array
-from bbn.inference.exact.merging import merged_factors
-from bbn.inference.exact.relevance import ancestral_factors
-from bbn.inference.exact.restriction import observed
+from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate, say
 from bbn.model.evidence import Findings
 from bbn.model.factor import Factor
@@ -70,7 +68,7 @@ class LoopyBeliefPropagation(Approximate):
         relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
         self._require_memory(groups, relevant, findings, options)
         ones = [Factor.trusted((v,), np.ones(v.card)) for v in map(self.model.variable, sorted(wanted))]
-        factors, log_scale = merged_factors([*observed(self.model, findings, relevant), *ones])
+        factors, log_scale = merged_factors([*observed_factors(self.model, findings, relevant), *ones])
         messages = Messages(factors, options)
         n_iter, converged = messages.settle() if log_scale > -math.inf else (0, True)
         log_evidence = log_scale + messages.log_total()

@@ -53,7 +53,7 @@ def run_rows(
     for start in range(0, len(codes), BLOCK):
         rows = slice(start, start + BLOCK)
         observed = dict(zip(columns.tolist(), codes[rows].T, strict=True))
-        block = _Block(tables, layout, base, cards, observed, len(codes[rows]))
+        block = _RowBlock(tables, layout, base, cards, observed, len(codes[rows]))
         block.out[:] = once_out[: layout.out_size, None]
         check()
         try:
@@ -64,7 +64,7 @@ def run_rows(
         logs[rows] = once_log + block.logs
 
 
-class _Block:
+class _RowBlock:
     def __init__(
         self,
         tables: Floats,

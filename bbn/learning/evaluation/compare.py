@@ -79,21 +79,6 @@ class Comparison(Tabular, Frozen):
             arrow_recall=_share(len(our_arcs & their_arcs), len(their_arcs)),
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Comparison) and self._values() == other._values()
-
-    def __hash__(self) -> int:
-        return hash(self._values())
-
-    def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
-
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self._values()
-
-    def __setstate__(self, values: tuple[Any, ...]) -> None:
-        self._set(**dict(zip(self.__slots__, values, strict=True)))
-
     def __repr__(self) -> str:
         parts = [f"{len(getattr(self, name))} {name}" for name in ("missing", "extra", "reversed")]
         if self.undirected:

@@ -54,19 +54,6 @@ class CrossValidation(Tabular, Frozen):
         """The standard error of the mean, from the spread of the parts."""
         return float(np.std(self.folds, ddof=1) / np.sqrt(len(self.folds)))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CrossValidation):
-            return NotImplemented
-        return (
-            self.loss == other.loss and np.array_equal(self.folds, other.folds) and self.sizes == other.sizes
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.loss, self.folds.tobytes(), self.sizes))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CrossValidation, (self.loss, self.folds, self.sizes)
-
     def __repr__(self) -> str:
         return (
             f"<CrossValidation: {self.loss} {self.mean:.6g} ± {self.std_error:.2g}, {len(self.folds)} parts>"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Arc = tuple[str, str]
 
 
-class ArcStrength(Tabular, Frozen):
+class ArcStrength(Tabular, Frozen, compared=("n", "strengths", "directions")):
     """How often a learner found each arc.
 
     Attributes
@@ -95,20 +95,6 @@ class ArcStrength(Tabular, Frozen):
                 "direction": [self.directions[arc] for arc in arcs],
             }
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ArcStrength):
-            return NotImplemented
-        return (self.n, self.strengths, self.directions) == (other.n, other.strengths, other.directions)
-
-    def __hash__(self) -> int:
-        return hash((self.n, tuple(self.strengths.items())))
-
-    def __getstate__(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
-
-    def __setstate__(self, values: tuple[Any, ...]) -> None:
-        self._set(**dict(zip(self.__slots__, values, strict=True)))
 
     def __repr__(self) -> str:
         sure = sum(strength >= 0.5 for strength in self.strengths.values()) // 2

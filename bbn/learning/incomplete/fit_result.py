@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from bbn.core.frozen import Array, Frozen, read_only
 from bbn.model.network import BayesianNetwork
 
 
-class FitResult(Tabular, Frozen):
+class FitResult(Tabular, Frozen, compared=("network", "reason", "log_likelihoods", "objectives")):
     """A fitted network and how it was reached.
 
     Attributes
@@ -77,19 +76,6 @@ class FitResult(Tabular, Frozen):
         """ln P(data) of the network."""
         return float(self.log_likelihoods[-1])
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FitResult):
-            return NotImplemented
-        return (
-            self.network == other.network
-            and self.reason == other.reason
-            and np.array_equal(self.log_likelihoods, other.log_likelihoods)
-            and np.array_equal(self.objectives, other.objectives)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.network, self.reason, self.log_likelihoods.tobytes()))
-
     def __repr__(self) -> str:
         return (
             f"<FitResult: {self.n_iter} step{'s' * (self.n_iter != 1)}, {self.reason}, "
@@ -111,7 +97,3 @@ class FitResult(Tabular, Frozen):
 
     def __str__(self) -> str:
         return repr(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.network, self.log_likelihoods, self.objectives, self.reason, self.restarts)
-        return FitResult, parts

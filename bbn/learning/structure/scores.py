@@ -32,7 +32,7 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource
-from bbn.data.counts import Tables
+from bbn.data.counts import ContingencyTables
 from bbn.learning.structure.constraints import members, require_complete
 from bbn.learning.structure.structure import observe, read_structure
 
@@ -247,7 +247,7 @@ def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]
 
 def flatten(tables: Sequence[NDArray[Any]], total: float) -> FlatCounts:
     """Contingency tables, child's axis last, end to end."""
-    if isinstance(tables, Tables):
+    if isinstance(tables, ContingencyTables):
         return FlatCounts(tables.cells, tables.offsets, tables.last_lengths, total)
     sizes = np.array([table.size for table in tables])
     return FlatCounts(

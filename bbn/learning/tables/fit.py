@@ -281,7 +281,7 @@ def normalised(counts: Any) -> tuple[Array, int]:
     return table, int(empty.sum())
 
 
-class CountedCPT(CPT):
+class CountedCPT(CPT, like=CPT):
     """A CPT that remembers what it was learned from.
 
     Attributes
@@ -310,6 +310,3 @@ class CountedCPT(CPT):
         """A table drawn from the posterior."""
         gammas = np.maximum(generator.standard_gamma(self.counts), np.finfo(float).tiny)
         return CPT.trusted(self.variable, self.parents, gammas / gammas.sum(axis=-1, keepdims=True))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CountedCPT.from_counts, (self.variable, self.parents, self.table, self.counts)

@@ -15,7 +15,7 @@ from bbn.core.errors import BudgetError, DataError
 from bbn.core.threads import in_order
 from bbn.data import code, open_data
 from bbn.data.streams.datasets import Dataset
-from bbn.data.streams.parquet import ParquetFiles
+from bbn.data.streams.parquet import File, ParquetFiles
 from bbn.data.streams.sums import Sum
 
 N = 3000
@@ -550,3 +550,12 @@ def test_an_index_past_the_end_of_its_dictionary_is_damage(kind):
     ):
         with pytest.raises(DataError, match="column 'A' is damaged: a row has value number 5, of 2"):
             work()
+
+
+def test_a_learner_reads_the_footer_of_each_file_once(tmp_path, monkeypatch):
+    folder = parquet_folder(frame(), tmp_path / "data")
+    read = []
+    footer = File.read
+    monkeypatch.setattr(File, "read", staticmethod(lambda path: read.append(path) or footer(path)))
+    bbn.fit([("A", "B")], str(folder))
+    assert sorted(read) == sorted(folder.glob("*.parquet"))

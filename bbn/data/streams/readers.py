@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from bbn.core.errors import DataError
 from bbn.data.columns import RawTable, csv_tables, read_table, table_kind, table_suffix
@@ -33,8 +33,12 @@ class Part(Protocol):
         """The parts that an error should be looked for in, one by one; none if there are no smaller ones."""
 
 
+@runtime_checkable
 class Reader(Protocol):
     """All the data."""
+
+    where: str
+    """The path or the pattern that was opened, for messages; empty for data that have none."""
 
     @property
     def parallel(self) -> bool:
@@ -102,6 +106,7 @@ class CsvFile:
 class CsvFiles:
     """CSV files with the same columns."""
 
+    where = ""
     parallel = True
     text = True
 
@@ -117,12 +122,13 @@ class CsvFiles:
         return self._parts
 
 
-class Tables:
+class ListedTables:
     """Tables that a list holds, or that a function gives anew for each pass.
 
     DataError for an iterator, which could be read only once.
     """
 
+    where = ""
     parallel = False
     text = False
 
@@ -151,10 +157,10 @@ class Tables:
 
     def parts(self, rows: int) -> Iterable[Part]:
         """One per table."""
-        return (Table(table, f"table {i}") for i, table in enumerate(self))
+        return (TablePart(table, f"table {i}") for i, table in enumerate(self))
 
 
-class Table(NamedTuple):
+class TablePart(NamedTuple):
     """One table in memory."""
 
     data: Any
@@ -170,7 +176,9 @@ class Table(NamedTuple):
 
 
 def reader(data: Any) -> Reader:
-    """The reader of what `open_data` was given."""
+    """The reader of what `open_data` was given; a reader is its own."""
+    if isinstance(data, Reader):
+        return data
     if _is_dataset(data):
         from bbn.data.streams.datasets import dataset_reader
 
@@ -178,15 +186,17 @@ def reader(data: Any) -> Reader:
     if isinstance(data, str) and not data:
         raise DataError("the path is empty; expected a file, a folder or a pattern of files")
     if isinstance(data, str | Path) or hasattr(data, "__fspath__"):
-        return _files([Path(data)], str(data))
+        files = _files([Path(data)], str(data))
+        files.where = str(data)
+        return files
     if _are_paths(data):
         return _files([Path(path) for path in data], f"a list of {len(data)} paths")
     if isinstance(data, RawTable | dict) or (hasattr(data, "columns") and not callable(data.columns)):
-        return Tables([data])
+        return ListedTables([data])
     if isinstance(data, list | tuple) and data and all(_is_row(one) for one in data):
-        return Tables([data])
+        return ListedTables([data])
     if callable(data) or isinstance(data, Iterable):
-        return Tables(data)
+        return ListedTables(data)
     raise DataError(
         f"data is a {type(data).__name__}; expected a path or a pattern of CSV or Parquet files, a folder, a list of "
         "paths, a pyarrow dataset, or tables: a list of them or a function that gives an iterator"

@@ -1,29 +1,12 @@
-"""The commands that look at a network: plot, explain, explore."""
+"""The command `bbn explain`: what moved an answer, what would move it, what to ask next."""
 
 from __future__ import annotations
 
 import argparse
-import io
 
-from bbn.cli.ask import read_evidence
+from bbn.cli.evidence_options import read_evidence
 from bbn.cli.files import open_network
-from bbn.cli.output import print_rows, show, write
-
-
-def plot(options: argparse.Namespace) -> int:
-    """Draw the network with its beliefs to a file, or as SVG on standard output."""
-    network = open_network(options.file, options.from_format)
-    _, evidence = read_evidence(network, options)
-    drawing = network.plot(evidence, beliefs=not options.structure, information=options.information)
-    if options.output != "-":
-        drawing.save(options.output, options.to_format)
-    elif options.to_format in (None, "svg"):
-        write(drawing.svg)
-    else:
-        picture = io.BytesIO()
-        drawing.save(picture, options.to_format)
-        write(picture.getvalue())
-    return 0
+from bbn.cli.output import print_rows, show
 
 
 def explain(options: argparse.Namespace) -> int:
@@ -50,13 +33,4 @@ def explain(options: argparse.Namespace) -> int:
         else:
             rows = [[s.finding, str(s.value), s.alone, s.in_sequence] for s in why]
             print_rows(options, ["finding", "value", "bits_alone", "bits_in_sequence"], rows)
-    return 0
-
-
-def explore(options: argparse.Namespace) -> int:
-    """Serve the interactive page until interrupted."""
-    network = open_network(options.file, options.from_format)
-    served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
-    show(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
-    served.wait()
     return 0

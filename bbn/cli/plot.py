@@ -1,0 +1,35 @@
+"""The commands `bbn plot` and `bbn explore`: the picture of a network, and its interactive page."""
+
+from __future__ import annotations
+
+import argparse
+import io
+
+from bbn.cli.evidence_options import read_evidence
+from bbn.cli.files import open_network
+from bbn.cli.output import show, write
+
+
+def plot(options: argparse.Namespace) -> int:
+    """Draw the network with its beliefs to a file, or as SVG on standard output."""
+    network = open_network(options.file, options.from_format)
+    _, evidence = read_evidence(network, options)
+    drawing = network.plot(evidence, beliefs=not options.structure, information=options.information)
+    if options.output != "-":
+        drawing.save(options.output, options.to_format)
+    elif options.to_format in (None, "svg"):
+        write(drawing.svg)
+    else:
+        picture = io.BytesIO()
+        drawing.save(picture, options.to_format)
+        write(picture.getvalue())
+    return 0
+
+
+def explore(options: argparse.Namespace) -> int:
+    """Serve the interactive page until interrupted."""
+    network = open_network(options.file, options.from_format)
+    served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
+    show(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
+    served.wait()
+    return 0

@@ -1,0 +1,281 @@
+"""The questions about a network's answers: why, what to ask next, what they depend on, and pictures of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack, cast
+
+from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
+from bbn.model.options import EngineOptions, MemoryLimit, Method
+from bbn.model.variable import State
+
+if TYPE_CHECKING:
+    from bbn.analysis.explain import Explanation
+    from bbn.analysis.information import Information
+    from bbn.analysis.sensitivity import Sensitivity
+    from bbn.model.evidence import Evidence
+    from bbn.model.network import BayesianNetwork
+    from bbn.view.explore import Explorer
+    from bbn.view.scene import Drawing
+
+
+class AnalysisQuestions(Frozen):
+    """What a network says about its own answers."""
+
+    __slots__ = ()
+
+    def explain(
+        self,
+        target: str,
+        evidence: Evidence | None,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> Explanation:
+        """Return which findings moved the posterior of `target`, and by how much, in bits.
+
+        Parameters
+        ----------
+        target : str
+            The variable whose posterior is explained, a discrete one.
+        evidence : mapping or None
+            Variable name to finding, as in `query`; the findings come in in this order.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table and has `plot()` and `to_frame()`. Each of its `steps` is a finding with the bits that
+            the answer loses without it, and the bits by which it moved the answer when it came in.
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`; EvidenceError also for a continuous target.
+
+        See Also
+        --------
+        information : What would tell most about the target next.
+        sensitivity : Which table entries the answer depends on.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> why = bbn.example("asia").explain("lung", {"xray": "yes", "smoke": "yes", "asia": "no"})
+        >>> {step.finding: round(step.alone, 3) for step in why}
+        {'xray': 1.268, 'smoke': 0.072, 'asia': 0.0}
+        """
+        from bbn.analysis.explain import explain
+
+        return explain(cast("BayesianNetwork", self), target, evidence, method, **options)
+
+    def information(
+        self,
+        target: str,
+        evidence: Evidence | None = None,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> Information:
+        """Return the bits that each unobserved variable would tell about `target`: what to ask next.
+
+        Parameters
+        ----------
+        target : str
+            The variable to learn about, a discrete one without evidence of its own.
+        evidence : mapping, optional
+            What is known already, as in `query`.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Information
+            A dict from variable name to mutual information with the target given the evidence, in bits, the most
+            telling first; prints as a table with bars.
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`; EvidenceError also for a target that is continuous or has evidence.
+
+        See Also
+        --------
+        explain : What the evidence there is has told.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> bits = bbn.example("asia").information("lung", {"smoke": "yes"})
+        >>> [(name, round(value, 3)) for name, value in bits.items()][:2]
+        [('either', 0.423), ('xray', 0.306)]
+        """
+        from bbn.analysis.information import information
+
+        return information(cast("BayesianNetwork", self), target, evidence, method, **options)
+
+    @keywords_checked
+    def sensitivity(
+        self,
+        target: str,
+        evidence: Evidence | None = None,
+        state: State | None = None,
+        memory_limit: MemoryLimit = None,
+    ) -> Sensitivity:
+        """Return how P(target = state | evidence) depends on each entry of each table.
+
+        Parameters
+        ----------
+        target : str
+            The variable asked for, a discrete and unobserved one.
+        evidence : mapping, optional
+            Variable name to finding, as in `query`, but for `bbn.Soft`.
+        state : optional
+            The state whose probability is looked at; by default the most probable one.
+        memory_limit : int, float or str, optional
+            The most bytes that the work may take, as in `query`.
+
+        Returns
+        -------
+        Sensitivity
+            `derivatives` by variable, `largest(n)` entries, and `plot()`, a tornado chart. An entry changes with the
+            others of its row in proportion (proportional co-variation).
+
+        Raises
+        ------
+        EvidenceError
+            The target is unknown, continuous or observed, or evidence is soft.
+        ImpossibleEvidenceError
+            The evidence, or the state given it, has probability zero.
+        BudgetError
+            The derivatives would need more memory than allowed.
+
+        See Also
+        --------
+        explain : Which findings the answer depends on.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> result = bbn.example("cancer_test").sensitivity("Cancer", {"Test": "positive"}, state="yes")
+        >>> [(entry.name, round(entry.derivative, 3)) for entry in result.largest(1)]
+        [('P(Cancer=yes)', 20.796)]
+        """
+        from bbn.analysis.sensitivity import sensitivity
+
+        return sensitivity(cast("BayesianNetwork", self), target, evidence, state, memory_limit)
+
+    def plot(
+        self,
+        evidence: Evidence | None = None,
+        beliefs: bool = True,
+        information: bool = False,
+        *,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> Drawing:
+        """Draw the network as cards in layers, parents above children, with a bar for each belief.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Variable name to finding, as in `query`; observed cards stand out, the others show their posteriors.
+        beliefs : bool, default True
+            False draws names and states alone, without inference.
+        information : bool, default False
+            Draw an arc the wider, the more its ends tell of each other given the evidence.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Drawing
+            Shows itself in a notebook; `save("net.svg")` writes SVG, PNG or PDF, `axes(ax)` draws with matplotlib.
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
+            As in `query`.
+
+        See Also
+        --------
+        explore : The same as a page to click on.
+        bbn.plot_cpt : One table as a picture.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> picture = bbn.example("burglary").plot({"JohnCalls": "yes"})
+        >>> picture.svg[:4], "JohnCalls = yes" in picture.description
+        ('<svg', True)
+        """
+        from bbn.view.cards import draw_network
+
+        net = cast("BayesianNetwork", self)
+        return draw_network(net, evidence, beliefs, information, method=method, **options)
+
+    def explore(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        browser: bool = False,
+        method: Method = "auto",
+        **options: Unpack[EngineOptions],
+    ) -> Explorer:
+        """Serve the interactive page of the network on this machine: click on a state to observe it.
+
+        Parameters
+        ----------
+        host : str, default "127.0.0.1"
+            The address to listen on.
+        port : int, default 0
+            The port to listen on; 0 takes a free one.
+        browser : bool, default False
+            Open the page in the web browser.
+        method : str, default "auto"
+            The method of inference, as in `query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of the method, as in `query`.
+
+        Returns
+        -------
+        Explorer
+            Shows the page in a notebook's cell; `url` is its address, `wait()` serves until interrupted, `close()`
+            stops.
+
+        Raises
+        ------
+        ModelError
+            The network has continuous variables.
+        OSError
+            The address cannot be listened on.
+
+        See Also
+        --------
+        plot : The same as a picture.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> page = bbn.example("burglary").explore()
+        >>> page.url.startswith("http://127.0.0.1:")
+        True
+        >>> page.close()
+        """
+        from bbn.view.explore import explore
+
+        net = cast("BayesianNetwork", self)
+        return explore(net, host, port, browser, method=method, **options)
+
+    def _repr_svg_(self) -> str:
+        return self.plot(beliefs=False).svg
