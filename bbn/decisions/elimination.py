@@ -145,7 +145,7 @@ def compile_tape(
 
 
 class _Table(NamedTuple):
-    """A table on the way: where it is, its axes, and, of a probability, the variables whose distribution it still is."""
+    """A table on the way: where it is, its axes and, of a probability, whose distribution it still is."""
 
     start: int
     scope: tuple[int, ...]
@@ -287,7 +287,9 @@ class _Maker:
         """Room for a table over these variables; BudgetError if there is none."""
         cards = [self.problem.cards[v] for v in scope]
         if len(cards) > MAX_AXES:
-            raise BudgetError(f"a table would have {len(cards)} axes; at most {MAX_AXES} are possible; {INSTEAD}")
+            raise BudgetError(
+                f"a table would have {len(cards)} axes; at most {MAX_AXES} are possible; {INSTEAD}"
+            )
         cells = prod(cards)
         if self.size + cells > 1 << 17:
             require_table([self.size + cells], "the tables of the elimination", INSTEAD, self.memory_limit)

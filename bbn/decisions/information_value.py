@@ -194,7 +194,9 @@ def information_values(
 
 def _with_tests(dn: DecisionNetwork, tests: Any) -> tuple[DecisionNetwork, list[str]]:
     """The network with the tests that are not in it, and the names of all."""
-    listed = [tests] if isinstance(tests, str | CPT) else list(tests) if isinstance(tests, Iterable) else [tests]
+    listed = (
+        [tests] if isinstance(tests, str | CPT) else list(tests) if isinstance(tests, Iterable) else [tests]
+    )
     if not listed:
         raise EvidenceError("name at least one variable to know")
     new = [test for test in listed if isinstance(test, CPT)]

@@ -4,8 +4,9 @@ With the rules of all other decisions fixed, the best rule for one decision foll
 one rule after the other never lowers the expected utility, and ends where no single change helps. That is a local
 optimum, and is said to be one, unless:
 
-- the diagram is *soluble*: some decision D can be solved whatever the others do (its utilities depend on what the others
-  know and choose only through what D knows), the rest is soluble once D's rule is fixed, and one pass is exact; or
+- the diagram is *soluble*: some decision D can be solved whatever the others do (its utilities depend on what the
+  others know and choose only through what D knows), the rest is soluble once D's rule is fixed, and so one pass is
+  exact; or
 - branch and bound proves it (`bbn.decisions.bound`).
 """
 

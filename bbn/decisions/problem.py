@@ -1,7 +1,7 @@
 """A decision network as plain tables: the tables of all conditionals and utilities, one after the other in one array.
 
-Utilities of utilities are multiplied out; a utility that is linear in continuous variables becomes one over their
-discrete ancestors, as the expectation of a linear function needs only the means: E[x | d] = m(d) + Σ w(d) E[parent | d].
+Utilities of utilities are multiplied out. A utility that is linear in continuous variables becomes one over their
+discrete ancestors, as its expectation needs only the means: E[x | d] = m(d) + Σ w(d) E[parent | d].
 """
 
 from __future__ import annotations
@@ -90,9 +90,7 @@ class Problem:
         for v in reversed(axes):
             strides.append(step)
             step *= v.card
-        tab = Tab(
-            self._size, tuple([self.number[v.name] for v in axes]), tuple(reversed(strides)), head
-        )
+        tab = Tab(self._size, tuple([self.number[v.name] for v in axes]), tuple(reversed(strides)), head)
         self._parts.append(table.reshape(-1))
         self._size += table.size
         return tab
@@ -103,7 +101,7 @@ def problem_of(dn: DecisionNetwork) -> Problem:
     found = dn.memo.get("problem")
     if found is None:
         found = dn.memo["problem"] = Problem(dn)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def as_table(conditional: Any) -> CPT:

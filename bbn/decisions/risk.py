@@ -108,7 +108,9 @@ class RiskProfile(Tabular, Frozen):
         edges = np.concatenate([[self.values[0] - span], self.values, [self.values[-1] + span]])
         axes.stairs(np.minimum(at_least, 1.0), edges, baseline=None, color="#4878a8", linewidth=1.8)
         axes.axvline(self.mean, color="#1b1f24", linewidth=0.8, linestyle="--")
-        axes.annotate(f"mean {self.mean:.4g}", (self.mean, 1.0), (4, 2), textcoords="offset points", fontsize=8)
+        axes.annotate(
+            f"mean {self.mean:.4g}", (self.mean, 1.0), (4, 2), textcoords="offset points", fontsize=8
+        )
         axes.set_xlabel("total utility")
         axes.set_ylabel("P(at least this much)")
         axes.set_ylim(0, 1.1)

@@ -158,7 +158,9 @@ def sensitivity(
     (-12.5, 'no')
     """
     if dn.recall == "limited":
-        raise EvidenceError("sensitivity needs perfect recall: with limited memory a best policy is not found at once")
+        raise EvidenceError(
+            "sensitivity needs perfect recall: with limited memory a best policy is not found at once"
+        )
     problem, given = known(dn, evidence)
     for name in names or ():
         if dn.kind(name) == "decision":
@@ -167,7 +169,9 @@ def sensitivity(
     entries = [
         walk.influence(number) for number in _numbers(dn, problem) if names is None or number.node in names
     ]
-    entries.sort(key=lambda e: (e.margin / (1.0 if e.name.startswith("P(") else walk.span), -abs(e.derivative)))
+    entries.sort(
+        key=lambda e: (e.margin / (1.0 if e.name.startswith("P(") else walk.span), -abs(e.derivative))
+    )
     return DecisionSensitivity(walk.value, Policy(walk.rules), entries)
 
 
@@ -178,7 +182,7 @@ class _Number(NamedTuple):
     node: str
     place: tuple[int, ...]
     row: slice
-    index: int
+    column: int
     is_probability: bool
 
 
@@ -194,7 +198,9 @@ def _numbers(dn: DecisionNetwork, problem: Problem) -> list[_Number]:
             found.append(_Number(title, name, place, slice(start, start + card), place[-1], True))
     plain = [u for u in dn.utilities if u.combine is None and not u.continuous_parents]
     used = {p.name for u in dn.utilities if u.combine is not None for p in u.parents}
-    for utility, tab in zip(plain, problem.utilities, strict=False) if len(plain) == len(dn.utilities) else ():
+    for utility, tab in (
+        zip(plain, problem.utilities, strict=False) if len(plain) == len(dn.utilities) else ()
+    ):
         if utility.name in used:
             continue
         for place, at in _places(problem, tab):
@@ -219,7 +225,11 @@ class _Walk:
     """The present policy, and the search for where it stops being best."""
 
     def __init__(
-        self, problem: Problem, given: Known, evidence: Evidence | None, memory_limit: int | float | str | None
+        self,
+        problem: Problem,
+        given: Known,
+        evidence: Evidence | None,
+        memory_limit: int | float | str | None,
     ) -> None:
         self.problem, self.given, self.memory_limit = problem, given, memory_limit
         self.tape = strong_tape(problem, given, (), None, memory_limit)
@@ -249,18 +259,18 @@ class _Walk:
         cells = self.problem.cells.copy()
         row = cells[number.row]
         if number.is_probability:
-            rest = 1.0 - row[number.index]
+            rest = 1.0 - row[number.column]
             others = row * ((1.0 - value) / rest) if rest > 0 else np.full(len(row), 0.0)
             if rest <= 0 and len(row) > 1:
                 others[:] = (1.0 - value) / (len(row) - 1)
             row[:] = others
-        row[number.index] = value
+        row[number.column] = value
         return cells
 
     def influence(self, number: _Number) -> Influence:
         """What the decision owes to one number."""
         check()
-        value = float(self.problem.cells[number.row][number.index])
+        value = float(self.problem.cells[number.row][number.column])
         low, high = (0.0, 1.0) if number.is_probability else (-math.inf, math.inf)
         if number.is_probability and number.row.stop - number.row.start == 1:
             return Influence(number.name, number.node, number.place, value, 0.0, low, high, None, None)
@@ -292,9 +302,7 @@ class _Walk:
         answer = evaluate(self.problem, self.given, self.rules, self.memory_limit, self.moved(number, far))
         return (answer.weight * math.exp(answer.log_scale) - self.weight) / (far - value)
 
-    def _flip(
-        self, number: _Number, present: _Line, value: float, far: float
-    ) -> tuple[float, Policy] | None:
+    def _flip(self, number: _Number, present: _Line, value: float, far: float) -> tuple[float, Policy] | None:
         """Where, between the value and a far point, the policy stops being best, and the one that is best there."""
         if far == value:
             return None

@@ -126,8 +126,15 @@ def solve(
     if scale is not None:  # the weight of an exponential run is P(evidence) E[exp(−U/R)]
         value += scale * log_evidence
         bound += scale * log_evidence
-    return Solution(plain.value, Policy(rules), proved, bound, value if scale is not None else plain.value,
-                    log_evidence, how)
+    return Solution(
+        plain.value,
+        Policy(rules),
+        proved,
+        bound,
+        value if scale is not None else plain.value,
+        log_evidence,
+        how,
+    )
 
 
 def expected_utility(
@@ -230,7 +237,9 @@ def _risk(tolerance: float | None) -> float | None:
     if tolerance is None:
         return None
     if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not math.isfinite(tolerance):
-        raise ValueError(f"risk_tolerance is {shown(tolerance)}; expected a finite number that is not 0, or None")
+        raise ValueError(
+            f"risk_tolerance is {shown(tolerance)}; expected a finite number that is not 0, or None"
+        )
     if tolerance == 0:
         raise ValueError("risk_tolerance is 0; expected a number that is not 0, or None")
     return float(tolerance)
@@ -252,7 +261,8 @@ def attitude(problem: Problem, scale: float | None) -> tuple[Array, float]:
         shift += float(base)
     if width > WIDEST * abs(scale):
         raise ValueError(
-            f"risk_tolerance is {scale:g}, but the utilities range over {width:g}; expected at least {width / WIDEST:.3g}"
+            f"risk_tolerance is {scale:g}, but the utilities range over {width:g}; "
+            f"expected at least {width / WIDEST:.3g}"
         )
     return cells, shift
 
@@ -376,9 +386,7 @@ def rules_of(problem: Problem, given: Known, slots: Mapping[int, Slot], choices:
         else:  # an earlier choice that is not listed follows from what was known when it was made
             grid = dict(zip(observes, np.ogrid[tuple(map(slice, shape))], strict=True))
             codes = np.broadcast_to(codes[tuple(_code(problem, v, grid, rules) for v in slot.scope)], shape)
-        rules[d] = Rule(
-            problem.variables[d], tuple([problem.variables[v] for v in observes]), codes
-        )
+        rules[d] = Rule(problem.variables[d], tuple([problem.variables[v] for v in observes]), codes)
     return {problem.names[d]: rule for d, rule in rules.items()}
 
 

@@ -16,10 +16,12 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts
+from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts, utility_rows
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
@@ -168,10 +170,17 @@ class JsonDocument:
         self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
 
 
-def _node_text(conditional: CPT | Gaussian) -> str:
-    fields = (
-        _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
-    )
+def _node_text(conditional: CPT | Gaussian | Decision | Utility) -> str:
+    if isinstance(conditional, Gaussian):
+        fields = _gaussian_fields(conditional)
+    elif isinstance(conditional, Decision):
+        fields = {"type": '"decision"', "states": _dump(list(conditional.states))}
+        if conditional.observes:
+            fields["observes"] = _dump(list(conditional.observes))
+    elif isinstance(conditional, Utility):
+        fields = _utility_fields(conditional)
+    else:
+        fields = _table_fields(conditional)
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 
@@ -181,12 +190,30 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
     if gaussian.parents:
         fields["parents"] = _dump([parent.name for parent in gaussian.parents])
     rows = list(map(_dump, gaussian_rows(gaussian)))
-    keys = row_keys(gaussian.discrete_parents)
-    if not gaussian.discrete_parents:
-        fields["table"] = rows[0]
-    else:
-        fields["table"] = nested(rows, gaussian.means.shape) if keys is None else _keyed(keys, rows)
+    fields["table"] = _rows_text(rows, gaussian.discrete_parents, gaussian.means.shape)
     return fields | dict.fromkeys(flags(gaussian), "true")
+
+
+def _utility_fields(utility: Utility) -> dict[str, str]:
+    fields = {"type": '"utility"'}
+    if utility.parents:
+        fields["parents"] = _dump([parent.name for parent in utility.parents])
+    if utility.combine is not None:
+        fields["combine"] = _dump(utility.combine)
+        if (utility.weights != 1).any():
+            fields["weights"] = _dump(utility.weights.tolist())
+        return fields
+    rows = list(map(_dump, utility_rows(utility)))
+    fields["table"] = _rows_text(rows, utility.discrete_parents, utility.table.shape)
+    return fields
+
+
+def _rows_text(rows: list[str], parents: tuple[Variable, ...], shape: tuple[int, ...]) -> str:
+    """The rows by the states of the discrete parents, nested where these cannot be keys."""
+    keys = row_keys(parents)
+    if not parents:
+        return rows[0]
+    return nested(rows, shape) if keys is None else _keyed(keys, rows)
 
 
 def _table_fields(cpt: CPT) -> dict[str, str]:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 from bbn.core.errors import LossyFormatWarning
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
+from bbn.model.decision import Decision, Utility
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State, Variable
+from bbn.model.variable import State
 
 
 class Label(NamedTuple):
@@ -46,24 +47,27 @@ def labels(
     legal_state
         The same for states, where they are not names.
     """
-    variables = [cpt.variable for cpt in tables(network)]
-    names = distinct([variable.name for variable in variables], legal)
+    variables: list[tuple[str, tuple[State, ...]]] = [(c.name, c.variable.states) for c in tables(network)]
+    for other in getattr(network, "nodes", ()):  # decisions and utilities; these have no states
+        if isinstance(other, Decision | Utility):
+            variables.append((other.name, other.states if isinstance(other, Decision) else ()))
+    names = distinct([name for name, _ in variables], legal)
     found: dict[str, Label] = {}
     changed: list[str] = []
     known: dict[tuple[State, ...], tuple[str, ...]] = {}  # many variables share their states
-    for variable, name in zip(variables, names, strict=True):
-        is_text = type(variable.states[0]) is str
-        states = known.get(variable.states) if is_text else None
+    for (own, its_states), name in zip(variables, names, strict=True):
+        is_text = not its_states or type(its_states[0]) is str
+        states = known.get(its_states) if is_text else None
         if states is None:
-            states = tuple(distinct(map(str, variable.states), legal_state or legal))
+            states = tuple(distinct(map(str, its_states), legal_state or legal))
             if is_text:
-                known[variable.states] = states
+                known[its_states] = states
         note = ""
-        if not is_text or name != variable.name or states != variable.states:
-            note = _note(variable)
-            old = (variable.name, *map(str, variable.states))
+        if not is_text or name != own or states != its_states:
+            note = json.dumps({"name": own, "states": its_states})
+            old = (own, *map(str, its_states))
             changed += [f"{a!r} as {b!r}" for a, b in zip(old, (name, *states), strict=True) if a != b]
-        found[variable.name] = Label(name, states, note)
+        found[own] = Label(name, states, note)
     if changed:
         warnings.warn(
             f"{format} cannot hold {len(changed)} of the names and states; written {', '.join(changed[:3])}"
@@ -93,10 +97,6 @@ def distinct(texts: Iterable[str], legal: Callable[[str], str]) -> list[str]:
         taken.add(candidate)
         found.append(candidate)
     return found
-
-
-def _note(variable: Variable) -> str:
-    return json.dumps({"name": variable.name, "states": variable.states})
 
 
 def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawNode]:

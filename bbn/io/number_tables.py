@@ -33,17 +33,18 @@ class BadNumberError(ValueError):
 
 
 class NumberParser:
-    """Words to numbers, for one file.
+    """Words to numbers, for one file; `least` is the least that a number may be, 0 for probabilities.
 
     >>> NumberParser().floats(["0.25", "7.5e-1"])
     [0.25, 0.75]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, least: float = 0.0) -> None:
+        self.least = least
         self._known: dict[str, float] = {}
 
     def floats(self, words: Sequence[str]) -> list[float]:
-        """The words as numbers; BadNumberError for the first that is not finite and at least 0."""
+        """The words as numbers; BadNumberError for the first that is not finite and at least `least`."""
         try:
             return list(map(self._known.__getitem__, words))
         except KeyError:
@@ -55,8 +56,9 @@ class NumberParser:
         if _NUMBERS.fullmatch(" ".join([*new, ""])) is None:
             raise _first(words, {word for word in new if _NUMBERS.fullmatch(word + " ") is None})
         values = dict(zip(new, map(float, new), strict=True))
-        if min(values.values()) < 0 or max(values.values()) == inf:
-            raise _first(words, {word for word, value in values.items() if not 0 <= value < inf})
+        if min(values.values()) < self.least or max(map(abs, values.values())) == inf:
+            bad = {word for word, value in values.items() if not (self.least <= value and abs(value) < inf)}
+            raise _first(words, bad)
         self._known.update(values)
 
 

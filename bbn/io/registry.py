@@ -34,6 +34,7 @@ from bbn.core.errors import ModelError, nearest
 from bbn.io.source_text import Source, pack
 
 if TYPE_CHECKING:
+    from bbn.model.decision_network import DecisionNetwork
     from bbn.model.network import BayesianNetwork
 
 
@@ -96,6 +97,10 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+WITH_DECISIONS = ("yaml", "json", "xdsl", "net")
+"""The formats that hold decision networks."""
+
+
 def load(path: str | os.PathLike[str], format: str | None = None, strict: bool = False) -> BayesianNetwork:
     """Read a network from a file.
 
@@ -135,7 +140,9 @@ def loads(
     return _read(Source(text.encode() if isinstance(text, str) else text, path), chosen, strict)
 
 
-def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | None = None) -> None:
+def save(
+    network: BayesianNetwork | DecisionNetwork, path: str | os.PathLike[str], format: str | None = None
+) -> None:
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 
     The file is replaced at once when everything is written and on the disk: a failure leaves the old one as it was.
@@ -150,7 +157,7 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
     write_bytes(name, pack(data) if name.lower().endswith(".gz") else data)
 
 
-def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
+def dumps(network: BayesianNetwork | DecisionNetwork, format: str = "yaml") -> str:
     """Write a network as text in the named format.
 
     >>> net = loads("nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}")
@@ -173,6 +180,10 @@ def _text(format: Format, network: Any) -> str:
     if not hasattr(network, "conditionals") and format.name != "uai":
         raise ModelError(
             f"{format.name} holds networks, not a {type(network).__name__}; UAI holds factor graphs too"
+        )
+    if hasattr(network, "decisions") and format.name not in WITH_DECISIONS:
+        raise ModelError(
+            f"{format.name} holds no decisions and utilities; use one of {', '.join(WITH_DECISIONS)}"
         )
     text = format.write(network)
     if not text.isascii() or "\\" in text:  # else every name stands there as it is

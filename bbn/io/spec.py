@@ -5,18 +5,21 @@
 
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
 parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
-`spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all parents
-are known.
+`spec_gaussians`); one of `type: decision` or `type: utility` makes it a decision network (see `spec_decisions`).
+Reading goes twice over the nodes: once through the file, and once when the states of all parents are known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
+from types import MappingProxyType
 from typing import NamedTuple
 
 from bbn.core.errors import nearest
 from bbn.io.build import Problems, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.spec_decisions import DECISION, NEEDED, UTILITY, UtilityReader
+from bbn.io.spec_decisions import FIELDS as DECISION_FIELDS
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
@@ -25,7 +28,11 @@ from bbn.io.writing import VERSION
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
 
-_FIELDS = ("states", "parents", "table", "type")
+_FIELDS = {"": ("states", "parents", "table", "type"), GAUSSIAN: GAUSSIAN_FIELDS, **DECISION_FIELDS}
+"""What a node of each type may have."""
+_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), **NEEDED}
+"""What it must have."""
+_RECALL = ("perfect", "implied", "limited")
 
 
 class _Draft(NamedTuple):
@@ -38,6 +45,9 @@ class _Draft(NamedTuple):
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
+    role: str = ""
+    fields: MappingABC[str, Node] = MappingProxyType({})
+    """Of a utility, what the file says, looked at when all parents are known."""
 
 
 def read_network(document: Document, strict: bool) -> BayesianNetwork:
@@ -54,6 +64,7 @@ class _DocumentReader:
         self.where = document.where
         self.tables = TableReader(document)
         self.gaussians = GaussianReader(document, self.tables)
+        self.utilities = UtilityReader(document, self.tables)
 
     def network(self, strict: bool) -> BayesianNetwork:
         document = self.document
@@ -83,6 +94,7 @@ class _DocumentReader:
         if drafts is None:
             hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
             self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", (1, 1))
+        recall = self._recall(texts, first) if any(draft.role for draft in drafts) else "perfect"
         return build(
             self.problems.source,
             self._raw_nodes(drafts),
@@ -90,7 +102,17 @@ class _DocumentReader:
             self._joined(texts, metadata, first),
             strict,
             self.problems,
+            recall,
         )
+
+    def _recall(self, texts: dict[str, str], first: MappingABC[str, Where]) -> str:
+        """What decisions remember, by the key `recall`."""
+        recall = texts.pop("recall", "perfect")
+        if recall not in _RECALL:
+            self.problems.add(
+                f"'recall' is {recall!r}{self.problems.nearest(recall, _RECALL)}", first["recall"]
+            )
+        return recall
 
     def _check_version(self, node: Node) -> None:
         """Refuse a file of a later version at once: what it holds may mean something else."""
@@ -155,8 +177,8 @@ class _DocumentReader:
             return _Draft(name, [], [], None, where)
         fields: dict[str, Node] = {}
         misspelt = False
-        continuous = self._is_gaussian(name, spec)
-        known = GAUSSIAN_FIELDS if continuous else _FIELDS
+        kind = self._kind(name, spec)
+        known = _FIELDS[kind]
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -170,30 +192,37 @@ class _DocumentReader:
                 )
             else:
                 fields[field] = value
-        misspelt = misspelt or ("type" in fields and not continuous)
-        for field in ("table",) if continuous else ("states", "table"):
+        misspelt = misspelt or ("type" in fields and not kind)
+        for field in _NEEDED[kind]:
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
-        if continuous:
+        if kind == GAUSSIAN:
             return self._continuous(name, fields, where)
+        if kind == UTILITY:
+            parents = self._parents(name, fields["parents"]) if "parents" in fields else []
+            return _Draft(name, [], parents or [], None, where, role=kind, fields=fields)
         states = self._states(name, fields["states"]) if "states" in fields else []
+        if kind == DECISION:
+            observes = self._parents(name, fields["observes"], "observes") if "observes" in fields else []
+            return _Draft(name, states, observes or [], None, where, role=kind)
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
         return _Draft(name, states, parents or [], table, where)
 
-    def _is_gaussian(self, name: str, spec: Mapping) -> bool:
-        """Whether a node is continuous by its type; another type than that is a problem."""
+    def _kind(self, name: str, spec: Mapping) -> str:
+        """The type of a node, nothing for a table; another type than those there are is a problem."""
         for key, value in spec.pairs:
             if isinstance(key, Scalar) and key.text == "type":
-                if isinstance(value, Scalar) and value.text == GAUSSIAN:
-                    return True
+                if isinstance(value, Scalar) and value.text and value.text in _FIELDS:
+                    return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {DECISION!r} or {UTILITY!r}, "
+                    "or no type for a table",
                     self.where(value),
                 )
-        return False
+        return ""
 
     def _continuous(self, name: str, fields: dict[str, Node], where: Where) -> _Draft:
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
@@ -221,10 +250,10 @@ class _DocumentReader:
                 )
         return states if right else []
 
-    def _parents(self, name: str, node: Node) -> list[str] | None:
+    def _parents(self, name: str, node: Node, field: str = "parents") -> list[str] | None:
         """The names of the parents, or None if they are wrong."""
         if not isinstance(node, Sequence):
-            self.problems.add(f"node {name!r}: 'parents' must be a list, found {node}", self.where(node))
+            self.problems.add(f"node {name!r}: {field!r} must be a list, found {node}", self.where(node))
             return None
         names = [self._string(item, f"node {name!r}: a parent's name") for item in node.items]
         right = [parent for parent in names if parent is not None]
@@ -238,9 +267,24 @@ class _DocumentReader:
         return [
             self._raw_continuous(draft, states, continuous)
             if draft.continuous
+            else self._raw_decided(draft, states, continuous)
+            if draft.role
             else self._raw_node(draft, states)
             for draft in drafts
         ]
+
+    def _raw_decided(
+        self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]
+    ) -> RawNode:
+        if draft.role == DECISION:
+            return RawNode(
+                draft.name, draft.states or ("?",), draft.parents, None, draft.where, role=DECISION
+            )
+        discrete = [(parent, states[parent]) for parent in draft.parents if states.get(parent)]
+        numbers = [parent for parent in draft.parents if parent in continuous]
+        return self.utilities.raw_node(
+            draft.name, draft.parents, discrete, numbers, dict(draft.fields), draft.where
+        )
 
     def _raw_continuous(
         self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]

@@ -29,8 +29,18 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
 from bbn.io.quick import quick_yaml
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_text,
+    texts,
+    utility_rows,
+)
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable
@@ -76,6 +86,10 @@ def write(network: BayesianNetwork) -> str:
     for conditional in conditionals(network):
         if isinstance(conditional, Gaussian):
             lines += _gaussian_lines(conditional)
+        elif isinstance(conditional, Decision):
+            lines += _decision_lines(conditional)
+        elif isinstance(conditional, Utility):
+            lines += _utility_lines(conditional)
         else:
             lines += _node_lines(conditional)
     lines.append("")
@@ -265,16 +279,47 @@ def _gaussian_lines(gaussian: Gaussian) -> Iterator[str]:
         "{" + ", ".join(f"{field}: {_numbers(value)}" for field, value in row.items()) + "}"
         for row in gaussian_rows(gaussian)
     ]
-    discrete = gaussian.discrete_parents
-    keys = _row_keys(discrete)
-    if not discrete:
+    yield from _keyed_rows(rows, gaussian.discrete_parents, gaussian.means.shape)
+    yield from (f"    {flag}: true" for flag in flags(gaussian))
+
+
+def _decision_lines(decision: Decision) -> Iterator[str]:
+    yield f"  {_key(decision.name, '  ')}:"
+    yield "    type: decision"
+    yield f"    states: [{', '.join(map(_state, decision.states))}]"
+    if decision.observes:
+        yield f"    observes: [{', '.join(map(_text, decision.observes))}]"
+
+
+def _utility_lines(utility: Utility) -> Iterator[str]:
+    yield f"  {_key(utility.name, '  ')}:"
+    yield "    type: utility"
+    if utility.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in utility.parents)}]"
+    if utility.combine is not None:
+        yield f"    combine: {utility.combine}"
+        if (utility.weights != 1).any():
+            yield f"    weights: {_numbers(utility.weights.tolist())}"
+        return
+    rows = [
+        f"{{utility: {_numbers(row['utility'])}, weights: {_numbers(row['weights'])}}}"
+        if isinstance(row, dict)
+        else _numbers(row)
+        for row in utility_rows(utility)
+    ]
+    yield from _keyed_rows(rows, utility.discrete_parents, utility.table.shape)
+
+
+def _keyed_rows(rows: list[str], parents: tuple[Variable, ...], shape: tuple[int, ...]) -> Iterator[str]:
+    """The rows under `table`, by the states of the discrete parents."""
+    keys = _row_keys(parents)
+    if not parents:
         yield f"    table: {rows[0]}"
     elif max(map(len, keys)) > _LONGEST_KEY:
-        yield f"    table: {nested(rows, gaussian.means.shape)}"
+        yield f"    table: {nested(rows, shape)}"
     else:
         yield "    table:"
         yield from (f"      {key}: {row}" for key, row in zip(keys, rows, strict=True))
-    yield from (f"    {flag}: true" for flag in flags(gaussian))
 
 
 def _row_keys(parents: tuple[Variable, ...]) -> list[str]:

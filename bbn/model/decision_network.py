@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +169,9 @@ class DecisionNetwork(AskableDecisions):
     def kind(self, name: str) -> str:
         """Whether the node is "chance", "decision" or "utility"."""
         node = self[name]
-        return "decision" if isinstance(node, Decision) else "utility" if isinstance(node, Utility) else "chance"
+        return (
+            "decision" if isinstance(node, Decision) else "utility" if isinstance(node, Utility) else "chance"
+        )
 
     def parents(self, name: str) -> tuple[str, ...]:
         """The names of a node's parents; of a decision, what it observes."""
@@ -344,16 +347,14 @@ def _time_order(given: Mapping[str, Node], parents: Mapping[str, tuple[str, ...]
     return order
 
 
-def _cycle_in_time(
-    given: Mapping[str, Node], parents: Mapping[str, tuple[str, ...]], stuck: set[str]
-) -> str:
+def _cycle_in_time(given: Mapping[str, Node], parents: Mapping[str, tuple[str, ...]], stuck: set[str]) -> str:
     """What to say of a cycle: a decision that observes what depends on it, or any other."""
     node, path = min(stuck), []
     while node not in path:
         path.append(node)
         node = min(p for p in parents[node] if p in stuck)
     cycle = [*path[path.index(node) :], node][::-1]
-    for before, after in zip(cycle, cycle[1:], strict=False):
+    for before, after in pairwise(cycle):
         if isinstance(given[after], Decision):
             start = cycle.index(after)
             way = [*cycle[start:], *cycle[1 : start + 1]]
@@ -374,8 +375,8 @@ def _remembering(decisions: list[Decision], add: bool) -> list[Decision]:
         if forgotten and not add:
             earlier = next(d for d in made if forgotten[0] in d.observes)
             raise ModelError(
-                f"decision {decision.name!r} comes after {earlier.name!r}, which observes {forgotten[0]!r}, and forgets "
-                f"it; add it to observes=, or make the network with recall='implied' (which adds it) or "
+                f"decision {decision.name!r} comes after {earlier.name!r}, which observes {forgotten[0]!r}, and "
+                f"forgets it; add it to observes=, or make the network with recall='implied' (which adds it) or "
                 "recall='limited' (a decision that does not know it)"
             )
         if add:

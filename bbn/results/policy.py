@@ -97,7 +97,9 @@ class Rule(Tabular, Frozen):
             for i, v in enumerate(self.observes):
                 if v.name not in observed:
                     if v in self.relevant:
-                        raise EvidenceError(f"what {self.name!r} chooses depends on {v.name!r}; it is not given")
+                        raise EvidenceError(
+                            f"what {self.name!r} chooses depends on {v.name!r}; it is not given"
+                        )
                     wanted[i] = v.states[0]
         else:
             wanted = list(observed) if isinstance(observed, tuple) else [observed]
@@ -355,7 +357,9 @@ def read_rule(variable: Variable, observes: tuple[Variable, ...], given: Any) ->
     """A rule from what a user wrote: a Rule, a choice for all cases, or a mapping from observed states to choice."""
     if isinstance(given, Rule):
         if given.variable != variable or given.observes != observes:
-            raise ModelError(f"the rule for {variable.name!r} is {given!r}, which is one for another decision")
+            raise ModelError(
+                f"the rule for {variable.name!r} is {given!r}, which is one for another decision"
+            )
         return given
     codes = np.empty([v.card for v in observes], np.int64)
     if isinstance(given, Mapping):

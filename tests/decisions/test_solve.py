@@ -94,7 +94,9 @@ def test_a_risk_tolerance_makes_the_certainty_equivalent_largest(tolerance, reca
         equivalents = []
         for policy in diagram.policies():
             joint = diagram.followed(weights, policy)
-            equivalents.append(-tolerance * math.log((joint * np.exp(-worth / tolerance)).sum() / joint.sum()))
+            equivalents.append(
+                -tolerance * math.log((joint * np.exp(-worth / tolerance)).sum() / joint.sum())
+            )
         found = diagram.network.solve(risk_tolerance=tolerance, method="exact")
         assert close(found.certainty_equivalent, max(equivalents)), seed
         assert close(found.expected_utility, diagram.network.expected_utility(found.policy)), seed
@@ -113,8 +115,10 @@ def test_a_choice_is_worth_what_the_best_policy_with_it_is_worth():
                 joint = diagram.followed(weights, policy)
                 values[first] = max(values.get(first, -math.inf), (joint * worth).sum())
         for choice in v.states:
-            found = diagram.network.expected_utility({v.name: choice}, method="exact") if seed % 2 else (
-                diagram.network.expected_utility({v.name: choice})
+            found = (
+                diagram.network.expected_utility({v.name: choice}, method="exact")
+                if seed % 2
+                else (diagram.network.expected_utility({v.name: choice}))
             )
             assert close(found, values[choice]), seed
 

@@ -28,7 +28,10 @@ class Diagram:
         n_decisions = int(rng.integers(1, 4))
         kinds = rng.permutation([True] * n_decisions + [False] * int(rng.integers(1, 5)))
         self.variables = [
-            bbn.Variable(f"{'D' if kind else 'X'}{i}", list(range(int(rng.integers(2, 4)) if rng.random() < 0.4 else 2)))
+            bbn.Variable(
+                f"{'D' if kind else 'X'}{i}",
+                list(range(int(rng.integers(2, 4)) if rng.random() < 0.4 else 2)),
+            )
             for i, kind in enumerate(kinds)
         ]
         self.nodes: list[object] = []

@@ -55,9 +55,7 @@ def run(tape: Ints, cells: Floats, choices: Ints) -> float:
     log_scale, at = 0.0, 0
     while at < len(tape):
         check()
-        kind, length, n_axes, card, n_p, n_u, n_allowed, p_at, u_at, choice_at = tape[
-            at : at + HEAD
-        ].tolist()
+        kind, length, n_axes, card, n_p, n_u, n_allowed, p_at, u_at, choice_at = tape[at : at + HEAD].tolist()
         cards = tape[at + HEAD : at + HEAD + n_axes].tolist()
         place = at + HEAD + n_axes
         shape = (*cards, card)
@@ -101,9 +99,7 @@ def check_tape(tape: Ints, n_cells: int, n_choices: int) -> None:
     while at < n:
         if at + HEAD > n:
             raise ValueError(f"tape: expected {HEAD} words at {at}, found {n - at}")
-        kind, length, n_axes, card, n_p, n_u, n_allowed, p_at, u_at, choice_at = tape[
-            at : at + HEAD
-        ].tolist()
+        kind, length, n_axes, card, n_p, n_u, n_allowed, p_at, u_at, choice_at = tape[at : at + HEAD].tolist()
         if not SUM <= kind <= MOST or not 0 <= n_axes <= MOST_AXES or card < 1:
             raise ValueError(f"tape: the step at {at} is not one")
         if min(n_p, n_u, n_allowed) < 0 or max(n_p, n_u, n_allowed) > n:
