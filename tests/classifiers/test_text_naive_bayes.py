@@ -135,12 +135,3 @@ def test_offline_newsgroups_say_so(monkeypatch, tmp_path, capsys):
         newsgroups(data_home=tmp_path)
     assert main([]) == 1
     assert "could not be fetched" in capsys.readouterr().err
-
-
-def test_newsgroups_come_as_texts_and_names(monkeypatch):
-    import sklearn.datasets
-    from sklearn.utils import Bunch
-
-    bunch = Bunch(data=["a text", "another"], target=np.array([1, 0]), target_names=["alt.a", "sci.b"])
-    monkeypatch.setattr(sklearn.datasets, "fetch_20newsgroups", lambda **options: bunch)
-    assert newsgroups() == (["a text", "another"], ["sci.b", "alt.a"])

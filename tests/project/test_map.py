@@ -58,3 +58,15 @@ def test_every_room_is_a_rung_and_an_attribute() -> None:
     for room in ROOMS:
         assert re.search(rf"\b{room.name}\b", page), room.name
         assert room.name in bbn.__all__
+
+
+def test_the_tests_mirror_the_package() -> None:
+    for folder in sorted({path.parent for path in (ROOT / "bbn").rglob("__init__.py")} - {ROOT / "bbn"}):
+        inside = folder.relative_to(ROOT / "bbn")
+        if inside.parts[0] == "kernels":  # both twins are tested together
+            inside = Path("kernels")
+        assert any((ROOT / "tests" / inside).rglob("test_*.py")), inside
+    for folder in {path.parent for path in (ROOT / "tests").rglob("test_*.py")} - {
+        ROOT / "tests" / "project"
+    }:
+        assert (ROOT / "bbn" / folder.relative_to(ROOT / "tests")).is_dir(), folder

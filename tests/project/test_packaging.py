@@ -164,7 +164,9 @@ def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     code = (
         "import bbn; print(bbn.__file__, bbn.kernels.COMPILED, *bbn.examples());"
         "p = bbn.example('campfire').query('Campfire', {'Storm': 'yes', 'BusTourGroup': 'no'});"
-        "assert p['yes'] == 0.1, p; assert len(bbn.example('munin')) == 1041"
+        "assert p['yes'] == 0.1, p; assert len(bbn.example('munin')) == 1041;"
+        "assert all(getattr(bbn, name) is not None for name in bbn.__all__);"
+        "assert set(bbn.__all__) <= set(dir(bbn))"
     )
     found = subprocess.run(
         [sys.executable, "-c", code],
@@ -178,3 +180,9 @@ def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     assert place.startswith(str(tmp_path / "site"))
     assert compiled == "False"
     assert tuple(examples) == bbn.examples()
+    # the public names are read from the stub, and every room is in the wheel
+    assert (tmp_path / "site" / "bbn" / "__init__.pyi").read_text() == (
+        ROOT / "bbn" / "__init__.pyi"
+    ).read_text()
+    for package in (ROOT / "bbn").rglob("__init__.py"):
+        assert (tmp_path / "site" / package.relative_to(ROOT)).exists(), package

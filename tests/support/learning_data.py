@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 # Cooper and Herskovits (1992) number ALARM's variables 1 to 37; their order for K2 is by those numbers.
@@ -53,3 +55,25 @@ def random_data(rng: np.random.Generator, n_rows: int, cards: list[int]) -> dict
         earlier.append(column)
         columns["ABCDEFGHIJ"[i]] = column.tolist()
     return columns
+
+
+def with_holes(data, share, seed):
+    """The columns, each value of which is missing with a probability of `share`."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: [
+            None if hole else value
+            for value, hole in zip(column, rng.random(len(column)) < share, strict=True)
+        ]
+        for name, column in data.items()
+    }
+
+
+def random_dag(rng, size, density):
+    """A DAG in which each pair is joined with a probability of `density`."""
+    names = [f"v{i}" for i in range(size)]
+    order = [str(name) for name in rng.permutation(names)]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(pair for pair in combinations(order, 2) if rng.random() < density)
+    return graph
