@@ -26,7 +26,7 @@ from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import elimination_order
 
 SUM, MAX, MIN, MOST = range(4)
-"""Kinds of steps, as in `bbn.kernels.pure.decide`."""
+"""Kinds of steps, as in the kernel `decide`."""
 HEAD = 10
 """Words of a step before its cards."""
 INSTEAD = "let decisions observe less, or give more evidence"

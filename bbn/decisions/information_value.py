@@ -159,7 +159,7 @@ def information_values(
         The decision network.
     tests
         Names of chance variables, and CPTs of tests that are not in the network; unless given, every chance variable
-        that some decision can know and the evidence does not tell.
+        that some decision could know and none observes, and that the evidence does not tell.
     evidence, decision, options
         As in `value_of_information`.
     costs
@@ -263,10 +263,11 @@ def _able(dn: DecisionNetwork, name: str, fixed: set[str]) -> list[str]:
 
 def _askable(dn: DecisionNetwork, evidence: Evidence | None, decision: str | None) -> list[str]:
     fixed = set(evidence or {})
+    seen = {name for d in dn.decisions for name in d.observes}
     found = []
     for c in dn.conditionals:
         name = c.variable.name
-        if name in fixed or isinstance(c.variable, Continuous):
+        if name in fixed or name in seen or isinstance(c.variable, Continuous):
             continue
         able = _able(dn, name, fixed)
         if able and (decision is None or decision in able):

@@ -131,6 +131,7 @@ def sensitivity(
     dn: DecisionNetwork,
     evidence: Evidence | None = None,
     names: Sequence[str] | None = None,
+    certain: bool = False,
     memory_limit: int | float | str | None = None,
 ) -> DecisionSensitivity:
     """How the expected utility depends on each number of the network, and where the best policy becomes another.
@@ -143,6 +144,8 @@ def sensitivity(
         As `solve` takes it.
     names
         The nodes, chance variables and utilities, whose numbers are moved; all unless given.
+    certain
+        Whether to move probabilities that are 0 or 1 too; these are usually logic rather than estimates.
     memory_limit
         As `solve` takes it.
 
@@ -167,7 +170,10 @@ def sensitivity(
             raise EvidenceError(f"{name!r} is a decision; it has no numbers")
     walk = _Walk(problem, given, evidence, memory_limit)
     entries = [
-        walk.influence(number) for number in _numbers(dn, problem) if names is None or number.node in names
+        walk.influence(number)
+        for number in _numbers(dn, problem)
+        if (names is None or number.node in names)
+        and (certain or not number.is_probability or 0 < problem.cells[number.row][number.column] < 1)
     ]
     entries.sort(
         key=lambda e: (e.margin / (1.0 if e.name.startswith("P(") else walk.span), -abs(e.derivative))
@@ -313,15 +319,19 @@ class _Walk:
             rules, _, _ = self.best(cells)
             gain = self.worth(rules, cells) - present(at)
             if gain <= tolerance:
-                return (at, found) if found is not None else None
+                return (self._rounded(at), found) if found is not None else None
             other = _Line(value, self.worth(rules, self.problem.cells), at, present(at) + gain)
             steeper = other.slope - present.slope
             crossing = value + (present(value) - other(value)) / steeper if steeper else value
             nearer = abs(crossing - value) < abs(at - value) * (1 - 1e-12)
             at, found = (crossing if (crossing - value) * (far - value) >= 0 else value), Policy(rules)
             if not nearer or at == value:
-                return at, found
-        return at, found or Policy(self.rules)
+                break
+        return (self._rounded(at), found) if found is not None else None
+
+    def _rounded(self, at: float) -> float:
+        """The number without the noise of its last digits."""
+        return 0.0 if abs(at) < 1e-12 * self.span else float(f"{at:.12g}")
 
 
 class _Line:

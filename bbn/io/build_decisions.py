@@ -97,7 +97,7 @@ def _utility(
             else variables.get(name)
         )
         if parent is None:
-            if name not in variables:
+            if name not in variables and name not in utilities:
                 problems.add(
                     f"utility {node.name!r} has the unknown parent {name!r}"
                     f"{problems.nearest(name, [*variables, *utilities])}",

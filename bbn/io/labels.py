@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bbn.core.errors import LossyFormatWarning
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
-from bbn.model.decision import Decision, Utility
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
 
@@ -29,7 +29,7 @@ class Label(NamedTuple):
 
 
 def labels(
-    network: BayesianNetwork,
+    network: BayesianNetwork | DecisionNetwork,
     format: str,
     legal: Callable[[str], str],
     legal_state: Callable[[str], str] | None = None,
@@ -48,9 +48,9 @@ def labels(
         The same for states, where they are not names.
     """
     variables: list[tuple[str, tuple[State, ...]]] = [(c.name, c.variable.states) for c in tables(network)]
-    for other in getattr(network, "nodes", ()):  # decisions and utilities; these have no states
-        if isinstance(other, Decision | Utility):
-            variables.append((other.name, other.states if isinstance(other, Decision) else ()))
+    if isinstance(network, DecisionNetwork):
+        variables += [(d.name, d.states) for d in network.decisions]
+        variables += [(u.name, ()) for u in network.utilities]  # they have no states
     names = distinct([name for name, _ in variables], legal)
     found: dict[str, Label] = {}
     changed: list[str] = []

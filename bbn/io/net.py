@@ -28,7 +28,6 @@ from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, ro
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
 from bbn.io.xdsl_decisions import RECALL
-from bbn.model.decision import Decision
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 
@@ -46,6 +45,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     states: dict[str, tuple[str, ...]] = {}
     notes: dict[str, str] = {}
     roles: dict[str, str] = {}
+    starts: dict[str, int] = {}
     waiting: list[TextBlock] = []
     own: dict[str, str] = {}
     text = without_comments(source, _COMMENT) if "%" in source.text else source.text
@@ -60,6 +60,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
             len(words) == 2 and words[0] in ("decision", "utility")
         ):
             name = words[-1]
+            starts[name] = block.start
             roles[name] = words[0] if words[0] in ("decision", "utility") else ""
             if name in states:
                 source.fail(f"node {name!r} is declared twice", block.start)
@@ -89,7 +90,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     defined = {node.name for node in nodes}
     for name in states:
         if name not in defined and roles[name] == "decision":  # one that observes nothing
-            nodes.append(RawNode(name, states[name], (), None, len(text), role="decision"))
+            nodes.append(RawNode(name, states[name], (), None, starts[name], role="decision"))
         elif name not in defined:
             problems.add(f"node {name!r} has no potential", len(text))
     problems.raise_first()
@@ -187,7 +188,7 @@ def _node(
     return RawNode(name, states[name], parents, values, block.start)
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DecisionNetwork) -> str:
     """The network as NET; names that are not identifiers are replaced, states are quoted."""
     written = labels(network, "NET", identifier, _text)
     title, metadata = about(network.name, network.metadata, "NET", _LEGAL)
@@ -215,19 +216,21 @@ def write(network: BayesianNetwork) -> str:
 
 
 def _decision_potentials(network: DecisionNetwork, written: Mapping[str, str]) -> Iterator[str]:
-    for node in (*network.decisions, *network.utilities):
-        names = network.parents(node.name)
-        given = " | " + " ".join(written[name] for name in names) if names else ""
-        head = f"potential ({written[node.name]}{given})\n{{\n"
-        if isinstance(node, Decision):
-            yield head + "}\n"
-            continue
-        if node.combine is not None:
+    def head(name: str) -> str:
+        given = network.parents(name)
+        return f"potential ({written[name]}{' | ' * bool(given)}{' '.join(written[g] for g in given)})\n{{\n"
+
+    for decision in network.decisions:
+        yield head(decision.name) + "}\n"
+    for utility in network.utilities:
+        if utility.combine is not None:
             raise ModelError(
-                f"utility {node.name!r} is a {node.combine} of utilities; NET holds tables only, use another format"
+                f"utility {utility.name!r} is a {utility.combine} of utilities; NET holds tables only, "
+                "use another format"
             )
-        rows = row_texts(node.table[..., None] if not node.parents else node.table, " ")
-        yield f"{head}  data = {_nested(rows, [p.card for p in node.parents[:-1]])};\n}}\n"
+        rows = row_texts(utility.table if utility.parents else utility.table[..., None], " ")
+        data = _nested(rows, [parent.card for parent in utility.parents[:-1]])
+        yield f"{head(utility.name)}  data = {data};\n}}\n"
 
 
 def _nested(rows: list[str], cards: list[int]) -> str:

@@ -17,6 +17,7 @@ from bbn.core.frozen import Array
 from bbn.io.build import Where
 from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 
 _NUMBER = r"[+-]?(?:[0-9]{1,400}+(?:\.[0-9]{0,400}+)?|\.[0-9]{1,400}+)(?:[eE][+-]?[0-9]{1,20}+)?"
@@ -91,7 +92,7 @@ def reserve_table(source: Source, name: str, cards: list[int], where: Where) -> 
     source.reserve(12 * cells + 24 * (cells // max(cards[-1], 1)), what, line, column)
 
 
-def tables(network: BayesianNetwork) -> list[CPT]:
+def tables(network: BayesianNetwork | DecisionNetwork) -> list[CPT]:
     """The network's tables in topological order; ModelError if a node has none (a Gaussian)."""
     found = []
     for conditional in network.conditionals:

@@ -107,7 +107,8 @@ class _XdslReader:
             return self.decisions.node(name, parents, element)
         else:
             raise self.source.error(
-                f"expected <cpt>, <deterministic>, <noisymax>, <decision>, <utility> or <mau>, found <{element.tag}>",
+                "expected <cpt>, <deterministic>, <noisymax>, <decision>, <utility> or <mau>, "
+                f"found <{element.tag}>",
                 *element.where,
             )
         return RawNode(name, self.states[name], parents, values, element.where)
@@ -203,7 +204,7 @@ class _XdslReader:
         return order
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DecisionNetwork) -> str:
     """The network as XDSL; names and states that are not identifiers are replaced."""
     written = labels(network, "XDSL", identifier)
     texts = dict(network.metadata)
@@ -217,13 +218,14 @@ def write(network: BayesianNetwork) -> str:
         parts.append(f'  <property id="{RECALL}">{network.recall}</property>\n')
     parts.append("  <nodes>\n")
     tables(network)  # ModelError if a node has none
-    for node in getattr(network, "nodes", network.conditionals):
-        tag, names, body = _content(node, written)
-        label = written[node.variable.name if isinstance(node, CPT) else node.name]
+    nodes: Sequence[Any] = network.nodes if isinstance(network, DecisionNetwork) else network.conditionals
+    for node in nodes:
+        tag, given, body = _content(node, written)
+        label = written[node.name]
         parts.append(f'    <{tag} id="{label.name}">\n')
         parts += [f'      <state id="{state}" />\n' for state in label.states]
-        if names:
-            parts.append(f"      <parents>{' '.join(written[name].name for name in names)}</parents>\n")
+        if given:
+            parts.append(f"      <parents>{' '.join(written[name].name for name in given)}</parents>\n")
         parts.append(body)
         if label.note:
             parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')

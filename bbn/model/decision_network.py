@@ -146,6 +146,11 @@ class DecisionNetwork(AskableDecisions):
         return tuple(u for u in self._nodes.values() if isinstance(u, Utility))
 
     @property
+    def n_parameters(self) -> int:
+        """The number of free parameters of the conditionals."""
+        return sum(getattr(c, "n_parameters", 0) for c in self.conditionals)
+
+    @property
     def arcs(self) -> tuple[tuple[str, str], ...]:
         """(parent, child) pairs; those into a decision are what it observes."""
         return tuple((parent, child) for child, own in self._parents.items() for parent in own)

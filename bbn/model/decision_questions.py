@@ -76,7 +76,7 @@ class AskableDecisions(Frozen):
 
         >>> import bbn
         >>> round(bbn.example("oil_wildcatter").value_of_information("Oil"), 6)
-        35.0
+        32.5
         """
         from bbn.decisions.information_value import value_of_information
 

@@ -42,13 +42,10 @@ class Rule(Tabular, Frozen):
     >>> rule = best.policy["Drill"]
     >>> rule["yes", "closed"], rule[{"Test": "yes", "Seismic": "none"}]
     ('yes', 'no')
-    >>> print(rule.tree())
-    Test?
-    ├─ yes: Seismic?
-    │  ├─ none: no
-    │  ├─ open: yes
-    │  └─ closed: yes
-    └─ no: yes
+    >>> print(bbn.example("umbrella_weather").solve().policy["Umbrella"].tree())
+    Forecast?
+    ├─ rainy: take
+    └─ cloudy, sunny: leave
     """
 
     __slots__ = ("codes", "observes", "variable")
@@ -163,7 +160,7 @@ class Rule(Tabular, Frozen):
             for setting, code in zip(settings, self.codes[index].ravel().tolist(), strict=True)
         ]
         unused = [v.name for v in self.observes if v not in kept]
-        note = f"whatever {', '.join(unused)}" if unused else ""
+        note = f"the same for all states of {', '.join(unused)}" if unused else ""
         return Table([*(v.name for v in kept), self.name], rows, "", note)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -270,7 +267,7 @@ class Solution(Frozen):
     >>> import bbn
     >>> best = bbn.example("umbrella_weather").solve({"Forecast": "rainy"})
     >>> best.policy["Umbrella"].choice, round(best.expected_utility, 4)
-    ('take', 54.9451)
+    ('take', 56.0)
     """
 
     __slots__ = (
