@@ -36,7 +36,7 @@ ENTRY_BYTES, PARENT_BYTES = 550, 40
 """What an `Entry` takes, and each parent's state in its name."""
 INSTEAD = "ask about a smaller part of the network, such as net.subnetwork(names)"
 STEP = 0.1
-"""A tornado chart moves each entry by so much of its value, and of its distance to 1."""
+"""A tornado chart moves each entry down by this share of its value, and up by this share of its distance to 1."""
 
 
 class Entry(NamedTuple):
@@ -86,7 +86,18 @@ class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "
         )
 
     def largest(self, n: int = 10) -> list[Entry]:
-        """The entries with the largest derivatives, largest first."""
+        """The entries with the largest derivatives, largest first.
+
+        Parameters
+        ----------
+        n : int, default 10
+            How many.
+
+        Returns
+        -------
+        list of Entry
+            Each with the name of the entry, its value and its derivative.
+        """
         return self._entries[:n]
 
     def __repr__(self) -> str:
@@ -103,7 +114,20 @@ class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "
         return Table(["entry", "value", "derivative", ""], rows, title)
 
     def plot(self, n: int = 10, axes: Axes | None = None) -> Axes:
-        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth."""
+        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth.
+
+        Parameters
+        ----------
+        n : int, default 10
+            How many entries.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default on new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         top = sorted(self._entries[: 5 * n], key=lambda entry: -abs(entry.high - entry.low))[:n]
         if axes is None:
             import matplotlib.pyplot as plt
@@ -153,7 +177,7 @@ def sensitivity(
         net, evidence = as_discrete(net, evidence)
     findings = check_evidence(net, evidence)
     if target in findings.hard:
-        raise EvidenceError(f"the target {target!r} is observed; there is nothing to be sensitive about")
+        raise EvidenceError(f"the target {target!r} is observed; its probability cannot change")
     if findings.soft:
         raise EvidenceError("sensitivity takes hard and virtual evidence, not Soft")
     ledger = Ledger(memory_limit)

@@ -21,6 +21,7 @@ from bbn.data.source import CodedTable
 from bbn.hypotheses.space import HypothesisSpace
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.structure.chow_liu import chow_liu, tan
+from bbn.learning.structure.constraints import ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
 from bbn.learning.structure.scores import score
@@ -118,7 +119,30 @@ class BayesNetClassifier(NetworkClassifier):
         self.bins = bins
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesNetClassifier:
-        """Learn the structure, unless it is given, and the tables."""
+        """Learn the structure, unless it is given, and the tables.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : array
+            The class of each row; missing ones are allowed.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        BayesNetClassifier
+            Itself.
+
+        Raises
+        ------
+        DataError
+            The table and the labels do not fit each other.
+        ModelError
+            The structure does not fit the table.
+        """
         examples = self._examples(X, y, sample_weight)
         self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
         target, variables = self.class_variable_, self.encoder_.variables
@@ -131,10 +155,10 @@ class BayesNetClassifier(NetworkClassifier):
         structures = self._structures(data)
         self.networks_ = [self._tables_of(structure, data) for structure in structures]
         weights = self._weigh(structures, data)
-        self.network_ = self.networks_[int(np.argmax(weights))]
-        self._scorers = [Scorer(net, target.name) for net in self.networks_]
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(weights)
+        self.network_ = self.networks_[int(ranked(self._log_weights, tie_of(data.total))[0])]
+        self._scorers = [Scorer(net, target.name) for net in self.networks_]
         return self
 
     def _structures(self, data: CodedTable) -> list[Any]:
@@ -154,7 +178,7 @@ class BayesNetClassifier(NetworkClassifier):
         own = {v.name: v for v in data.variables}
         for name in shape.names:
             if name not in own:
-                raise ModelError(f"the structure has {name!r}, which is no column{nearest(name, own)}")
+                raise ModelError(f"the structure has {name!r}, which is not a column{nearest(name, own)}")
         target = self.class_variable_.name
         if target not in shape.parents:
             raise ModelError(

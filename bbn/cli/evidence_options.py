@@ -48,7 +48,26 @@ def read_evidence(
     for text in options.none_of:
         variable, value = _split(network, text)
         add(variable, Not(*(find_state(variable, part) for part in value.split(","))))
+    targets += [text for text in options.do if "=" not in text]
     return targets, evidence
+
+
+def read_do(network: BayesianNetwork, options: argparse.Namespace) -> dict[str, Any] | None:
+    """What is done to variables, by name: a state, a number, or a probability for each state; None if nothing is."""
+    done: dict[str, Any] = {}
+    for text in options.do:
+        if "=" not in text:  # a target
+            continue
+        variable, value = _split(network, text)
+        if variable.name in done:
+            raise EvidenceError(f"--do names {variable.name!r} twice")
+        if isinstance(variable, Continuous):
+            done[variable.name] = _number(variable, value)
+        elif ":" in value and value not in map(str, variable.states):
+            done[variable.name] = _weights(variable, value)
+        else:
+            done[variable.name] = find_state(variable, value)
+    return done or None
 
 
 def _number(variable: Variable, text: str) -> float:
@@ -71,7 +90,7 @@ def find_state(variable: Variable, text: str) -> State:
 
 
 def _split(network: BayesianNetwork | DecisionNetwork, text: str) -> tuple[Variable, str]:
-    """NAME=VALUE; names may hold = themselves, so the longest that is a variable's counts."""
+    """NAME=VALUE. Names may contain =, so the longest one that is a variable counts."""
     parts = text.split("=")
     for n in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:n])
@@ -97,5 +116,5 @@ def _weights(variable: Variable, text: str) -> dict[State, float]:
 
 
 def wants_progress(options: argparse.Namespace) -> bool | None:
-    """Whether to show how far work is: as said, else as `--quiet` implies, else (None) where someone looks."""
+    """Whether to show progress: as given, else as `--quiet` implies, else (None) on a terminal only."""
     return False if options.progress is None and options.quiet else options.progress

@@ -6,6 +6,7 @@ nearest legal choice. All derive from `BBNError`; the kinds a caller may want to
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 
@@ -33,6 +34,23 @@ class ImpossibleEvidenceError(EvidenceError):
     def __init__(self, message: str, findings: dict[str, object] | None = None) -> None:
         super().__init__(message, findings or {})
         self.findings: dict[str, object] = findings or {}
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NotIdentifiableError(BBNError):
+    """An effect, or a counterfactual, that does not follow from the graph and what is measured.
+
+    Attributes
+    ----------
+    hedge
+        The two sets of variables, the larger first, that show why (Shpitser and Pearl 2006), where there is a hedge.
+    """
+
+    def __init__(self, message: str, hedge: tuple[frozenset[str], frozenset[str]] | None = None) -> None:
+        super().__init__(message, hedge)
+        self.hedge = hedge
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -116,7 +134,11 @@ class LossyFormatWarning(BBNWarning):
 
 
 class UnseenRowsWarning(BBNWarning):
-    """Rows of a learned table that no data reached: they are uniform. So too settings of a Gaussian's parents."""
+    """Rows of a learned table, or settings of a Gaussian's parents, that no data reached."""
+
+
+class OverlapWarning(BBNWarning):
+    """Groups of the data in which a treatment was never, or almost never, given: its effect there is a guess."""
 
 
 class CollapsedWarning(BBNWarning):
@@ -140,11 +162,30 @@ class WorkerLostWarning(BBNWarning):
 
 
 class CheckpointWarning(BBNWarning):
-    """A checkpoint could not be written; the run went on without."""
+    """A checkpoint could not be written; the run went on without it."""
 
 
 class NoMemberWarning(BBNWarning):
-    """A graph with undirected edges stands for no DAG; one that comes near it was given."""
+    """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
+
+
+def warn_user(message: str, kind: type[Warning]) -> None:
+    """Warn as if from the line outside the library that called it, however deep inside the warning arises.
+
+    Parameters
+    ----------
+    message : str
+        What to say.
+    kind : type of Warning
+        One of the classes above.
+    """
+    import warnings
+
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "bbn":
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
 MOST_COMPARED = 100

@@ -1,4 +1,4 @@
-"""Bridges to other libraries: pgmpy, pyAgrum, networkx and pandas, each imported only when it is called for.
+"""Bridges to other libraries: pgmpy, pyAgrum, networkx and pandas, each imported only when it is needed.
 
 Tables are handed over as numbers, not through files, so they cross bit for bit.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from bbn.core.budget import require_table
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.io.number_tables import tables
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
@@ -24,9 +25,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@keywords_checked
 def from_pgmpy(model: Any) -> BayesianNetwork:
     """A pgmpy DiscreteBayesianNetwork as a network; states keep their names and kinds.
 
+    Parameters
+    ----------
+    model : pgmpy DiscreteBayesianNetwork
+        The model to take over.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network.
+
+    Raises
+    ------
+    ModelError
+        The model is incomplete, or its tables do not fit.
+
+    See Also
+    --------
+    to_pgmpy : The way back.
+
+    Examples
+    --------
     >>> from_pgmpy(to_pgmpy(BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])))
     <BayesianNetwork: 1 node, 0 arcs>
     """
@@ -49,8 +72,29 @@ def from_pgmpy(model: Any) -> BayesianNetwork:
     return BayesianNetwork(conditionals, str(getattr(model, "name", None) or ""))
 
 
+@keywords_checked
 def to_pgmpy(network: BayesianNetwork) -> Any:
-    """The network as a pgmpy DiscreteBayesianNetwork."""
+    """The network as a pgmpy DiscreteBayesianNetwork.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+        The network to hand over.
+
+    Returns
+    -------
+    pgmpy DiscreteBayesianNetwork
+        The model; needs pgmpy.
+
+    Raises
+    ------
+    ModelError
+        The network has continuous variables.
+
+    See Also
+    --------
+    from_pgmpy : The way back.
+    """
     from pgmpy.factors.discrete import TabularCPD
     from pgmpy.models import DiscreteBayesianNetwork
 
@@ -73,8 +117,24 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
     return model
 
 
+@keywords_checked
 def from_pyagrum(model: Any) -> BayesianNetwork:
-    """A pyAgrum BayesNet as a network; labels are strings, the values of integer and range variables integers."""
+    """A pyAgrum BayesNet as a network; labels are strings, the values of integer and range variables integers.
+
+    Parameters
+    ----------
+    model : pyagrum BayesNet
+        The model to take over.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network.
+
+    See Also
+    --------
+    to_pyagrum : The way back.
+    """
     variables = {}
     for node in sorted(model.nodes()):
         own = model.variable(node)
@@ -96,8 +156,29 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
     return BayesianNetwork(conditionals, title)
 
 
+@keywords_checked
 def to_pyagrum(network: BayesianNetwork) -> Any:
-    """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels."""
+    """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+        The network to hand over.
+
+    Returns
+    -------
+    pyagrum BayesNet
+        The model; needs pyagrum.
+
+    Raises
+    ------
+    ModelError
+        The network has continuous variables.
+
+    See Also
+    --------
+    from_pyagrum : The way back.
+    """
     pyagrum: Any = import_module("pyagrum")
     cpts = tables(network)
     model = pyagrum.BayesNet(network.name)
@@ -121,11 +202,28 @@ def _is_increasing(states: tuple[State, ...]) -> bool:
     return len(numbers) == len(states) and numbers == sorted(numbers)
 
 
+@keywords_checked
 def to_networkx(network: BayesianNetwork) -> nx.DiGraph[str]:
     """The network as a networkx graph of its own, free to be changed; nodes carry "states" and "cpt".
 
     `BayesianNetwork.from_graph` is the way back.
 
+    Parameters
+    ----------
+    network : BayesianNetwork
+        The network.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A copy of `network.graph` that is not frozen.
+
+    See Also
+    --------
+    BayesianNetwork.from_graph : The way back.
+
+    Examples
+    --------
     >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
     >>> to_networkx(coin).nodes["Coin"]["states"]
     ('heads', 'tails')
@@ -135,6 +233,7 @@ def to_networkx(network: BayesianNetwork) -> nx.DiGraph[str]:
     return nx.DiGraph(network.graph)
 
 
+@keywords_checked
 def from_pandas_joint(
     joint: pd.Series[float] | pd.DataFrame,
     structure: nx.DiGraph[str] | Iterable[tuple[str, str]],

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bbn.core.errors import nearest
+from bbn.core.keywords import keywords_checked
 
 if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
 
 
+@keywords_checked
 def examples() -> tuple[str, ...]:
     """The names of the networks that ship with the package.
 
@@ -24,9 +26,31 @@ def examples() -> tuple[str, ...]:
     return tuple(_paths())
 
 
+@keywords_checked
 def example(name: str) -> BayesianNetwork:
     """The network of this name among those that ship with the package.
 
+    Parameters
+    ----------
+    name : str
+        One of `bbn.examples()`.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network, read from the file that ships with the package.
+
+    Raises
+    ------
+    ValueError
+        There is no such example; the error names the nearest.
+
+    See Also
+    --------
+    examples : The names there are.
+
+    Examples
+    --------
     >>> net = example("burglary")
     >>> net.children("Alarm")
     ('JohnCalls', 'MaryCalls')

@@ -24,12 +24,14 @@ RESERVED = ("name", "nodes", "version", "metadata")
 def texts(network: BayesianNetwork | DecisionNetwork) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
     top = {"name": network.name} if network.name else {}
+    hidden = getattr(network, "latent", ())
+    told = RESERVED if not hidden else (*RESERVED, "latent")  # which each hidden node says itself
     reserved: tuple[str, ...] = RESERVED
     if isinstance(network, DecisionNetwork):
-        reserved = (*RESERVED, "recall")
+        told = reserved = (*RESERVED, "recall")
         if network.recall == "limited":
             top["recall"] = network.recall
-    top |= {key: text for key, text in network.metadata.items() if key not in reserved}
+    top |= {key: text for key, text in network.metadata.items() if key not in told}
     return top, {key: text for key, text in network.metadata.items() if key in reserved}
 
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from bbn.core.cycles import shown_cycle
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
-from bbn.model.assembly import shown_cycle
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_questions import AskableDecisions

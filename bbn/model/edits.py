@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from bbn.core.errors import EvidenceError, ModelError
+from bbn.model.assembly import by_name
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
+
+
+def with_cpts(net: BayesianNetwork, cpts: Iterable[Conditional]) -> BayesianNetwork:
+    """The network with these conditionals in place of (or beside) those of the same variables."""
+    kept = {conditional.variable.name: conditional for conditional in net.conditionals}
+    return BayesianNetwork({**kept, **by_name(cpts)}.values(), net.name, net.metadata)
 
 
 def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
@@ -98,6 +106,14 @@ def remove_arc(
     return net.with_cpts([CPT(cpt.variable, [p for p in cpt.parents if p != gone], table)])
 
 
+def discrete_part(net: BayesianNetwork) -> BayesianNetwork:
+    """The network of the discrete variables, itself if there are no others."""
+    if not net.continuous:
+        return net
+    discrete = [c for c in net.conditionals if not isinstance(c.variable, Continuous)]
+    return BayesianNetwork(discrete, net.name, net.metadata)
+
+
 def subnetwork(net: BayesianNetwork, names: Iterable[str]) -> BayesianNetwork:
     """The network of these variables and all their ancestors, whose joint is the marginal of the whole one."""
     wanted = net.ancestral_set([names] if isinstance(names, str) else names)
@@ -117,7 +133,11 @@ def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> Baye
         else:
             cpt = _table(net, name)
             conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))
-    return BayesianNetwork(conditionals, net.name, net.metadata)
+    metadata = dict(net.metadata)
+    if net.latent:
+        hidden = [variables[name].name if name in variables else name for name in net.latent]
+        metadata["latent"] = json.dumps(hidden, ensure_ascii=False)
+    return BayesianNetwork(conditionals, net.name, metadata)
 
 
 def _table(net: BayesianNetwork, name: str) -> CPT:

@@ -3,7 +3,7 @@
 Evidence is taken by slicing it out before triangulating (which prunes the graph), or, where the whole network's tree
 is so small that triangulating again would cost more than it saves, by masking states on that one tree. Messages are
 passed to the root and back (Jensen, Lauritzen and Olesen 1990); a query needs the first half alone, with the root at
-the targets. The cost is that of the cliques' cells, which `stats` foretells.
+the targets. The cost is that of the cliques' cells, which `stats` predicts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,19 +29,21 @@ from bbn.inference.exact.plan import (
     compile_plan,
     flatten,
     largest_clique,
+    make_plan,
     price,
 )
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.model.evidence import Findings, Model
+from bbn.model.options import Order, OrderedOptions
 from bbn.model.variable import Variable
 from bbn.results.posterior import Posteriors
 
 MASKED_CELLS = 2000.0
-"""Up to so many cells, a masked run of the whole network's tree is cheaper than compiling a tree for the evidence."""
+"""With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
 MASKED_VARIABLES = 100
-"""Networks of more variables are never so small; they are not triangulated to find out."""
+"""Networks with more variables are never that small, so they are not triangulated to find out."""
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
 
@@ -67,13 +69,22 @@ class JunctionTree(Engine):
 
     Parameters
     ----------
-    memory_limit
-        The most bytes that it may take for the plans it keeps and what its threads compute; BudgetError beyond.
-    time_limit
+    model : BayesianNetwork or FactorGraph
+        The model to ask.
+    memory_limit : int, float or str, optional
+        The most bytes that it may take for the plans it keeps and what its threads compute, such as ``"2 GB"``;
+        BudgetError beyond. By default BBN_MEMORY_LIMIT, or half of the memory there is.
+    time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond.
-    order
-        The rule that chooses the elimination order, or "auto": the cheapest of several.
+    order : {"auto", "min-fill", "weighted-min-fill", "min-weight", "min-neighbours"}, default "auto"
+        The rule that chooses the elimination order; "auto" takes the cheapest of several.
 
+    See Also
+    --------
+    BayesianNetwork.query : Asks the engine that the network keeps.
+
+    Examples
+    --------
     >>> import bbn
     >>> engine = JunctionTree(bbn.example("burglary"))
     >>> round(engine.query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})["yes"], 6)
@@ -83,7 +94,7 @@ class JunctionTree(Engine):
     name = "junction-tree"
     defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto"}  # type: ignore[misc]
 
-    def __init__(self, model: Model, **options: Any) -> None:
+    def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
         self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
         self._plans = PlanCache()
@@ -91,7 +102,7 @@ class JunctionTree(Engine):
         self._small: bool | None = None
 
     def stats(self) -> Stats:
-        """The size of the tree without evidence, foretold: nothing is allocated."""
+        """The size of the tree without evidence, predicted: nothing large is allocated."""
         cost = price(self.flat, Question(goal=MARGINALS), self.options["order"], math.inf)
         names, cells, cliques = largest_clique(self.flat, cost)
         width = int(np.diff(cost.elimination[1]).max(initial=0))
@@ -105,7 +116,7 @@ class JunctionTree(Engine):
         everything: bool = False,
         n_jobs: int | None = None,
         ledger: Ledger | None = None,
-        **options: Any,
+        **options: Unpack[OrderedOptions],
     ) -> RowAnswers:
         """The answers to many rows of evidence at once.
 
@@ -124,6 +135,13 @@ class JunctionTree(Engine):
             asks for that.
         ledger
             What the call has taken of the memory limit already.
+        memory_limit, time_limit, order
+            Options of the engine, for this call alone.
+
+        Returns
+        -------
+        RowAnswers
+            The joint of the targets (or all marginals) and ln P(evidence), row by row.
         """
         settings = self._with(options)
         ledger = ledger or Ledger(settings["memory_limit"])
@@ -219,7 +237,7 @@ class JunctionTree(Engine):
     ) -> tuple[dict[str, int], float]:
         if cells_of(self.flat, [self.flat.number[name] for name in targets]) <= JOINT_CELLS:
             return super()._best_of(targets, findings, options)
-        order = "min-fill" if options["order"] == "auto" else options["order"]
+        order: Order = "min-fill" if options["order"] == "auto" else options["order"]
         other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
         return other._best_of(targets, findings, other.options)
 
@@ -239,9 +257,10 @@ class JunctionTree(Engine):
             if len(self.flat.cards) <= MASKED_VARIABLES:
                 question = Question(masked=True, goal=MARGINALS)
                 cost = price(self.flat, question, options["order"])
-                small = cost.cells <= MASKED_CELLS and cost.layout is not None
-                if small and cost.layout is not None:
-                    self._plans.put("masked", Plan(self.flat, question, cost.layout))
+                small = cost.cells <= MASKED_CELLS
+                if small:
+                    limit, kept = options["memory_limit"], self._plans
+                    kept.put("masked", make_plan(self.flat, question, cost, limit, kept))
             self._small = small
         return self._small
 
@@ -256,7 +275,7 @@ class JunctionTree(Engine):
             highest = float(values.max())
             if highest > 0 and not 1e-30 < highest < 1e30:
                 scaled = values / highest
-                if (scaled[values > 0] > 1e-300).all():  # else no scale serves, and wide numbers do
+                if (scaled[values > 0] > 1e-300).all():  # otherwise no scale fits, and wide numbers are used
                     values = scaled
                     log_scale += math.log(highest)
             likelihood.append((number[name], values))

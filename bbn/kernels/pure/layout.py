@@ -78,6 +78,7 @@ class _Writer(Forest):
         self.numbers: list[int] = factors.tolist()
         self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in self.numbers]
         self.tables: list[int] = table_ptr[factors].tolist()
+        self.tables_size = int(table_ptr[-1])
         self.masked = t.MASKED in self.role
         self.seat()
         self.place()
@@ -126,7 +127,7 @@ class _Writer(Forest):
         return not self.streamed[c] and (self.kept(c) or still > t.RESCALE_EVERY)
 
     def kept(self, c: int) -> bool:
-        """Whether the cells of clique c are looked at again; a root hears from nobody, so one sweep is all."""
+        """Whether the cells of clique c are looked at again; a root gets no message, so one sweep is all."""
         return self.goal == t.COLLECTED or (self.goal == t.MARGINALS and self.parent[c] >= 0)
 
     def seat(self) -> None:
@@ -209,6 +210,7 @@ class _Writer(Forest):
             self.base_size,
             self.whole_size,
             self.scratch_size,
+            self.tables_size,
         )
 
     def gather(self, c: int, once: list[int], run: list[int]) -> None:
