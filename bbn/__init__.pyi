@@ -9,6 +9,8 @@ from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
 from .model.decision import Decision as Decision, Utility as Utility
 from .model.decision_network import DecisionNetwork as DecisionNetwork
+from .model.previous import Previous as Previous
+from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
 # read, write, exchange
 from .io.registry import load as load, save as save

@@ -1,4 +1,4 @@
-"""Deciding by expected cost: the class whose prediction costs least on average, Σ_true P(true | x) cost(true, predicted).
+"""Deciding by expected cost: the class c of least Σ_t P(t | x) cost(t, c), t being the true one.
 
 With equal costs for every mistake it is the most probable class (Duda, Hart and Stork 2001, section 2.2).
 """

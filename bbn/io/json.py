@@ -16,9 +16,11 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
+from bbn.io.spec_slices import Written
 from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts, utility_rows
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
@@ -31,12 +33,12 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[\w.+-]+|.", re.DOTALL)
 
 
-def read(source: Source, strict: bool = False) -> BayesianNetwork:
-    """The network in a JSON file."""
+def read(source: Source, strict: bool = False) -> Any:
+    """The network in a JSON file, a dynamic one where it has a `slice`."""
     return quick_json(source, strict) or read_network(JsonDocument(source), strict)
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DynamicNetwork) -> str:
     """The network as JSON.
 
     >>> import bbn
@@ -54,9 +56,18 @@ def write(network: BayesianNetwork) -> str:
     top, reserved = texts(network)
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
-    hidden = set(getattr(network, "latent", ()))
-    nodes = ",\n".join(_node_text(one, one.name in hidden) for one in conditionals(network))
-    return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    if not isinstance(network, DynamicNetwork):
+        hidden = set(getattr(network, "latent", ()))
+        nodes = ",\n".join(
+            _node_text(one, _latent_fields(one.name in hidden)) for one in conditionals(network)
+        )
+        return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    if network.static:
+        nodes = ",\n".join(_node_text(network[name]) for name in network.static)
+        head.append('  "nodes": {\n' + nodes + "\n  },\n")
+    written = (Written(network, name) for name in network.names if name not in network.static)
+    slices = ",\n".join(_node_text(node.usual, _start_fields(node)) for node in written)
+    return "{\n" + "".join(head) + '  "slice": {\n' + slices + "\n  }\n}\n"
 
 
 class JsonDocument:
@@ -171,18 +182,38 @@ class JsonDocument:
         self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
 
 
-def _node_text(conditional: CPT | Gaussian | Decision | Utility, latent: bool) -> str:
-    if isinstance(conditional, Gaussian):
-        fields = _gaussian_fields(conditional)
-    elif isinstance(conditional, Decision):
+def _start_fields(node: Written) -> dict[str, str]:
+    """What a node has in the first slices, as fields."""
+    if node.first is not None:
+        return {"first": _fields(node.first)["table"]}
+    starts = [
+        "null"
+        if start is None
+        else "{"
+        + ", ".join(
+            f'"{field}": {text}' for field, text in _fields(start).items() if field in ("parents", "table")
+        )
+        + "}"
+        for start in node.starts
+    ]
+    return {"starts": f"[{', '.join(starts)}]"} if starts else {}
+
+
+def _fields(conditional: CPT | Gaussian | Decision | Utility) -> dict[str, str]:
+    if isinstance(conditional, Decision):
         fields = {"type": '"decision"', "states": _dump(list(conditional.states))}
-        if conditional.observes:
-            fields["observes"] = _dump(list(conditional.observes))
-    elif isinstance(conditional, Utility):
-        fields = _utility_fields(conditional)
-    else:
-        fields = _table_fields(conditional)
-    fields |= {"latent": "true"} if latent else {}
+        return fields | ({"observes": _dump(list(conditional.observes))} if conditional.observes else {})
+    if isinstance(conditional, Utility):
+        return _utility_fields(conditional)
+    return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
+
+
+def _latent_fields(latent: bool) -> dict[str, str]:
+    return {"latent": "true"} if latent else {}
+
+
+def _node_text(conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None) -> str:
+    fields = _fields(conditional) | (more or {})
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 

@@ -1,6 +1,6 @@
 """Decision networks to and from pyAgrum's InfluenceDiagram.
 
-In pyAgrum a decision knows its parents and nothing else: where nothing is forgotten so, recall is perfect, else limited.
+In pyAgrum a decision knows its parents and nothing else: recall is perfect if nothing is forgotten so, else limited.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from bbn.model.variable import State, Variable
 
 VERSION = 1
 """The version of the format that is read and written. A file that names none is of version 1."""
-RESERVED = ("name", "nodes", "version", "metadata")
+RESERVED = ("name", "nodes", "slice", "version", "metadata")
 """Keys of the top level that have a meaning; metadata of these names stand in the mapping `metadata`."""
 
 
-def texts(network: BayesianNetwork | DecisionNetwork) -> tuple[dict[str, str], dict[str, str]]:
+def texts(network: Any) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
     top = {"name": network.name} if network.name else {}
     hidden = getattr(network, "latent", ())

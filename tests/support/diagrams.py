@@ -1,4 +1,4 @@
-"""Influence diagrams that were published with pyAgrum, or with the algorithms that solve them, as both libraries have them."""
+"""Influence diagrams published with pyAgrum or with the algorithms that solve them, for both libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DIAGRAMS = {
 
 
 def diagram(name: str) -> tuple[bbn.DecisionNetwork, Any, list[str]]:
-    """The diagram in bbn and in pyAgrum, and the order of the decisions that pyAgrum is to assume nothing forgotten in."""
+    """The diagram in bbn and in pyAgrum, and the decisions in the order in which pyAgrum forgets nothing."""
     import pyagrum
 
     if name == "oil wildcatter":
