@@ -175,10 +175,14 @@ def sensitivity(
         if (names is None or number.node in names)
         and (certain or not number.is_probability or 0 < problem.cells[number.row][number.column] < 1)
     ]
-    entries.sort(
-        key=lambda e: (e.margin / (1.0 if e.name.startswith("P(") else walk.span), -abs(e.derivative))
-    )
+    entries.sort(key=lambda e: _delicacy(e, walk.span))
     return DecisionSensitivity(walk.value, Policy(walk.rules), entries)
+
+
+def _delicacy(entry: Influence, span: float) -> tuple[float, float]:
+    """How far the number can move, utilities on the scale of all totals; rounded, so that equals keep their order."""
+    margin = entry.margin / (1.0 if entry.name.startswith("P(") else span)
+    return float(f"{margin:.9g}"), -float(f"{abs(entry.derivative):.9g}")
 
 
 class _Number(NamedTuple):
