@@ -202,28 +202,62 @@ class DynamicNetwork(AskableInTime):
         return len(self._schedule)
 
     def family(self, name: str, step: int) -> str:
-        """The name in `template` of the family that a variable has in this slice."""
+        """The name in `template` of the family that a variable has in this slice.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        step : int
+            The slice, 0 for the first.
+        """
         return self._schedule[step].get(name, name) if step < len(self._schedule) else name
 
     def conditional(self, name: str, step: int) -> Conditional:
-        """The conditional of a variable in this slice, its parents named as in `later`."""
+        """The conditional of a variable in this slice, its parents named as in `later`.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        step : int
+            The slice, 0 for the first.
+        """
         self.variable(name)
         own = self.template[self.family(name, step)]
         return _plain(own, name)
 
     def variable(self, name: str) -> Variable:
-        """The variable of this name; EvidenceError if there is none."""
+        """The variable of this name; EvidenceError if there is none.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        """
         if not isinstance(name, str) or name not in self.template or split_name(name)[1] is not None:
             title = f"dynamic network {self.name!r}" if self.name else "the dynamic network"
             raise EvidenceError(f"{title} has no variable {shown(name)}{nearest(name, self.names)}")
         return self.template.variable(name)
 
     def states(self, name: str) -> tuple[State, ...]:
-        """The states of the variable of this name."""
+        """The states of the variable of this name.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        """
         return self.variable(name).states
 
     def parents(self, name: str) -> tuple[str, ...]:
-        """The names of its parents in a later slice; one in the slice before is named "Rain[-1]"."""
+        """The names of its parents in a later slice; one in the slice before is named "Rain[-1]".
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        """
         self.variable(name)
         return self.template.parents(name)
 
@@ -275,7 +309,13 @@ class DynamicNetwork(AskableInTime):
         return BayesianNetwork(made, self.name, self.metadata)
 
     def with_template(self, template: BayesianNetwork) -> DynamicNetwork:
-        """The dynamic network of the same structure with the numbers of another `template`."""
+        """The dynamic network of the same structure with the numbers of another `template`.
+
+        Parameters
+        ----------
+        template : BayesianNetwork
+            A network with the families of `template`.
+        """
         return DynamicNetwork.from_template(template, self.static, self.name, self.metadata)
 
     @classmethod
@@ -286,7 +326,19 @@ class DynamicNetwork(AskableInTime):
         name: str = "",
         metadata: Mapping[str, str] | None = None,
     ) -> DynamicNetwork:
-        """The dynamic network whose distinct families are these; see `template`."""
+        """The dynamic network whose distinct families are these; see `template`.
+
+        Parameters
+        ----------
+        template : BayesianNetwork
+            The families, named as `template` names them.
+        static : sequence of str, default ()
+            The variables that have one value for all slices.
+        name : str, default ""
+            A title; comparisons ignore it.
+        metadata : mapping, optional
+            Further strings about the network; comparisons ignore these too.
+        """
         starts: list[list[Conditional]] = [[template[own] for own in static]]
         later: list[Conditional] = []
         for own in template.names:
@@ -299,7 +351,13 @@ class DynamicNetwork(AskableInTime):
         return cls(starts, later, name, metadata)
 
     def with_cpts(self, cpts: Iterable[Conditional]) -> DynamicNetwork:
-        """The dynamic network with these conditionals in the later slices in place of those of the same variables."""
+        """The dynamic network with these conditionals in the later slices in place of those of the same variables.
+
+        Parameters
+        ----------
+        cpts : iterable of CPT or Gaussian
+            At most one per variable.
+        """
         starts = [list(listed.values()) for listed in self._starts]
         given = by_name(cpts)
         static = [given.pop(own) for own in list(given) if own in self.static]
@@ -307,7 +365,15 @@ class DynamicNetwork(AskableInTime):
         return DynamicNetwork(starts, {**by_name(self.later), **given}.values(), self.name, self.metadata)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write it to a file in bbn's own format: ``.yaml`` or ``.json``, each also as ``.gz``."""
+        """Write it to a file in bbn's own format: ``.yaml`` or ``.json``, each also as ``.gz``.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        format : {"yaml", "json"}, optional
+            By default that of the suffix.
+        """
         from bbn.io import save
 
         save(self, path, format)

@@ -376,6 +376,14 @@ class AskableInTime(Frozen):
         """The network of two slices (more where parents lie further back) drawn as cards; `steps` says how many.
 
         Further options are those of `BayesianNetwork.plot`.
+
+        Parameters
+        ----------
+        steps : int, optional
+            How many slices; by default two, or more where parents lie further back.
+        **options
+            Those of `BayesianNetwork.plot`: `beliefs`, `information`, `method` and the options of the
+            method.
         """
         from bbn.view.cards import draw_network
 

@@ -85,7 +85,13 @@ class Beliefs(Tabular, Frozen):
         return tuple(self._arrays)
 
     def variable(self, name: str) -> Variable:
-        """The variable of this name."""
+        """The variable of this name.
+
+        Parameters
+        ----------
+        name : str
+            One of the variables asked for.
+        """
         for variable in self.variables:
             if variable.name == name:
                 return variable
@@ -109,6 +115,13 @@ class Beliefs(Tabular, Frozen):
     def at(self, step: int, name: str) -> Posterior:
         """The distribution of a discrete variable in one step, by its number.
 
+        Parameters
+        ----------
+        step : int
+            The number of the step.
+        name : str
+            A discrete variable.
+
         Raises
         ------
         EvidenceError
@@ -126,7 +139,13 @@ class Beliefs(Tabular, Frozen):
         return Posterior((variable,), self._arrays[name][step - self.steps.start].copy(), self.log_evidence)
 
     def mode(self, name: str) -> list[State]:
-        """The most probable state of a discrete variable in each step, by itself; `viterbi` finds the best path."""
+        """The most probable state of a discrete variable in each step, by itself; `viterbi` finds the best path.
+
+        Parameters
+        ----------
+        name : str
+            A discrete variable.
+        """
         states = self.variable(name).states
         if not states:
             raise EvidenceError(f"{name!r} is continuous: it has numbers, not states")

@@ -221,7 +221,13 @@ class FilterState(Frozen):
         return own
 
     def query(self, name: str) -> Posterior:
-        """The belief of a discrete variable in the last step."""
+        """The belief of a discrete variable in the last step.
+
+        Parameters
+        ----------
+        name : str
+            A discrete variable.
+        """
         variable = self.dyn.variable(name)
         if isinstance(variable, Continuous):
             raise EvidenceError(f"{name!r} is continuous: state[{name!r}] holds its mean and variance")
