@@ -241,7 +241,7 @@ def _add_solve(solve: Parser) -> None:
     solve.add_argument(
         "--risk-tolerance",
         type=float,
-        metavar="R",
+        metavar="N",
         help="avoid risk: exponential utility; the smaller, the more",
     )
     solve.add_argument(

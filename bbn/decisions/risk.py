@@ -77,20 +77,62 @@ class RiskProfile(Tabular, Frozen):
     def probability(self, below: float = -math.inf, at_least: float = math.inf) -> float:
         """The probability of a total below one number, or of at least another.
 
-        `probability(below=0)` is that of a loss, `probability(at_least=100)` that of reaching 100.
+        Parameters
+        ----------
+        below : float
+            Count the totals below this number; `probability(below=0)` is the probability of a loss.
+        at_least : float
+            Count the totals of at least this number.
+
+        Returns
+        -------
+        float
+            The probability.
         """
         chosen = (self.values < below) | (self.values >= at_least)
         return float(self.probabilities[chosen].sum())
 
     def quantile(self, q: float) -> float:
-        """The least total that is not exceeded with probability q or more."""
+        """The least total that is not exceeded with probability q or more.
+
+        Parameters
+        ----------
+        q : float
+            From 0 to 1.
+
+        Returns
+        -------
+        float
+            One of `values`.
+
+        Raises
+        ------
+        ValueError
+            `q` is not a probability.
+        """
         if not 0 <= q <= 1:
             raise ValueError(f"q is {q!r}; expected a number from 0 to 1")
         reached = np.cumsum(self.probabilities)
         return float(self.values[min(int(np.searchsorted(reached, q - 1e-12)), len(self.values) - 1)])
 
     def certainty_equivalent(self, risk_tolerance: float) -> float:
-        """The sure amount that is as good, under the utility function −exp(−u/R): −R ln E[exp(−u/R)]."""
+        """The sure amount that is as good, under the utility function −exp(−u/R): −R ln E[exp(−u/R)].
+
+        Parameters
+        ----------
+        risk_tolerance : float
+            R; the smaller, the more risk is avoided. Below 0 it is sought.
+
+        Returns
+        -------
+        float
+            The certainty equivalent.
+
+        Raises
+        ------
+        ValueError
+            R is 0 or not finite.
+        """
         if not math.isfinite(risk_tolerance) or risk_tolerance == 0:
             raise ValueError(f"risk_tolerance is {risk_tolerance!r}; expected a finite number that is not 0")
         exponents = -self.values / risk_tolerance
@@ -98,7 +140,18 @@ class RiskProfile(Tabular, Frozen):
         return -risk_tolerance * (peak + math.log(float(np.exp(exponents - peak) @ self.probabilities)))
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """The probability of at least each total, as steps; the mean is marked."""
+        """The probability of at least each total, as steps; the mean is marked.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Where to draw; new ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+            Those drawn on.
+        """
         if axes is None:
             import matplotlib.pyplot as plt
 

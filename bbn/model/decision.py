@@ -172,7 +172,23 @@ class Utility(Tabular, Frozen):
         return tuple(p for p in self.parents if isinstance(p, Continuous))
 
     def value(self, *states: State) -> float:
-        """The worth of these states of the discrete parents, in their order, numbers being 0."""
+        """The worth of these states of the discrete parents, continuous ones being 0.
+
+        Parameters
+        ----------
+        *states : state
+            One per discrete parent, in their order.
+
+        Returns
+        -------
+        float
+            The entry of the table.
+
+        Raises
+        ------
+        ModelError
+            It is a utility of utilities, or there are too few or too many states.
+        """
         own = self.discrete_parents
         if self.combine is not None:
             raise ModelError(f"utility {self.name!r} is a {self.combine} of utilities and has no table")

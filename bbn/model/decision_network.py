@@ -8,19 +8,16 @@ observes (a LIMID; Lauritzen and Nilsson 2001).
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from bbn.core.cycles import shown_cycle
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
-from bbn.model.cpt import CPT, Conditional, discrete_child
+from bbn.model.cpt import Conditional
 from bbn.model.decision import Decision, Utility
+from bbn.model.decision_checks import Node, by_name, check_families, parent_names, remembering, time_order
 from bbn.model.decision_questions import AskableDecisions
-from bbn.model.gaussian import Gaussian
-from bbn.model.variable import Continuous, State, Variable, checked_name
+from bbn.model.variable import State, Variable, checked_name
 
 if TYPE_CHECKING:
     import os
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
 
 RECALL = ("perfect", "implied", "limited")
 """What decisions remember, see `DecisionNetwork`."""
-
-Node = Conditional | Decision | Utility
 
 
 class DecisionNetwork(AskableDecisions):
@@ -50,13 +45,14 @@ class DecisionNetwork(AskableDecisions):
         error that names it. "implied": what is forgotten is added, so that nothing is. "limited": each decision knows
         what it observes and nothing else. Own earlier choices need never be listed: they follow from what was known.
 
-    >>> oil, seismic = Variable("Oil", ["wet", "dry"]), Variable("Seismic", ["open", "closed"])
-    >>> drill = Decision("Drill", ["yes", "no"], observes=["Seismic"])
-    >>> dn = DecisionNetwork([
-    ...     CPT(oil, table=[0.3, 0.7]),
-    ...     CPT(seismic, [oil], [[0.2, 0.8], [0.9, 0.1]]),
+    >>> import bbn
+    >>> oil, seismic = bbn.Variable("Oil", ["wet", "dry"]), bbn.Variable("Seismic", ["open", "closed"])
+    >>> drill = bbn.Decision("Drill", ["yes", "no"], observes=["Seismic"])
+    >>> dn = bbn.DecisionNetwork([
+    ...     bbn.CPT(oil, table=[0.3, 0.7]),
+    ...     bbn.CPT(seismic, [oil], [[0.2, 0.8], [0.9, 0.1]]),
     ...     drill,
-    ...     Utility("Profit", [oil, drill], [[100, 0], [-60, 0]]),
+    ...     bbn.Utility("Profit", [oil, drill], [[100, 0], [-60, 0]]),
     ... ])
     >>> best = dn.solve()
     >>> round(best.expected_utility, 6), best.policy["Drill"]["closed"], best.policy["Drill"]["open"]
@@ -90,15 +86,15 @@ class DecisionNetwork(AskableDecisions):
             raise ModelError(f"a network's name must be a string, found {name!r}")
         if recall not in RECALL:
             raise ModelError(f"recall is {shown(recall)}{nearest(recall, RECALL)}")
-        given = _by_name(nodes)
+        given = by_name(nodes)
         if not any(isinstance(node, Utility) for node in given.values()):
             raise ModelError("a decision network needs at least one utility, else nothing is worth deciding")
-        _check_families(given)
-        parents = {node: _parent_names(given[node]) for node in given}
-        order = _time_order(given, parents)
+        check_families(given)
+        parents = {node: parent_names(given[node]) for node in given}
+        order = time_order(given, parents)
         decisions = [node for node in map(given.__getitem__, order) if isinstance(node, Decision)]
         if recall != "limited":
-            for decision in _remembering(decisions, recall == "implied"):
+            for decision in remembering(decisions, recall == "implied"):
                 given[decision.name] = decision
                 parents[decision.name] = decision.observes
         self._set(
@@ -172,31 +168,111 @@ class DecisionNetwork(AskableDecisions):
         return frozen
 
     def kind(self, name: str) -> str:
-        """Whether the node is "chance", "decision" or "utility"."""
+        """Whether the node is "chance", "decision" or "utility".
+
+        Parameters
+        ----------
+        name : str
+            The name of a node.
+
+        Returns
+        -------
+        str
+            "chance", "decision" or "utility".
+
+        Raises
+        ------
+        EvidenceError
+            There is none of that name.
+        """
         node = self[name]
         return (
             "decision" if isinstance(node, Decision) else "utility" if isinstance(node, Utility) else "chance"
         )
 
     def parents(self, name: str) -> tuple[str, ...]:
-        """The names of a node's parents; of a decision, what it observes."""
+        """The names of a node's parents; of a decision, what it observes.
+
+        Parameters
+        ----------
+        name : str
+            The name of a node.
+
+        Returns
+        -------
+        tuple of str
+            In the order of its table.
+
+        Raises
+        ------
+        EvidenceError
+            There is none of that name.
+        """
         self[name]
         return self._parents[name]
 
     def children(self, name: str) -> tuple[str, ...]:
-        """The names of the nodes that have this one among their parents."""
+        """The names of the nodes that have this one among their parents.
+
+        Parameters
+        ----------
+        name : str
+            The name of a node.
+
+        Returns
+        -------
+        tuple of str
+            Each after its parents.
+
+        Raises
+        ------
+        EvidenceError
+            There is none of that name.
+        """
         self[name]
         return tuple(child for child, own in self._parents.items() if name in own)
 
     def variable(self, name: str) -> Variable:
-        """The variable of this name, a chance variable's or a decision's."""
+        """The variable of this name, a chance variable's or a decision's.
+
+        Parameters
+        ----------
+        name : str
+            The name of a chance variable or decision.
+
+        Returns
+        -------
+        Variable
+            The variable.
+
+        Raises
+        ------
+        EvidenceError
+            There is none of that name.
+        """
         try:
             return self._variables[name]
         except (KeyError, TypeError):
             raise EvidenceError(self._unknown(name, self._variables)) from None
 
     def states(self, name: str) -> tuple[State, ...]:
-        """The states of a chance variable, the choices of a decision."""
+        """The states of a chance variable, the choices of a decision.
+
+        Parameters
+        ----------
+        name : str
+            The name of a chance variable or decision.
+
+        Returns
+        -------
+        tuple
+            In order; of a continuous variable, none.
+
+        Raises
+        ------
+        EvidenceError
+            There is none of that name.
+        """
         return self.variable(name).states
 
     def __getitem__(self, name: str) -> Any:
@@ -215,13 +291,46 @@ class DecisionNetwork(AskableDecisions):
     # Changes, each a new network
 
     def with_nodes(self, nodes: Iterable[Node], recall: str | None = None) -> DecisionNetwork:
-        """The network with these nodes in place of (or beside) those of the same names."""
+        """The network with these nodes in place of (or beside) those of the same names.
+
+        Parameters
+        ----------
+        nodes : list
+            CPTs, Decisions and Utilities.
+        recall : str, optional
+            What decisions remember, as in the class; as before unless given.
+
+        Returns
+        -------
+        DecisionNetwork
+            A new network.
+
+        Raises
+        ------
+        ModelError
+            The nodes do not fit together.
+        """
         return DecisionNetwork(
-            {**self._nodes, **_by_name(nodes)}.values(), self.name, self.metadata, recall or self.recall
+            {**self._nodes, **by_name(nodes)}.values(), self.name, self.metadata, recall or self.recall
         )
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the network to a file: .yaml, .json, .xdsl or .net; the format is that of the suffix unless given."""
+        """Write the network to a file; the old one is replaced once everything is written.
+
+        Parameters
+        ----------
+        path : path
+            The file; .yaml, .json, .xdsl or .net, each also as .gz.
+        format : str, optional
+            The format, where the suffix does not tell it.
+
+        Raises
+        ------
+        ModelError
+            The format cannot hold the network.
+        OSError
+            The file cannot be written.
+        """
         from bbn.io import save
 
         save(self, path, format)
@@ -254,141 +363,3 @@ class DecisionNetwork(AskableDecisions):
         if isinstance(name, str) and name in self._nodes:
             return f"{name!r} is a utility of {title}; expected a chance variable or a decision"
         return f"{title} has no variable {shown(name)}{nearest(name, known)}"
-
-
-def _by_name(nodes: Iterable[Node]) -> dict[str, Node]:
-    if isinstance(nodes, str | Mapping | Node) or not isinstance(nodes, Iterable):
-        raise ModelError(f"a decision network needs a list of nodes, found {shown(nodes)}")
-    given: dict[str, Node] = {}
-    for node in nodes:
-        if not isinstance(node, CPT | Decision | Utility | Gaussian | Conditional):
-            raise ModelError(
-                "a decision network is made of CPTs, Decisions and Utilities, "
-                f"found {shown(node)} ({type(node).__name__})"
-            )
-        name = node.name if isinstance(node, Decision | Utility) else node.variable.name
-        if name in given:
-            raise ModelError(f"duplicate node: there are two nodes {name!r}")
-        given[name] = node
-    return given
-
-
-def _parent_names(node: Node) -> tuple[str, ...]:
-    return node.observes if isinstance(node, Decision) else tuple(p.name for p in node.parents)
-
-
-def _check_families(given: Mapping[str, Node]) -> None:
-    """ModelError if a parent is unknown, is another thing than its own node says, or cannot be known."""
-    for name, node in given.items():
-        if isinstance(node, Decision):
-            _check_observed(node, given)
-            continue
-        kind = "utility" if isinstance(node, Utility) else "node"
-        for parent in node.parents:
-            own = given.get(parent.name)
-            if own is None:
-                raise ModelError(
-                    f"{kind} {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
-                )
-            if isinstance(own, Utility) or isinstance(parent, Utility):
-                if own != parent:
-                    raise ModelError(
-                        f"{kind} {name!r}: its parent {parent.name!r} is {shown(parent)}, but {parent.name!r} itself "
-                        f"is {shown(own)}"
-                    )
-                continue
-            if own.variable != parent:
-                raise ModelError(
-                    f"{kind} {name!r}: its parent is {parent!r}, but {parent.name!r} itself is {own.variable!r}"
-                )
-            if isinstance(node, CPT) and isinstance(parent, Continuous):
-                raise ModelError(discrete_child(name, parent.name))
-
-
-def _check_observed(decision: Decision, given: Mapping[str, Node]) -> None:
-    for seen in decision.observes:
-        own = given.get(seen)
-        if own is None:
-            raise ModelError(
-                f"decision {decision.name!r} observes {seen!r}, which is not a node{nearest(seen, given)}"
-            )
-        if isinstance(own, Utility):
-            raise ModelError(
-                f"decision {decision.name!r} observes the utility {seen!r}; expected variables and decisions"
-            )
-        if isinstance(own.variable, Continuous):
-            raise ModelError(
-                f"decision {decision.name!r} observes {seen!r}, which is continuous; "
-                "a policy is a table over states: add a discrete child of it and observe that"
-            )
-
-
-def _time_order(given: Mapping[str, Node], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Parents before children; of decisions that could come next, the one that knows least; ModelError at a cycle."""
-    place = {name: i for i, name in enumerate(given)}
-    children: dict[str, list[str]] = {name: [] for name in given}
-    for child, own in parents.items():
-        for parent in own:
-            children[parent].append(child)
-
-    def key(name: str) -> tuple[int, int, int, str]:
-        node = given[name]
-        rank = 2 if isinstance(node, Utility) else 1 if isinstance(node, Decision) else 0
-        return rank, len(parents[name]) if rank == 1 else 0, place[name], name
-
-    waiting = {name: len(own) for name, own in parents.items()}
-    ready = [key(name) for name, n in waiting.items() if n == 0]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        name = heapq.heappop(ready)[-1]
-        order.append(name)
-        for child in children[name]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                heapq.heappush(ready, key(child))
-    if len(order) < len(given):
-        raise ModelError(_cycle_in_time(given, parents, set(given) - set(order)))
-    return order
-
-
-def _cycle_in_time(given: Mapping[str, Node], parents: Mapping[str, tuple[str, ...]], stuck: set[str]) -> str:
-    """What to say of a cycle: a decision that observes what depends on it, or any other."""
-    node, path = min(stuck), []
-    while node not in path:
-        path.append(node)
-        node = min(p for p in parents[node] if p in stuck)
-    cycle = [*path[path.index(node) :], node][::-1]
-    for before, after in pairwise(cycle):
-        if isinstance(given[after], Decision):
-            start = cycle.index(after)
-            way = [*cycle[start:], *cycle[1 : start + 1]]
-            return (
-                f"decision {after!r} observes {before!r}, which is known only after it: "
-                f"{shown_cycle(way)}; a decision cannot observe what depends on it"
-            )
-    return f"the network has a cycle: {shown_cycle(cycle)}"
-
-
-def _remembering(decisions: list[Decision], add: bool) -> list[Decision]:
-    """The decisions, each with what the earlier ones observe: added, or a ModelError that names what is forgotten."""
-    known: list[str] = []
-    made: list[Decision] = []
-    remembering = []
-    for decision in decisions:
-        forgotten = [seen for seen in known if seen not in decision.observes]
-        if forgotten and not add:
-            earlier = next(d for d in made if forgotten[0] in d.observes)
-            raise ModelError(
-                f"decision {decision.name!r} comes after {earlier.name!r}, which observes {forgotten[0]!r}, and "
-                f"forgets it; add it to observes=, or make the network with recall='implied' (which adds it) or "
-                "recall='limited' (a decision that does not know it)"
-            )
-        if add:
-            forgotten += [d.name for d in made if d.name not in (*decision.observes, *forgotten)]
-            decision = Decision(decision.name, decision.states, (*forgotten, *decision.observes))
-        made.append(decision)
-        choices = {d.name for d in decisions}  # they follow from what was known when they were made
-        known += [seen for seen in decision.observes if seen not in known and seen not in choices]
-        remembering.append(decision)
-    return remembering

@@ -190,6 +190,11 @@ def _branch(variable: Variable, asked: tuple[Variable, ...], codes: Codes) -> li
 class Policy(Frozen, Mapping[str, Rule]):
     """A rule per decision, by name, in the order in which the decisions are made.
 
+    Parameters
+    ----------
+    rules : mapping
+        Decision name to `Rule`.
+
     >>> import bbn
     >>> policy = bbn.example("oil_wildcatter").solve().policy
     >>> list(policy), policy["Test"].choice
