@@ -20,7 +20,7 @@ from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
 """A place in a file: an offset into its text, or line and column."""
@@ -64,6 +64,8 @@ class RawNode(NamedTuple):
     role: str = ""
     """ "decision", "utility", or nothing for a chance variable."""
     worth: RawUtility | None = None
+    bins: Sequence[float] | None = None
+    """The cut points of a variable whose states are intervals."""
 
 
 Family = tuple[RawNode, Variable, tuple[Variable, ...]]
@@ -230,6 +232,8 @@ def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Va
                 variables[node.name] = None
             elif node.continuous:
                 variables[node.name] = Continuous(node.name)
+            elif node.bins is not None:
+                variables[node.name] = Binned(node.name, node.bins, node.states)
             else:
                 variables[node.name] = Variable(node.name, node.states)
         except ModelError as error:

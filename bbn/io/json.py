@@ -17,7 +17,16 @@ from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts, utility_rows
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    texts,
+    utility_rows,
+)
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
@@ -250,7 +259,7 @@ def _rows_text(rows: list[str], parents: tuple[Variable, ...], shape: tuple[int,
 
 
 def _table_fields(cpt: CPT) -> dict[str, str]:
-    fields = {"states": _dump(list(cpt.variable.states))}
+    fields = {key: _dump(value) for key, value in state_fields(cpt.variable).items()}
     keys = None
     if cpt.parents:
         fields["parents"] = _dump([parent.name for parent in cpt.parents])

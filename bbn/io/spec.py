@@ -6,8 +6,9 @@
 A file with a `slice` is a dynamic network; see `spec_slices`.
 
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
-parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
-`spec_gaussians`); one of `type: decision` or `type: utility` makes it a decision network (see `spec_decisions`).
+parent; a row is a list of numbers or a mapping from state to number. `bins: [...]` are the cut points of a number: its
+intervals are the states, under labels of their own if `states` names them. A node of `type: gaussian` is continuous
+(see `spec_gaussians`); one of `type: decision` or `type: utility` makes it a decision network (see `spec_decisions`).
 Reading goes twice over the nodes: once through the file, and once when the states of all parents are known.
 """
 
@@ -32,9 +33,9 @@ from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
-from bbn.model.variable import State
+from bbn.model.variable import State, interval_labels
 
-_FIELDS = {"": ("states", "parents", "table", "type"), GAUSSIAN: GAUSSIAN_FIELDS, **DECISION_FIELDS}
+_FIELDS = {"": ("states", "parents", "table", "type", "bins"), GAUSSIAN: GAUSSIAN_FIELDS, **DECISION_FIELDS}
 """What a node of each type may have."""
 _NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), **NEEDED}
 """What it must have."""
@@ -54,6 +55,7 @@ class _Draft(NamedTuple):
     role: str = ""
     fields: MappingABC[str, Node] = MappingProxyType({})
     """Of a utility, what the file says, looked at when all parents are known."""
+    bins: list[float] | None = None
 
 
 def read_network(document: Document, strict: bool) -> Any:
@@ -212,7 +214,8 @@ class _DocumentReader:
         misspelt = misspelt or ("type" in fields and not kind)
         if "latent" in fields:
             self._take_latent(name, fields.pop("latent"))
-        for field in _NEEDED[kind]:
+        needed = ("table",) if not kind and "bins" in fields else _NEEDED[kind]
+        for field in needed:
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
         if kind == GAUSSIAN:
@@ -224,11 +227,14 @@ class _DocumentReader:
         if kind == DECISION:
             observes = self._parents(name, fields["observes"], "observes") if "observes" in fields else []
             return _Draft(name, states, observes or [], None, where, role=kind)
+        bins = self._bins(name, fields["bins"]) if "bins" in fields else None
+        if bins is not None and "states" not in fields:
+            states = list(interval_labels(bins))
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
-        return _Draft(name, states, parents or [], table, where)
+        return _Draft(name, states, parents or [], table, where, bins=bins)
 
     def _take_latent(self, name: str, node: Node) -> None:
         """Note whether a node is never measured."""
@@ -278,6 +284,18 @@ class _DocumentReader:
                     self.where(item),
                 )
         return states if right else []
+
+    def _bins(self, name: str, node: Node) -> list[float] | None:
+        """The cut points of a node, or None if they are wrong; whether they ascend is checked when it is built."""
+        items = node.items if isinstance(node, Sequence) else None
+        found = [item.value if isinstance(item, Scalar) else None for item in items or ()]
+        numbers = [float(x) for x in found if isinstance(x, int | float) and not isinstance(x, bool)]
+        if items is None or len(numbers) < len(found):
+            self.problems.add(
+                f"node {name!r}: 'bins' must be a list of numbers, found {node}", self.where(node)
+            )
+            return None
+        return numbers
 
     def _parents(self, name: str, node: Node, field: str = "parents") -> list[str] | None:
         """The names of the parents, or None if they are wrong."""
@@ -338,7 +356,9 @@ class _DocumentReader:
         if draft.table is None or len(parents) < len(draft.parents):
             return RawNode(name, draft.states or ("?",), draft.parents, None, draft.where)
         values, places = self.tables.arrange(name, draft.states, parents, draft.table, draft.where)
-        return RawNode(name, draft.states, draft.parents, values, draft.where, places.__getitem__)
+        return RawNode(
+            name, draft.states, draft.parents, values, draft.where, places.__getitem__, bins=draft.bins
+        )
 
     # Words
 

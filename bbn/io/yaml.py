@@ -36,6 +36,7 @@ from bbn.io.writing import (
     gaussian_rows,
     nested,
     row_keys,
+    state_fields,
     state_text,
     texts,
     utility_rows,
@@ -323,7 +324,8 @@ def _head_lines(conditional: CPT | Gaussian) -> Iterator[str]:
     if isinstance(conditional, Gaussian):
         yield "    type: gaussian"
     else:
-        yield f"    states: [{', '.join(map(_state, conditional.variable.states))}]"
+        for key, values in state_fields(conditional.variable).items():
+            yield f"    {key}: [{', '.join(map(_state if key == 'states' else repr, values))}]"
     if conditional.parents:
         yield f"    parents: [{', '.join(_text(parent.name) for parent in conditional.parents)}]"
 
