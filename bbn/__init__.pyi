@@ -90,6 +90,7 @@ from .view.diagrams import (
     plot_junction_tree as plot_junction_tree,
     plot_log_likelihood as plot_log_likelihood,
 )
+from .view.structures import plot_graph as plot_graph
 
 # errors and warnings
 from .core.errors import (

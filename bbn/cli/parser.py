@@ -178,6 +178,9 @@ def make_parser() -> Parser:
     plot.add_argument("--to", dest="to_format", choices=["svg", "png", "pdf"], help="what OUT is (- is svg)")
     plot.add_argument("--structure", action="store_true", help="without beliefs")
     plot.add_argument("--information", action="store_true", help="arcs the wider the more they tell")
+    plot.add_argument("--focus", metavar="NODE", help="this node and its neighbourhood alone")
+    plot.add_argument("--steps", type=int, default=1, help="how many arcs away from NODE (1)")
+    plot.add_argument("--title", default="", help="a heading above the picture")
     _add_evidence(plot)
     plot.set_defaults(targets=[])
 

@@ -21,7 +21,12 @@ def plot(options: argparse.Namespace) -> int:
         network = as_network(model, options.file)
         _, evidence = read_evidence(network, options)
         drawing = network.do(read_do(network, options) or {}).plot(
-            evidence, beliefs=not options.structure, information=options.information
+            evidence,
+            beliefs=not options.structure,
+            information=options.information,
+            focus=options.focus,
+            steps=options.steps,
+            title=options.title,
         )
     if options.output != "-":
         drawing.save(options.output, options.to_format)

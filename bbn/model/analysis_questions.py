@@ -176,6 +176,9 @@ max_iter, tol, damping, schedule
         beliefs: bool = True,
         information: bool = False,
         *,
+        focus: str | None = None,
+        steps: int = 1,
+        title: str = "",
         method: Method = "auto",
         **options: Unpack[EngineOptions],
     ) -> Drawing:
@@ -189,6 +192,12 @@ max_iter, tol, damping, schedule
             False draws names and states alone, without inference.
         information : bool, default False
             Draw arcs wider where their ends have more mutual information given the evidence.
+        focus : str, optional
+            Draw this variable and its neighbourhood alone; the beliefs are those of the whole network.
+        steps : int, default 1
+            How many arcs away from `focus` the neighbourhood reaches, in either direction.
+        title : str, default ""
+            A heading above the picture.
         method : str, default "auto"
             The method of inference, as in `query`.
         memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
@@ -216,11 +225,15 @@ max_iter, tol, damping, schedule
         >>> picture = bbn.example("burglary").plot({"JohnCalls": "yes"})
         >>> picture.svg[:4], "JohnCalls = yes" in picture.description
         ('<svg', True)
+        >>> bbn.example("alarm").plot(focus="HR", steps=1, title="Around the heart rate").description[-35:]
+        'Shown: 6 nodes within 1 step of HR.'
         """
         from bbn.view.cards import draw_network
 
         net = cast("BayesianNetwork", self)
-        return draw_network(net, evidence, beliefs, information, method=method, **options)
+        return draw_network(
+            net, evidence, beliefs, information, focus, steps, title, method=method, **options
+        )
 
     def explore(
         self,

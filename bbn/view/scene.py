@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from bbn.core.atomic import replacing
 from bbn.view.colours import ARC, INK, PAPER
+from bbn.view.measures import clipped, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML does not allow in a text."""
 
+HEADING, HEADING_SIZE = 90, 15.0
+"""The most letters of a heading, and their size in points."""
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
@@ -120,6 +123,35 @@ class Drawing:
         parts += [_svg(shape) for shape in self.shapes]
         return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", "\n".join([*parts, "</svg>"]) + "\n")
 
+    def titled(self, title: str) -> Drawing:
+        """The same picture with a heading above it; an empty title changes nothing.
+
+        Parameters
+        ----------
+        title : str
+            The heading.
+
+        Returns
+        -------
+        Drawing
+            A new picture.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> bbn.example("asia").plot().titled("Chest clinic").description[:13]
+        'Chest clinic.'
+        """
+        if not title:
+            return self
+        shown = clipped(title, HEADING)
+        wide = max(self.width, text_width(shown, bold=True) * HEADING_SIZE / 11)
+        across, down = (wide - self.width) / 2, HEADING_SIZE + 14
+        heading = Words(wide / 2, HEADING_SIZE, shown, HEADING_SIZE, anchor="middle", bold=True)
+        shapes = (heading, *(_moved(shape, across, down) for shape in self.shapes))
+        told = f"{title.rstrip('.')}. {self.description}"
+        return replace(self, width=wide, height=self.height + down, shapes=shapes, description=told)
+
     def _repr_svg_(self) -> str:
         return self.svg
 
@@ -193,6 +225,12 @@ class Drawing:
 
         draw(self, axes)
         return axes
+
+
+def _moved(shape: Box | Words | Curve, across: float, down: float) -> Box | Words | Curve:
+    if isinstance(shape, Curve):
+        return replace(shape, points=tuple((x + across, y + down) for x, y in shape.points))
+    return replace(shape, x=shape.x + across, y=shape.y + down)
 
 
 def spline(points: tuple[tuple[float, float], ...]) -> list[tuple[tuple[float, float], ...]]:
