@@ -82,6 +82,11 @@ from .causal.front_door import front_door_sets as front_door_sets
 from .causal.instruments import instruments as instruments
 from .causal.identify import identify as identify
 from .causal.estimand import Estimand as Estimand
+from .causal.bounds import effect_bounds as effect_bounds
+from .causal.causation import causation_bounds as causation_bounds
+from .causal.effect import effect as effect
+from .causal.refute import refute as refute
+from .causal.independences import check_independences as check_independences
 
 # pictures
 from .view.diagrams import (
