@@ -7,6 +7,8 @@ from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
+from .model.decision import Decision as Decision, Utility as Utility
+from .model.decision_network import DecisionNetwork as DecisionNetwork
 from .model.previous import Previous as Previous
 from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
@@ -27,6 +29,7 @@ from .io.examples import example as example, examples as examples
 from .model.evidence import Virtual as Virtual, Soft as Soft, OneOf as OneOf, Not as Not
 from .results.posterior import Posterior as Posterior, Assignment as Assignment
 from .results.mixture_posterior import MixturePosterior as MixturePosterior
+from .results.policy import Policy as Policy, Rule as Rule, Solution as Solution
 from .inference.exact.enumeration import Enumeration as Enumeration
 from .inference.exact.elimination import VariableElimination as VariableElimination
 from .inference.exact.junction_tree import JunctionTree as JunctionTree
@@ -139,6 +142,7 @@ from . import (
     classifiers as classifiers,
     analysis as analysis,
     causal as causal,
+    decisions as decisions,
     view as view,
     cli as cli,
 )
