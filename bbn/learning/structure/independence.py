@@ -53,11 +53,11 @@ def independence_test(source: DataSource, test: str) -> PValues:
             f"test={test!r} takes numbers, but {source.variables[0].name!r} has states; test='auto' takes both"
         )
     if not numeric:
-        return _OfStates(source, "g2" if test in ("auto", "lrt") else test)
-    return _OfBoth(source, test)
+        return CountTests(source, "g2" if test in ("auto", "lrt") else test)
+    return _MixedTests(source, test)
 
 
-class _OfStates:
+class CountTests:
     """Tests on contingency tables."""
 
     def __init__(self, source: DataSource, test: str) -> None:
@@ -83,7 +83,7 @@ class _OfStates:
         return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
 
 
-class _OfBoth:
+class _MixedTests:
     """Tests where there are numbers, each by the kinds of what it looks at."""
 
     def __init__(self, source: DataSource, test: str) -> None:
@@ -91,7 +91,7 @@ class _OfBoth:
         self.moments = MomentScores(source)
         self.numeric = frozenset(self.moments.names)
         self.cards = {v.name: v.card for v in source.variables}
-        self.states = _OfStates(source, "g2")
+        self.states = CountTests(source, "g2")
 
     def __call__(self, triples: Sequence[Triple]) -> Array:
         p = np.ones(len(triples))
