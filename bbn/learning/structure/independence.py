@@ -65,6 +65,7 @@ class CountTests:
         self.cards = {v.name: v.card for v in source.variables}
 
     def __call__(self, triples: Sequence[Triple]) -> Array:
+        """The p-value of each test, all of them from one request for counts."""
         from scipy.special import chdtrc
 
         if not triples:
