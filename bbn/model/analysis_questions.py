@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack, cast
 
 from bbn.core.frozen import Frozen
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from bbn.analysis.information import Information
     from bbn.analysis.sensitivity import Sensitivity
     from bbn.model.evidence import Evidence
+    from bbn.model.interventions import Interventions
     from bbn.model.network import BayesianNetwork
+    from bbn.results.mixture_posterior import MixturePosterior
+    from bbn.results.posterior import Posterior
     from bbn.view.explore import Explorer
     from bbn.view.scene import Drawing
 
@@ -71,6 +75,64 @@ max_iter, tol, damping, schedule
         from bbn.analysis.explain import explain
 
         return explain(cast("BayesianNetwork", self), target, evidence, method, **options)
+
+    @keywords_checked
+    def counterfactual(
+        self,
+        targets: str | Sequence[str],
+        evidence: Evidence | None,
+        do: Interventions,
+        *,
+        memory_limit: MemoryLimit = None,
+    ) -> Posterior | MixturePosterior:
+        """Return what targets would have been, had something been done, given what was seen without it.
+
+        Both worlds share everything that the act does not reach, by a twin network (Balke and Pearl 1994). The
+        variables that it does reach must say what their noise is: functions of their parents (tables of zeros and ones,
+        as `CPT.deterministic` makes them) or Gaussians.
+
+        Parameters
+        ----------
+        targets : str or sequence of str
+            The variable asked for, or several discrete ones.
+        evidence : mapping or None
+            Variable name to finding, about the world as it is; as in `query`.
+        do : mapping
+            Variable name to what is done in the other world; as in `query`.
+        memory_limit : int, float or str, optional
+            The most bytes that the work may take, as in `query`.
+
+        Returns
+        -------
+        Posterior or MixturePosterior
+            As `query` gives it, of the targets in the other world.
+
+        Raises
+        ------
+        NotIdentifiableError
+            A variable that the act reaches has a table that is not a function, so that the network does not decide.
+        EvidenceError, ImpossibleEvidenceError, BudgetError
+            As in `query`.
+
+        See Also
+        --------
+        query : With `do`, what will be, once something is done.
+        bbn.causation_bounds : Bounds of necessity and sufficiency where tables do not decide.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> dose = bbn.Gaussian("Dose", means=2.0, variances=1.0)
+        >>> health = bbn.Gaussian("Health", [dose.variable], means=1.0, variances=4.0, weights=[0.5])
+        >>> net = bbn.BayesianNetwork([dose, health])
+        >>> seen = {"Dose": 1.0, "Health": 4.0}  # one who fared better than the dose explains
+        >>> net.counterfactual("Health", seen, do={"Dose": 3.0}).mean
+        5.0
+        """
+        from bbn.causal.counterfactual import counterfactual
+
+        options = {} if memory_limit is None else {"memory_limit": memory_limit}
+        return counterfactual(cast("BayesianNetwork", self), targets, evidence, do, **options)
 
     def information(
         self,
