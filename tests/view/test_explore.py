@@ -59,7 +59,7 @@ def test_doing_is_not_observing(explorer: Explorer) -> None:
     told = ask(explorer, "/beliefs", asked)[1]
     expected = net.posteriors({"dysp": "yes"}, do={"either": "yes"})
     assert told["beliefs"]["lung"] == expected["lung"].values.tolist()
-alone = ask(explorer, "/beliefs", {"evidence": {"either": {"do": 0}}})[1]["beliefs"]["lung"]
+    alone = ask(explorer, "/beliefs", {"evidence": {"either": {"do": 0}}})[1]["beliefs"]["lung"]
     assert alone == pytest.approx(net.query("lung").values.tolist(), abs=1e-12)  # its causes do not feel it
     assert told["log_evidence"] == expected.log_evidence
     assert ask(explorer, "/mpe", asked)[1]["states"] == net.mpe({"dysp": "yes"}, do={"either": "yes"}).states
