@@ -20,6 +20,7 @@ from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys,
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
@@ -170,9 +171,12 @@ class JsonDocument:
 
 
 def _node_text(conditional: CPT | Gaussian, latent: bool) -> str:
-    fields = (
-        _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
-    )
+    if isinstance(conditional, Gaussian):
+        fields = _gaussian_fields(conditional)
+    elif isinstance(conditional, NoisyMax):
+        fields = _noisy_fields(conditional)
+    else:
+        fields = _table_fields(conditional)
     fields |= {"latent": "true"} if latent else {}
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
@@ -189,6 +193,16 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
     else:
         fields["table"] = nested(rows, gaussian.means.shape) if keys is None else _keyed(keys, rows)
     return fields | dict.fromkeys(flags(gaussian), "true")
+
+
+def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
+    fields = {"type": '"noisy-max"', "states": _dump(list(noisy.variable.states))}
+    fields["strongest"] = _dump(noisy.strongest)
+    if noisy.parents:
+        fields["parents"] = _dump([parent.name for parent in noisy.parents])
+        links = (_dump(link.tolist()) for link in noisy.links)
+        fields["links"] = _keyed([parent.name for parent in noisy.parents], links)
+    return fields | {"leak": _dump(noisy.leak.tolist())}
 
 
 def _table_fields(cpt: CPT) -> dict[str, str]:

@@ -21,6 +21,9 @@ from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
+from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
+from bbn.io.spec_noisy import KIND as NOISY
+from bbn.io.spec_noisy import NoisyDraft, NoisyReader
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
 from bbn.model.network import BayesianNetwork
@@ -39,6 +42,8 @@ class _Draft(NamedTuple):
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
+    noisy: NoisyDraft | None = None
+    """The fields of a noisy-MAX."""
 
 
 def read_network(document: Document, strict: bool) -> BayesianNetwork:
@@ -55,6 +60,7 @@ class _DocumentReader:
         self.where = document.where
         self.tables = TableReader(document)
         self.gaussians = GaussianReader(document, self.tables)
+        self.noisy = NoisyReader(document, self.tables)
         self.latent: list[str] = []
 
     def network(self, strict: bool) -> BayesianNetwork:
@@ -158,8 +164,9 @@ class _DocumentReader:
             return _Draft(name, [], [], None, where)
         fields: dict[str, Node] = {}
         misspelt = False
-        continuous = self._is_gaussian(name, spec)
-        known = (*(GAUSSIAN_FIELDS if continuous else _FIELDS), "latent")
+        kind = self._kind(name, spec)
+        continuous = kind == GAUSSIAN
+        known = (*{GAUSSIAN: GAUSSIAN_FIELDS, NOISY: NOISY_FIELDS}.get(kind, _FIELDS), "latent")
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -173,16 +180,23 @@ class _DocumentReader:
                 )
             else:
                 fields[field] = value
-        misspelt = misspelt or ("type" in fields and not continuous)
+        misspelt = misspelt or ("type" in fields and not kind)
         if "latent" in fields:
             self._take_latent(name, fields.pop("latent"))
-        for field in ("table",) if continuous else ("states", "table"):
+        for field in {GAUSSIAN: ("table",), NOISY: ("states",)}.get(kind, ("states", "table")):
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
         if continuous:
             return self._continuous(name, fields, where)
         states = self._states(name, fields["states"]) if "states" in fields else []
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
+        if kind == NOISY:
+            draft = (
+                self.noisy.draft(name, states, parents, fields, where)
+                if states and parents is not None
+                else None
+            )
+            return _Draft(name, states, parents or [], None, where, noisy=draft)
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
@@ -198,17 +212,17 @@ class _DocumentReader:
                 f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
             )
 
-    def _is_gaussian(self, name: str, spec: Mapping) -> bool:
-        """Whether a node is continuous by its type; another type than that is a problem."""
+    def _kind(self, name: str, spec: Mapping) -> str:
+        """The type of a node, nothing for a table; an unknown one is a problem."""
         for key, value in spec.pairs:
             if isinstance(key, Scalar) and key.text == "type":
-                if isinstance(value, Scalar) and value.text == GAUSSIAN:
-                    return True
+                if isinstance(value, Scalar) and value.text in (GAUSSIAN, NOISY):
+                    return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r} or {NOISY!r}, or no type for a table",
                     self.where(value),
                 )
-        return False
+        return ""
 
     def _continuous(self, name: str, fields: dict[str, Node], where: Where) -> _Draft:
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
@@ -270,6 +284,9 @@ class _DocumentReader:
     def _raw_node(self, draft: _Draft, states: MappingABC[str, list[State]]) -> RawNode:
         name = draft.name
         parents = [(parent, states[parent]) for parent in draft.parents if states.get(parent)]
+        if draft.noisy is not None and len(parents) == len(draft.parents):
+            found = self.noisy.arrange(name, draft.states, parents, draft.noisy, draft.where)
+            return RawNode(name, draft.states, draft.parents, None, draft.where, noisy=found)
         if draft.table is None or len(parents) < len(draft.parents):
             return RawNode(name, draft.states or ("?",), draft.parents, None, draft.where)
         values, places = self.tables.arrange(name, draft.states, parents, draft.table, draft.where)

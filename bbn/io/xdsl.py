@@ -2,11 +2,10 @@
 
 A table lists its entries with the child's states varying fastest, then the last parent, so it is the table of a
 CPT as it stands; in the files of aGrUM the first parent varies faster than the second, and they are read so.
-Deterministic nodes and noisy-MAX nodes are expanded into tables. In SMILE's noisy-MAX the first state of the
-child is the strongest effect: each parent, and the leak, gives an effect on its own, and the child takes the
-strongest, so that P(child ≥ k) = ∏ P(effect ≥ k) over the parents and the leak (Díez 1993; Díez and Druzdzel
-2006, section 4, whose order of states is the reverse). The parameters of a parent come in the order of its
-`strengths`. Decisions, utilities, equations and dynamic networks are refused.
+Deterministic nodes are expanded into tables. A noisy-MAX node is a `NoisyMax`, and is written as one. In SMILE's
+noisy-MAX the first state of the child is the strongest effect (Díez 1993; Díez and Druzdzel 2006, section 4, whose
+order of states is the reverse), so one whose last state is the strongest is written as a table. The parameters of a
+parent come in the order of its `strengths`. Decisions, utilities, equations and dynamic networks are refused.
 
 Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
 
@@ -15,6 +14,7 @@ Reference: BayesFusion, *GeNIe Modeler User Manual*, "XDSL file format"; *SMILE 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from xml.sax.saxutils import escape, quoteattr
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from bbn.core.budget import MAX_AXES
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.build import Problems, RawNode, build
+from bbn.io.build import Problems, RawNode, RawNoisy, build
 from bbn.io.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.labels import labels, restore
 from bbn.io.net import identifier
@@ -31,7 +31,9 @@ from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
 from bbn.io.xmlbif import legal_text
+from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
@@ -85,14 +87,15 @@ class _XdslReader:
                     *element.where,
                 )
         values: Values
+        if element.tag == "noisymax":
+            noisy = self._noisy_max(name, parents, element)
+            return RawNode(name, self.states[name], parents, None, element.where, noisy=noisy)
         if element.tag == "cpt":
             values = self._floats(name, element, "probabilities")
             if self.reversed_axes and 1 < len(parents) < MAX_AXES:  # more are refused later
                 values = self._reversed(name, parents, values)
         elif element.tag == "deterministic":
             values = self._deterministic(name, element)
-        elif element.tag == "noisymax":
-            values = self._noisy_max(name, parents, element)
         else:
             raise self.source.error(
                 f"expected <cpt>, <deterministic> or <noisymax>, found <{element.tag}>", *element.where
@@ -139,13 +142,12 @@ class _XdslReader:
         table[range(len(words)), [codes[result] for result in words]] = 1.0
         return table.ravel()
 
-    def _noisy_max(self, name: str, parents: list[str], element: Element) -> Values:
-        """The table of a noisy-MAX node: the product, over parents and leak, of P(effect ≥ k)."""
+    def _noisy_max(self, name: str, parents: list[str], element: Element) -> RawNoisy | None:
+        """The links of a noisy-MAX node, each with the parent's states in their own order, and its leak."""
         cards = [len(self.states[parent]) for parent in parents]
         card = len(self.states[name])
         if not card:
-            return []  # that it has no states is reported later
-        reserve_table(self.source, name, [*cards, card], element.where)
+            return None  # that it has no states is reported later
         parameters = np.array(self._floats(name, element, "parameters"))
         if parameters.size != card * (sum(cards) + 1):
             raise self.source.error(
@@ -153,20 +155,16 @@ class _XdslReader:
                 f"{card} for each parent's state and for the leak, found {parameters.size}",
                 *element.where,
             )
-        # at_least[r, k] = P(effect of row r ≥ k)
-        at_least = np.cumsum(parameters.reshape(-1, card)[:, ::-1], axis=1)[:, ::-1]
+        rows = parameters.reshape(-1, card)
         order = self._strengths(name, cards, element)
-        table = np.empty([*cards, card])
-        table[...] = at_least[-1]
+        links: list[Values] = []
         start = 0
-        for axis, count in enumerate(cards):
-            effect = np.empty((count, card))
-            effect[order[start : start + count]] = at_least[start : start + count]
-            table *= effect.reshape([count if a == axis else 1 for a in range(len(cards))] + [card])
+        for count in cards:
+            link = np.empty((count, card))
+            link[order[start : start + count]] = rows[start : start + count]
+            links.append(link.ravel())
             start += count
-        for k in range(card - 1):  # P(child = k) = P(child ≥ k) − P(child ≥ k + 1)
-            table[..., k] -= table[..., k + 1]
-        return table.ravel()
+        return RawNoisy(links, rows[-1], True)
 
     def _strengths(self, name: str, cards: list[int], element: Element) -> list[int]:
         """For each parent its states from strongest to weakest, all in one list."""
@@ -203,20 +201,35 @@ def write(network: BayesianNetwork) -> str:
     parts.append("  <nodes>\n")
     for cpt in tables(network):
         label = written[cpt.name]
-        parts.append(f'    <cpt id="{label.name}">\n')
+        noisy = isinstance(cpt, NoisyMax) and cpt.strongest == cpt.variable.states[0]
+        tag = "noisymax" if noisy else "cpt"
+        parts.append(f'    <{tag} id="{label.name}">\n')
         parts += [f'      <state id="{state}" />\n' for state in label.states]
         if cpt.parents:
             parents = " ".join(written[parent.name].name for parent in cpt.parents)
             parts.append(f"      <parents>{parents}</parents>\n")
-        parts.append(f"      <probabilities>{' '.join(row_texts(cpt.table, ' '))}</probabilities>\n")
+        if noisy:
+            parts += _noisy_lines(cpt)
+        else:
+            parts.append(f"      <probabilities>{' '.join(row_texts(cpt.table, ' '))}</probabilities>\n")
         if label.note:
             parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')
-        parts.append("    </cpt>\n")
+        parts.append(f"    </{tag}>\n")
     parts.append("  </nodes>\n  <extensions>\n")
     names = {label.name: legal_text(name) for name, label in written.items()}
     parts += extension_lines(looks, legal_text(network.name or title), names)
     parts.append("  </extensions>\n</smile>\n")
     return "".join(parts)
+
+
+def _noisy_lines(cpt: CPT) -> Iterator[str]:
+    """The strengths of the parents' states, in their own order, and the parameters."""
+    assert isinstance(cpt, NoisyMax)
+    if cpt.parents:
+        strengths = [str(state) for parent in cpt.parents for state in range(parent.card)]
+        yield f"      <strengths>{' '.join(strengths)}</strengths>\n"
+    rows = np.concatenate([*cpt.links, cpt.leak[None]])
+    yield f"      <parameters>{' '.join(row_texts(rows, ' '))}</parameters>\n"
 
 
 def _escaped(text: str) -> str:

@@ -33,6 +33,7 @@ from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys,
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import State, Variable
 
 MAX_ALIASED = 1_000_000
@@ -77,6 +78,8 @@ def write(network: BayesianNetwork) -> str:
     for conditional in conditionals(network):
         if isinstance(conditional, Gaussian):
             lines += _gaussian_lines(conditional)
+        elif isinstance(conditional, NoisyMax):
+            lines += _noisy_lines(conditional)
         else:
             lines += _node_lines(conditional)
         if conditional.name in hidden:
@@ -257,6 +260,19 @@ def _node_lines(cpt: CPT) -> Iterator[str]:
     yield "    table:"
     for key, row in zip(keys, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
         yield f"      {key}: {_numbers(row)}"
+
+
+def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:
+    yield f"  {_key(noisy.name, '  ')}:"
+    yield "    type: noisy-max"
+    yield f"    states: [{', '.join(map(_state, noisy.variable.states))}]"
+    yield f"    strongest: {_state(noisy.strongest)}"
+    if noisy.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in noisy.parents)}]"
+        yield "    links:"
+    for parent, link in zip(noisy.parents, noisy.links, strict=True):
+        yield f"      {_key(parent.name, '      ')}: {_numbers(link.tolist())}"
+    yield f"    leak: {_numbers(noisy.leak.tolist())}"
 
 
 def _gaussian_lines(gaussian: Gaussian) -> Iterator[str]:

@@ -250,12 +250,12 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
                 )
-        holds = _positive(variable)
+        holds = positive_state(variable)
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
             fails = 1.0 - leak
             for parent, code in zip(parents, index, strict=True):
-                if code == _positive(parent):
+                if code == positive_state(parent):
                     fails *= 1.0 - given[parent.name]
             table[(*index, holds)] = 1.0 - fails
             table[(*index, 1 - holds)] = fails
@@ -270,6 +270,11 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     def n_parameters(self) -> int:
         """The number of free parameters: the rows times one less than the states."""
         return self.table.size // self.variable.card * (self.variable.card - 1)
+
+    @property
+    def n_entries(self) -> int:
+        """How many numbers it is made of."""
+        return int(self.table.size)
 
     def factor(self) -> Factor:
         """The table as a factor over (\\*parents, variable)."""
@@ -296,7 +301,11 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         if len(states) != len(self.parents):
             raise ModelError(f"CPT {self.name!r} has {len(self.parents)} parents, found {len(states)} states")
         index = tuple(p.code(s) for p, s in zip(self.parents, states, strict=True))
-        return dict(zip(self.variable.states, self.table[index].tolist(), strict=True))
+        return dict(zip(self.variable.states, self.row_at(index).tolist(), strict=True))
+
+    def row_at(self, codes: Sequence[int]) -> Array:
+        """The distribution for these codes of the parents, in their order, as an array."""
+        return np.asarray(self.table[tuple(codes)])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per setting of the parents (a level of the index each), one column per state."""
@@ -378,7 +387,7 @@ def discrete_child(child: str, parent: str) -> str:
     )
 
 
-def _positive(variable: Variable) -> int:
+def positive_state(variable: Variable) -> int:
     """The code of the state of a binary variable that means that it holds."""
     if set(variable.states) == {0, 1}:  # also {False, True}
         return variable.states.index(1)

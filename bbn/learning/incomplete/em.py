@@ -21,6 +21,7 @@ from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
 from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.incomplete.links import with_links
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.variable import State
 
@@ -100,6 +101,7 @@ def fit_em(
     >>> result.converged, result.network["Rain"].table.round(3)
     (True, array([0.25, 0.75]))
     """
+    structure, hidden, fixed, read = with_links(structure, hidden, fixed)
     problem = Problem(
         structure,
         data,
@@ -126,7 +128,7 @@ def fit_em(
         problem.gaussians.warn(
             problem.gaussians.read({n: result.network[n] for n in problem.gaussians.names}), stacklevel=2
         )
-    return result
+    return read(result)
 
 
 def gains_little(problem: Problem, tol: float | None) -> Stop:
