@@ -9,6 +9,8 @@ from .model.noisy_max import NoisyMax as NoisyMax
 from .model.noisy_max import NoisyOr as NoisyOr
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
+from .model.previous import Previous as Previous
+from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
 # read, write, exchange
 from .io.registry import load as load, save as save

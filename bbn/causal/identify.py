@@ -31,8 +31,10 @@ from bbn.causal.expression import (
     total,
 )
 from bbn.core.errors import EvidenceError, NotIdentifiableError
+from bbn.core.keywords import keywords_checked
 
 
+@keywords_checked
 def identify(
     graph: Any,
     outcome: str | Iterable[str],

@@ -16,8 +16,10 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
+from bbn.io.spec_slices import Written
 from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts
 from bbn.model.cpt import CPT
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
@@ -30,12 +32,12 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[\w.+-]+|.", re.DOTALL)
 
 
-def read(source: Source, strict: bool = False) -> BayesianNetwork:
-    """The network in a JSON file."""
+def read(source: Source, strict: bool = False) -> Any:
+    """The network in a JSON file, a dynamic one where it has a `slice`."""
     return quick_json(source, strict) or read_network(JsonDocument(source), strict)
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DynamicNetwork) -> str:
     """The network as JSON.
 
     >>> import bbn
@@ -53,9 +55,18 @@ def write(network: BayesianNetwork) -> str:
     top, reserved = texts(network)
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
-    hidden = set(network.latent)
-    nodes = ",\n".join(_node_text(one, one.name in hidden) for one in conditionals(network))
-    return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    if not isinstance(network, DynamicNetwork):
+        hidden = set(network.latent)
+        nodes = ",\n".join(
+            _node_text(one, _latent_fields(one.name in hidden), links=True) for one in conditionals(network)
+        )
+        return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    if network.static:
+        nodes = ",\n".join(_node_text(network[name]) for name in network.static)
+        head.append('  "nodes": {\n' + nodes + "\n  },\n")
+    written = (Written(network, name) for name in network.names if name not in network.static)
+    slices = ",\n".join(_node_text(node.usual, _start_fields(node)) for node in written)
+    return "{\n" + "".join(head) + '  "slice": {\n' + slices + "\n  }\n}\n"
 
 
 class JsonDocument:
@@ -170,14 +181,34 @@ class JsonDocument:
         self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
 
 
-def _node_text(conditional: CPT | Gaussian, latent: bool) -> str:
-    if isinstance(conditional, Gaussian):
-        fields = _gaussian_fields(conditional)
-    elif isinstance(conditional, NoisyMax):
-        fields = _noisy_fields(conditional)
-    else:
-        fields = _table_fields(conditional)
-    fields |= {"latent": "true"} if latent else {}
+def _start_fields(node: Written) -> dict[str, str]:
+    """What a node has in the first slices, as fields."""
+    if node.first is not None:
+        return {"first": _fields(node.first)["table"]}
+    starts = [
+        "null"
+        if start is None
+        else "{"
+        + ", ".join(
+            f'"{field}": {text}' for field, text in _fields(start).items() if field in ("parents", "table")
+        )
+        + "}"
+        for start in node.starts
+    ]
+    return {"starts": f"[{', '.join(starts)}]"} if starts else {}
+
+
+def _fields(conditional: CPT | Gaussian) -> dict[str, str]:
+    return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
+
+
+def _latent_fields(latent: bool) -> dict[str, str]:
+    return {"latent": "true"} if latent else {}
+
+
+def _node_text(conditional: CPT | Gaussian, more: dict[str, str] | None = None, links: bool = False) -> str:
+    own = _noisy_fields(conditional) if links and isinstance(conditional, NoisyMax) else _fields(conditional)
+    fields = own | (more or {})
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 

@@ -33,6 +33,7 @@ from bbn.core.atomic import write_bytes
 from bbn.core.errors import ModelError, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.io.source_text import Source, pack
+from bbn.model.dynamic_network import DynamicNetwork
 
 if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
@@ -66,7 +67,9 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)nodes[ \t]*:", "bbn's own, in YAML", 400),
+    Format(
+        "yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)(?:nodes|slice)[ \t]*:", "bbn's own, in YAML", 400
+    ),
     Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON", 300),
     Format(
         "bif",
@@ -138,7 +141,9 @@ def loads(
 
 
 @keywords_checked
-def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | None = None) -> None:
+def save(
+    network: BayesianNetwork | DynamicNetwork, path: str | os.PathLike[str], format: str | None = None
+) -> None:
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 
     The file is replaced at once when everything is written and on the disk: a failure leaves the old one as it was.
@@ -203,7 +208,12 @@ def find_format(name: str) -> Format:
 
 
 def _text(format: Format, network: Any) -> str:
-    if not hasattr(network, "conditionals") and format.name != "uai":
+    if isinstance(network, DynamicNetwork):
+        if format.name not in ("yaml", "json"):
+            raise ModelError(
+                f"{format.name} does not hold dynamic networks; .yaml and .json do, or unroll(steps) first"
+            )
+    elif not hasattr(network, "conditionals") and format.name != "uai":
         raise ModelError(
             f"{format.name} holds networks, not a {type(network).__name__}; UAI holds factor graphs too"
         )

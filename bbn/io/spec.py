@@ -3,6 +3,8 @@
     version: 1      name, description, source, …: text      metadata: {key: text}
     nodes: {name: {states: [...], parents: [...], table: ...}}
 
+A file with a `slice` is a dynamic network; see `spec_slices`.
+
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
 parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
 `spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all parents
@@ -13,10 +15,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping as MappingABC
-from typing import NamedTuple
+from collections.abc import Sequence as SequenceABC
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from bbn.core.errors import nearest
-from bbn.io.build import Problems, RawNode, Where, build
+from bbn.io.build import Problems, RawGaussian, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
@@ -24,9 +29,9 @@ from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
 from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
 from bbn.io.spec_noisy import KIND as NOISY
 from bbn.io.spec_noisy import NoisyDraft, NoisyReader
+from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
-from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
 
 _FIELDS = ("states", "parents", "table", "type")
@@ -46,8 +51,8 @@ class _Draft(NamedTuple):
     """The fields of a noisy-MAX."""
 
 
-def read_network(document: Document, strict: bool) -> BayesianNetwork:
-    """The network that a document describes; ParseError with all its problems if there are any."""
+def read_network(document: Document, strict: bool) -> Any:
+    """The network that a document describes, a dynamic one where it has a `slice`; ParseError with all its problems."""
     return _DocumentReader(document).network(strict)
 
 
@@ -63,7 +68,7 @@ class _DocumentReader:
         self.noisy = NoisyReader(document, self.tables)
         self.latent: list[str] = []
 
-    def network(self, strict: bool) -> BayesianNetwork:
+    def network(self, strict: bool) -> Any:
         document = self.document
         if not document.next_is_mapping():
             found = document.value()
@@ -71,6 +76,7 @@ class _DocumentReader:
         texts: dict[str, str] = {}
         metadata: dict[str, str] = {}
         drafts: list[_Draft] | None = None
+        slices: list[_Draft] | None = None
         first: dict[str, Where] = {}
         for key in document.each_key():
             name = self._string(key, "a key of the network")
@@ -79,7 +85,9 @@ class _DocumentReader:
             elif name is not None:
                 first[name] = self.where(key)
             if name == "nodes" and drafts is None:
-                drafts = self._drafts()
+                drafts = self._drafts("nodes")
+            elif name == "slice" and slices is None and document.next_is_mapping():
+                slices = self._drafts("slice")
             elif name == "metadata" and document.next_is_mapping():
                 metadata = self._metadata()
             else:
@@ -88,6 +96,9 @@ class _DocumentReader:
                     self._check_version(value)
                 elif name is not None and name != "nodes":
                     texts[name] = self._text(name, value)
+        if slices is not None:
+            title, about = texts.pop("name", ""), self._joined(texts, metadata, first)
+            return read_slices(self.problems, drafts or [], slices, self._raw_nodes, title, about, strict)
         if drafts is None:
             hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
             self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", (1, 1))
@@ -141,18 +152,21 @@ class _DocumentReader:
 
     # First pass: one node after the other, as they stand in the file
 
-    def _drafts(self) -> list[_Draft]:
+    def _drafts(self, what: str) -> list[_Draft]:
         document = self.document
         if not document.next_is_mapping():
             found = document.value()
             if isinstance(found, Scalar) and found.value is None:
                 return []
-            document.fail(f"'nodes' must be a mapping from name to node, found {found}", found)
+            document.fail(f"{what!r} must be a mapping from name to node, found {found}", found)
         drafts = []
         for key in document.each_key():
             name = self._string(key, "a node's name")
             spec = document.value()
             if name is not None:
+                if what == "slice":
+                    spec, starts = split_starts(self.problems, self.where, name, spec)
+                    drafts += [self._draft(own, start, place) for own, start, place in starts]
                 drafts.append(self._draft(name, spec, self.where(key)))
         return drafts
 
@@ -261,10 +275,17 @@ class _DocumentReader:
 
     # Second pass: the rows, now that the states of all parents are known
 
-    def _raw_nodes(self, drafts: list[_Draft]) -> list[RawNode]:
+    def _raw_nodes(
+        self, drafts: SequenceABC[_Draft], lagged: MappingABC[str, _Draft] | None = None
+    ) -> list[RawNode]:
+        """The nodes; `lagged` are variables of an earlier slice, which stand for those of the drafts."""
+        lagged = lagged or {}
         states = {draft.name: draft.states for draft in drafts}
         continuous = {draft.name for draft in drafts if draft.continuous}
-        return [
+        states |= {name: draft.states for name, draft in lagged.items()}
+        continuous |= {name for name, draft in lagged.items() if draft.continuous}
+        placeholders = [_placeholder(name, draft) for name, draft in lagged.items()]
+        return placeholders + [
             self._raw_continuous(draft, states, continuous)
             if draft.continuous
             else self._raw_node(draft, states)
@@ -307,3 +328,12 @@ class _DocumentReader:
             return "" if node.value is None else node.text
         self.problems.add(f"{key!r} must be text, found {node}", self.where(node))
         return ""
+
+
+def _placeholder(name: str, draft: _Draft) -> RawNode:
+    """A root that stands for a variable of an earlier slice."""
+    if draft.continuous:
+        numbers = RawGaussian(np.array(0.0), np.array(1.0), np.zeros(0), False, False)
+        return RawNode(name, (), (), None, draft.where, None, numbers, True)
+    values = [1.0 / len(draft.states)] * len(draft.states) if draft.states else None
+    return RawNode(name, draft.states or ("?",), (), values, draft.where)

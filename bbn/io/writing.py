@@ -15,14 +15,16 @@ from bbn.model.variable import State, Variable
 
 VERSION = 1
 """The version of the format that is read and written. A file that names none is of version 1."""
-RESERVED = ("name", "nodes", "version", "metadata")
+RESERVED = ("name", "nodes", "slice", "version", "metadata")
 """Keys of the top level that have a meaning; metadata of these names stand in the mapping `metadata`."""
 
 
-def texts(network: BayesianNetwork) -> tuple[dict[str, str], dict[str, str]]:
+def texts(network: Any) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
     top = {"name": network.name} if network.name else {}
-    told = RESERVED if not network.latent else (*RESERVED, "latent")  # which each hidden node says itself
+    told = (
+        RESERVED if not getattr(network, "latent", ()) else (*RESERVED, "latent")
+    )  # which each hidden node says itself
     top |= {key: text for key, text in network.metadata.items() if key not in told}
     return top, {key: text for key, text in network.metadata.items() if key in RESERVED}
 

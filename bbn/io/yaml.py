@@ -9,7 +9,7 @@ those of the core schema are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 from typing import Any, NoReturn
 
@@ -29,8 +29,10 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
 from bbn.io.quick import quick_yaml
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
+from bbn.io.spec_slices import Written
 from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
 from bbn.model.cpt import CPT
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
@@ -46,18 +48,21 @@ _UNPRINTABLE = re.compile(
     r"[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u2028\u2029]"
 )
 _LONGEST_KEY = 900
+_SLICE = re.compile(r"^[\"']?slice[\"']?[ \t]*:", re.MULTILINE)
 
 
-def read(source: Source, strict: bool = False) -> BayesianNetwork:
-    """The network in a YAML file."""
+def read(source: Source, strict: bool = False) -> Any:
+    """The network in a YAML file, a dynamic one where it has a `slice`."""
 
-    def carefully(source: Source) -> BayesianNetwork:
+    def carefully(source: Source) -> Any:
         return read_network(YamlDocument(source), strict)
 
+    if _SLICE.search(source.text):
+        return carefully(source)
     return quick_yaml(source, strict, carefully) or carefully(source)
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DynamicNetwork) -> str:
     """The network as YAML.
 
     >>> import bbn
@@ -73,17 +78,15 @@ def write(network: BayesianNetwork) -> str:
     lines = [f"{_key(key, '')}: {_text(value)}" for key, value in top.items()]
     if reserved:
         lines += ["metadata:", *(f"  {key}: {_text(value)}" for key, value in reserved.items())]
-    lines.append("nodes:")
-    hidden = set(network.latent)
-    for conditional in conditionals(network):
-        if isinstance(conditional, Gaussian):
-            lines += _gaussian_lines(conditional)
-        elif isinstance(conditional, NoisyMax):
-            lines += _noisy_lines(conditional)
-        else:
-            lines += _node_lines(conditional)
-        if conditional.name in hidden:
-            lines.append("    latent: true")
+    if isinstance(network, DynamicNetwork):
+        if network.static:
+            lines += ["nodes:", *_lines([network[name] for name in network.static])]
+        lines.append("slice:")
+        for name in network.names:
+            if name not in network.static:
+                lines += _slice_lines(Written(network, name))
+    else:
+        lines += ["nodes:", *_lines(conditionals(network), set(network.latent))]
     lines.append("")
     return "\n".join(lines)
 
@@ -246,20 +249,15 @@ def _is_quoted(event: Any) -> bool:
     return not event.implicit[0]
 
 
-def _node_lines(cpt: CPT) -> Iterator[str]:
-    yield f"  {_key(cpt.name, '  ')}:"
-    yield f"    states: [{', '.join(map(_state, cpt.variable.states))}]"
-    if not cpt.parents:
-        yield f"    table: {_numbers(cpt.table.tolist())}"
-        return
-    yield f"    parents: [{', '.join(_text(parent.name) for parent in cpt.parents)}]"
-    keys = _row_keys(cpt.parents)
-    if max(map(len, keys)) > _LONGEST_KEY:
-        yield f"    table: {_numbers(cpt.table.tolist())}"
-        return
-    yield "    table:"
-    for key, row in zip(keys, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
-        yield f"      {key}: {_numbers(row)}"
+def _lines(listed: Iterable[CPT | Gaussian], latent: Collection[str] = ()) -> Iterator[str]:
+    for conditional in listed:
+        if isinstance(conditional, NoisyMax):
+            yield from _noisy_lines(conditional)
+        else:
+            yield from _head_lines(conditional)
+            yield from _table_lines(conditional)
+        if conditional.name in latent:
+            yield "    latent: true"
 
 
 def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:
@@ -275,25 +273,55 @@ def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:
     yield f"    leak: {_numbers(noisy.leak.tolist())}"
 
 
-def _gaussian_lines(gaussian: Gaussian) -> Iterator[str]:
-    yield f"  {_key(gaussian.name, '  ')}:"
-    yield "    type: gaussian"
-    if gaussian.parents:
-        yield f"    parents: [{', '.join(_text(parent.name) for parent in gaussian.parents)}]"
-    rows = [
-        "{" + ", ".join(f"{field}: {_numbers(value)}" for field, value in row.items()) + "}"
-        for row in gaussian_rows(gaussian)
-    ]
-    discrete = gaussian.discrete_parents
-    keys = _row_keys(discrete)
-    if not discrete:
-        yield f"    table: {rows[0]}"
-    elif max(map(len, keys)) > _LONGEST_KEY:
-        yield f"    table: {nested(rows, gaussian.means.shape)}"
+def _slice_lines(node: Written) -> Iterator[str]:
+    """A node of a slice: as others are, with its table in the first slice before its own."""
+    yield from _head_lines(node.usual)
+    if node.first is not None:
+        yield from _table_lines(node.first, "first", flagged=False)
+    elif node.starts:
+        yield "    starts:"
+        for start in node.starts:
+            if start is None:
+                yield "      - null"
+                continue
+            parents = [parent.name for parent in start.parents]
+            yield f"      - parents: [{', '.join(map(_text, parents))}]"
+            yield from _table_lines(start, indent="        ", flagged=False)
+    yield from _table_lines(node.usual)
+
+
+def _head_lines(conditional: CPT | Gaussian) -> Iterator[str]:
+    yield f"  {_key(conditional.name, '  ')}:"
+    if isinstance(conditional, Gaussian):
+        yield "    type: gaussian"
     else:
-        yield "    table:"
-        yield from (f"      {key}: {row}" for key, row in zip(keys, rows, strict=True))
-    yield from (f"    {flag}: true" for flag in flags(gaussian))
+        yield f"    states: [{', '.join(map(_state, conditional.variable.states))}]"
+    if conditional.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in conditional.parents)}]"
+
+
+def _table_lines(
+    conditional: CPT | Gaussian, label: str = "table", indent: str = "    ", flagged: bool = True
+) -> Iterator[str]:
+    if isinstance(conditional, Gaussian):
+        parents, shape = conditional.discrete_parents, conditional.means.shape
+        rows = [
+            "{" + ", ".join(f"{field}: {_numbers(value)}" for field, value in row.items()) + "}"
+            for row in gaussian_rows(conditional)
+        ]
+    else:
+        parents, shape = conditional.parents, conditional.table.shape[:-1]
+        rows = list(map(_numbers, conditional.table.reshape(-1, conditional.variable.card).tolist()))
+    keys = _row_keys(parents)
+    if not parents:
+        yield f"{indent}{label}: {rows[0]}"
+    elif max(map(len, keys)) > _LONGEST_KEY:
+        yield f"{indent}{label}: {nested(rows, shape)}"
+    else:
+        yield f"{indent}{label}:"
+        yield from (f"{indent}  {key}: {row}" for key, row in zip(keys, rows, strict=True))
+    if flagged and isinstance(conditional, Gaussian):
+        yield from (f"{indent}{flag}: true" for flag in flags(conditional))
 
 
 def _row_keys(parents: tuple[Variable, ...]) -> list[str]:

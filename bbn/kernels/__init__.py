@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import batch as batch
     from bbn.kernels.pure import bif as bif
+    from bbn.kernels.pure import chain as chain
     from bbn.kernels.pure import classify as classify
     from bbn.kernels.pure import coding as coding
     from bbn.kernels.pure import count as count
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # the twins carry the types
 KERNELS = (
     "batch",
     "bif",
+    "chain",
     "classify",
     "coding",
     "count",

@@ -58,7 +58,7 @@ max_iter, tol, damping, schedule
 
         See Also
         --------
-        information : What would tell most about the target next.
+        information : Which variable to ask about next.
         sensitivity : Which table entries the answer depends on.
 
         Examples
@@ -188,7 +188,7 @@ max_iter, tol, damping, schedule
         beliefs : bool, default True
             False draws names and states alone, without inference.
         information : bool, default False
-            Draw an arc the wider, the more its ends tell of each other given the evidence.
+            Draw arcs wider where their ends have more mutual information given the evidence.
         method : str, default "auto"
             The method of inference, as in `query`.
         memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \

@@ -17,6 +17,7 @@ from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.model.factor import Factor
+from bbn.model.previous import table_parents
 from bbn.model.table_input import read_table, row_name, settings, shape_of
 from bbn.model.variable import Continuous, State, Variable
 
@@ -49,7 +50,8 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     variable
         The child.
     parents
-        Its parents; their order is the order of the table's axes.
+        Its parents; their order is the order of the table's axes. In a dynamic network `Previous("Rain")` is the
+        variable one slice earlier.
     table
         One of: an array with an axis per parent and the variable's own axis last; a mapping from a tuple of the
         parents' states (a bare state where there is one parent) to a row; a DataFrame as `to_frame` makes it. A
@@ -81,7 +83,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     _hash: int | None
 
     def __init__(self, variable: Variable, parents: Sequence[Variable] = (), table: Any = None) -> None:
-        variable, parents = _checked_family(variable, parents)
+        variable, parents = _checked_family(variable, table_parents(variable, parents, table))
         if table is None:
             raise ModelError(f"CPT {variable.name!r}: no table given; CPT.uniform makes one")
         array = read_only(read_table(variable, parents, table))

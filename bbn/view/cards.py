@@ -36,7 +36,7 @@ def draw_network(
     beliefs
         False draws names and states alone, without inference.
     information
-        Draw an arc the wider, the more its ends tell of each other (their mutual information given evidence).
+        Draw arcs wider where their ends have more mutual information given the evidence.
     options
         For the inference engine.
     """

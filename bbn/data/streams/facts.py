@@ -12,7 +12,7 @@ from bbn.core.errors import DataError, nearest
 from bbn.data.coding import missing_tokens
 from bbn.data.streams.discovery import Column, Discovery
 from bbn.data.streams.readers import Reader
-from bbn.data.streams.sums import Sum
+from bbn.data.streams.sums import RunningSum
 from bbn.data.streams.tasks import Coding
 from bbn.model.variable import Continuous, State, Variable, check_states
 
@@ -129,7 +129,7 @@ def from_footers(
         for name in wanted
     }
     n_rows = facts.n_rows or 0
-    facts.found = Discovery(n_rows, Sum([np.array([float(n_rows)])]), columns)
+    facts.found = Discovery(n_rows, RunningSum([np.array([float(n_rows)])]), columns)
     return facts
 
 

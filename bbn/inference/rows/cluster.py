@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from bbn.core.atomic import replacing_folder
 from bbn.core.errors import ClusterError, DataError
 from bbn.data.columns import table_suffix
-from bbn.data.streams.cluster import Cluster
 from bbn.data.streams.dask import Clustered, rows_of
+from bbn.data.streams.dask_cluster import Cluster
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.tasks import Coding
 from bbn.data.write import ROW_GROUP

@@ -126,7 +126,7 @@ def fit_em(
     )
     if problem.gaussians is not None:
         problem.gaussians.warn(
-            problem.gaussians.read({n: result.network[n] for n in problem.gaussians.names}), stacklevel=2
+            problem.gaussians.read({n: result.network[n] for n in problem.gaussians.names})
         )
     return read(result)
 

@@ -28,7 +28,7 @@ from bbn.core.progress import progress_bar
 from bbn.data import DataSource
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import Arcs, Constraints, complete_source, ranked, tie_of, to_graph
-from bbn.learning.structure.scores import flatten
+from bbn.learning.structure.count_scores import flatten
 from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.model.variable import State
 

@@ -8,7 +8,6 @@ one pass over the data for all families together. Gaussians are learned from mom
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.core.budget import MAX_AXES, require_memory, require_table
-from bbn.core.errors import DataError, UnseenRowsWarning
+from bbn.core.errors import DataError, UnseenRowsWarning, warn_user
 from bbn.core.frozen import Array, read_only
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
@@ -169,7 +168,7 @@ def _fit(
         if gaussian_prior is not None:
             told = gaussian_prior.told(family.name, units.centre[-1], units.scale[-1] ** 2)
         estimates.append(estimate(family, moments, units, told))
-    warn_of(families, estimates, stacklevel=3)
+    warn_of(families, estimates)
     learned: list[Conditional] = [f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)]
     learned += [fit_links(own, source, prior) for own in factored.values()]
     return network_from_counts(
@@ -312,11 +311,10 @@ def network_from_counts(
         rows, of = sum(n for _, n, _ in empty), sum(total for _, _, total in empty)
         shown = ", ".join(f"{name} ({n} of {total})" for name, n, total in empty[:5])
         more = f", … ({len(empty)} tables in all)" if len(empty) > 5 else ""
-        warnings.warn(
+        warn_user(
             f"{rows} of {of} rows of the tables of {shown}{more} were never seen in the data and are uniform; "
             "a prior such as bbn.BDeu(1) says what they should be",
             UnseenRowsWarning,
-            stacklevel=4,
         )
     return BayesianNetwork([*cpts, *others], like.name if like else "", like.metadata if like else None)
 
