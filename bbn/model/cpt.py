@@ -306,7 +306,18 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         return dict(zip(self.variable.states, self.row_at(index).tolist(), strict=True))
 
     def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order, as an array."""
+        """The distribution for these codes of the parents, in their order, as an array.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The position of each parent's state among its states.
+
+        Returns
+        -------
+        ndarray
+            One probability per state of the variable.
+        """
         return np.asarray(self.table[tuple(codes)])
 
     def to_frame(self) -> pd.DataFrame:

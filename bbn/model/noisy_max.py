@@ -139,7 +139,26 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         leak: Array,
         strongest: State,
     ) -> NoisyMax:
-        """A NoisyMax from parts known to be right; the arrays are not copied and become read-only."""
+        """A NoisyMax from parts known to be right; the arrays are not copied and become read-only.
+
+        Parameters
+        ----------
+        variable : Variable
+            The child.
+        parents : tuple of Variable
+            Its causes.
+        links : sequence of ndarray
+            Per parent, shape (states of the parent, states of the child).
+        leak : ndarray
+            Shape (states of the child,).
+        strongest : state
+            The first or the last state of the child.
+
+        Returns
+        -------
+        NoisyMax
+            The conditional, unchecked.
+        """
         noisy = NoisyMax.__new__(NoisyMax)
         noisy._take(variable, parents, links, leak, strongest)
         return noisy
@@ -189,19 +208,54 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         return CPT.trusted(self.variable, self.parents, self.table)
 
     def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> NoisyMax:
-        """The same numbers for other variables of as many states."""
+        """The same numbers for other variables of as many states.
+
+        Parameters
+        ----------
+        variable : Variable
+            The child.
+        parents : tuple of Variable
+            Its causes.
+
+        Returns
+        -------
+        NoisyMax
+            The conditional of these variables.
+        """
         strongest = variable.states[self.variable.code(self.strongest)]
         return NoisyMax.made(variable, parents, self.links, self.leak, strongest)
 
     def with_parent(self, parent: Variable) -> NoisyMax:
-        """With one more parent, last, that has no effect."""
+        """With one more parent, last, that has no effect.
+
+        Parameters
+        ----------
+        parent : Variable
+            The new parent.
+
+        Returns
+        -------
+        NoisyMax
+            The conditional with one more link.
+        """
         none = np.zeros((parent.card, self.variable.card))
         none[:, self.variable.card - 1 - self.variable.code(self.strongest)] = 1.0
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
     def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order; the table is not made."""
+        """The distribution for these codes of the parents, in their order; the table is not made.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The position of each parent's state among its states.
+
+        Returns
+        -------
+        ndarray
+            One probability per state of the variable.
+        """
         effects = self._weak_to_strong(self.leak)
         for link, code in zip(self.links, codes, strict=True):
             effects = joined(effects, self._weak_to_strong(link)[code])
