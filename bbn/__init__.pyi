@@ -1,7 +1,7 @@
 """The public names, once: `bbn/__init__.py` resolves each when it is first used (SPEC 1)."""
 
 # define
-from .model.variable import Variable as Variable, Continuous as Continuous
+from .model.variable import Variable as Variable, Binned as Binned, Continuous as Continuous
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
@@ -63,6 +63,7 @@ from .learning.evaluation.cross_validation import cross_validate as cross_valida
 from .learning.learn import learn as learn
 
 # data
+from .data.describe import describe as describe, Description as Description
 from .data.discretize import discretize as discretize, Discretizer as Discretizer
 from .data.streams.open import open_data as open_data
 
@@ -108,6 +109,8 @@ from .core.errors import (
     NoMemberWarning as NoMemberWarning,
     TimeLimitError as TimeLimitError,
     UnseenRowsWarning as UnseenRowsWarning,
+    UnseenValuesWarning as UnseenValuesWarning,
+    TooManyParametersWarning as TooManyParametersWarning,
     OverlapWarning as OverlapWarning,
     CollapsedWarning as CollapsedWarning,
     AccuracyWarning as AccuracyWarning,

@@ -23,7 +23,7 @@ from bbn.model.cpt import CPT, Conditional, discrete_child, positive_state
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
 """A place in a file: an offset into its text, or line and column."""
@@ -67,6 +67,8 @@ class RawNode(NamedTuple):
     gaussian: RawGaussian | None = None
     continuous: bool = False
     noisy: RawNoisy | None = None
+    bins: Sequence[float] | None = None
+    """The cut points of a variable whose states are intervals."""
 
 
 Item = TypeVar("Item")
@@ -244,6 +246,8 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
         try:
             if node.continuous:
                 variables[node.name] = Continuous(node.name)
+            elif node.bins is not None:
+                variables[node.name] = Binned(node.name, node.bins, node.states)
             else:
                 variables[node.name] = Variable(node.name, node.states)
         except ModelError as error:

@@ -17,7 +17,7 @@ from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts
+from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_fields, texts
 from bbn.model.cpt import CPT
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
@@ -237,7 +237,7 @@ def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
 
 
 def _table_fields(cpt: CPT) -> dict[str, str]:
-    fields = {"states": _dump(list(cpt.variable.states))}
+    fields = {key: _dump(value) for key, value in state_fields(cpt.variable).items()}
     keys = None
     if cpt.parents:
         fields["parents"] = _dump([parent.name for parent in cpt.parents])

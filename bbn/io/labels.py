@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bbn.core.errors import LossyFormatWarning, warn_user
+from bbn.core.errors import LossyFormatWarning, ModelError, warn_user
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State, Variable
+from bbn.model.variable import Binned, State, Variable, interval_labels
 
 
 class Label(NamedTuple):
@@ -54,11 +54,12 @@ def labels(
         is_text = type(variable.states[0]) is str
         states = known.get(variable.states) if is_text else None
         if states is None:
-            states = tuple(distinct(map(str, variable.states), legal_state or legal))
+            plain = _plain_intervals(variable) if isinstance(variable, Binned) else map(str, variable.states)
+            states = tuple(distinct(plain, legal_state or legal))
             if is_text:
                 known[variable.states] = states
         note = ""
-        if not is_text or name != variable.name or states != variable.states:
+        if not is_text or name != variable.name or states != variable.states or isinstance(variable, Binned):
             note = _note(variable)
             old = (variable.name, *map(str, variable.states))
             changed += [f"{a!r} as {b!r}" for a, b in zip(old, (name, *states), strict=True) if a != b]
@@ -93,8 +94,24 @@ def distinct(texts: Iterable[str], legal: Callable[[str], str]) -> list[str]:
     return found
 
 
+def _plain_intervals(variable: Binned) -> list[str]:
+    """Labels of intervals that every program reads: letters, digits and underscores.
+
+    >>> _plain_intervals(Binned("X", [-1.5, 3]))
+    ['below_m1_5', 'm1_5_to_3', 'from_3']
+    """
+    if variable.states != interval_labels(variable.edges):
+        return list(map(str, variable.states))
+    words = [
+        str(label).replace("..", "_to_").replace("<", "below_").replace(">=", "from_").replace("+", "")
+        for label in variable.states
+    ]
+    return [word.replace("-", "m").replace(".", "_") for word in words]
+
+
 def _note(variable: Variable) -> str:
-    return json.dumps({"name": variable.name, "states": variable.states})
+    bins = {"bins": variable.edges} if isinstance(variable, Binned) else {}
+    return json.dumps({"name": variable.name, "states": variable.states, **bins})
 
 
 def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawNode]:
@@ -102,23 +119,30 @@ def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawN
     originals = {node.name: _original(node, notes[node.name]) for node in nodes if notes.get(node.name)}
     if not originals:
         return nodes
-    names = {written: name for written, (name, _) in originals.items()}
+    names = {written: name for written, (name, _, _) in originals.items()}
     return [
         node._replace(
             name=names.get(node.name, node.name),
             states=originals[node.name][1] if node.name in originals else node.states,
+            bins=originals[node.name][2] if node.name in originals else node.bins,
             parents=[names.get(parent, parent) for parent in node.parents],
         )
         for node in nodes
     ]
 
 
-def _original(node: RawNode, note: str) -> tuple[str, Sequence[str | int | bool]]:
+def _original(node: RawNode, note: str) -> tuple[str, Sequence[str | int | bool], Sequence[float] | None]:
     try:
         noted = json.loads(note)
         name, states = noted["name"], noted["states"]
         "".join([name, *(state for state in states if isinstance(state, str))]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
-        return node.name, node.states
+        return node.name, node.states, None
     fits = isinstance(name, str) and isinstance(states, list) and len(states) == len(node.states)
-    return (name, states) if fits and name else (node.name, node.states)
+    if not (fits and name):
+        return node.name, node.states, None
+    try:
+        bins = noted.get("bins")
+        return name, states, None if bins is None else Binned(name, bins, states).edges
+    except ModelError:
+        return name, states, None

@@ -6,9 +6,10 @@
 A file with a `slice` is a dynamic network; see `spec_slices`.
 
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
-parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
-`spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all parents
-are known.
+parent; a row is a list of numbers or a mapping from state to number. `bins: [...]` are the cut points of a number: its
+intervals are the states, under labels of their own if `states` names them. A node of `type: gaussian` is continuous
+(see `spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all
+parents are known.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from bbn.io.spec_noisy import NoisyDraft, NoisyReader
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
-from bbn.model.variable import State
+from bbn.model.variable import State, interval_labels
 
-_FIELDS = ("states", "parents", "table", "type")
+_FIELDS = ("states", "parents", "table", "type", "bins")
 
 
 class _Draft(NamedTuple):
@@ -49,6 +50,7 @@ class _Draft(NamedTuple):
     gaussian: GaussianDraft | None = None
     noisy: NoisyDraft | None = None
     """The fields of a noisy-MAX."""
+    bins: list[float] | None = None
 
 
 def read_network(document: Document, strict: bool) -> Any:
@@ -197,12 +199,16 @@ class _DocumentReader:
         misspelt = misspelt or ("type" in fields and not kind)
         if "latent" in fields:
             self._take_latent(name, fields.pop("latent"))
-        for field in {GAUSSIAN: ("table",), NOISY: ("states",)}.get(kind, ("states", "table")):
+        needed = {GAUSSIAN: ("table",), NOISY: ("states",)}.get(kind, ("states", "table"))
+        for field in ("table",) if "bins" in fields else needed:
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
         if continuous:
             return self._continuous(name, fields, where)
         states = self._states(name, fields["states"]) if "states" in fields else []
+        bins = self._bins(name, fields["bins"]) if "bins" in fields else None
+        if bins is not None and "states" not in fields:
+            states = list(interval_labels(bins))
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
         if kind == NOISY:
             draft = (
@@ -214,7 +220,7 @@ class _DocumentReader:
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
-        return _Draft(name, states, parents or [], table, where)
+        return _Draft(name, states, parents or [], table, where, bins=bins)
 
     def _take_latent(self, name: str, node: Node) -> None:
         """Note whether a node is never measured."""
@@ -264,6 +270,18 @@ class _DocumentReader:
                 )
         return states if right else []
 
+    def _bins(self, name: str, node: Node) -> list[float] | None:
+        """The cut points of a node, or None if they are wrong; whether they ascend is checked when it is built."""
+        items = node.items if isinstance(node, Sequence) else None
+        found = [item.value if isinstance(item, Scalar) else None for item in items or ()]
+        numbers = [float(x) for x in found if isinstance(x, int | float) and not isinstance(x, bool)]
+        if items is None or len(numbers) < len(found):
+            self.problems.add(
+                f"node {name!r}: 'bins' must be a list of numbers, found {node}", self.where(node)
+            )
+            return None
+        return numbers
+
     def _parents(self, name: str, node: Node) -> list[str] | None:
         """The names of the parents, or None if they are wrong."""
         if not isinstance(node, Sequence):
@@ -311,7 +329,9 @@ class _DocumentReader:
         if draft.table is None or len(parents) < len(draft.parents):
             return RawNode(name, draft.states or ("?",), draft.parents, None, draft.where)
         values, places = self.tables.arrange(name, draft.states, parents, draft.table, draft.where)
-        return RawNode(name, draft.states, draft.parents, values, draft.where, places.__getitem__)
+        return RawNode(
+            name, draft.states, draft.parents, values, draft.where, places.__getitem__, bins=draft.bins
+        )
 
     # Words
 

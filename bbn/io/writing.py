@@ -11,7 +11,7 @@ from bbn.core.errors import ModelError
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State, Variable
+from bbn.model.variable import Binned, State, Variable, interval_labels
 
 VERSION = 1
 """The version of the format that is read and written. A file that names none is of version 1."""
@@ -97,3 +97,13 @@ def row_keys(parents: tuple[Variable, ...]) -> list[str] | None:
     ):
         return None
     return [", ".join(setting) for setting in product(*texts)]
+
+
+def state_fields(variable: Variable) -> dict[str, list[Any]]:
+    """What a node says of its states: `states`, or the cut points as `bins`, with `states` for labels of their own."""
+    states: list[Any] = list(variable.states)
+    if not isinstance(variable, Binned):
+        return {"states": states}
+    bins = [int(edge) if edge.is_integer() and abs(edge) < 2**53 else edge for edge in variable.edges]
+    own = variable.states != interval_labels(variable.edges)
+    return {"bins": bins, "states": states} if own else {"bins": bins}

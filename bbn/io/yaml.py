@@ -30,7 +30,16 @@ from bbn.io.quick import quick_yaml
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    state_text,
+    texts,
+)
 from bbn.model.cpt import CPT
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
@@ -295,7 +304,8 @@ def _head_lines(conditional: CPT | Gaussian) -> Iterator[str]:
     if isinstance(conditional, Gaussian):
         yield "    type: gaussian"
     else:
-        yield f"    states: [{', '.join(map(_state, conditional.variable.states))}]"
+        for key, values in state_fields(conditional.variable).items():
+            yield f"    {key}: [{', '.join(map(_state if key == 'states' else repr, values))}]"
     if conditional.parents:
         yield f"    parents: [{', '.join(_text(parent.name) for parent in conditional.parents)}]"
 

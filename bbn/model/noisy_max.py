@@ -335,7 +335,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
     >>> causes = [Variable(f"C{i}", ["yes", "no"]) for i in range(40)]
     >>> alarm = NoisyOr(Variable("Alarm", ["yes", "no"]), causes, [0.05] * 40, leak=0.01)
     >>> round(alarm.row(*["yes"] * 40)["yes"], 6)
-    0.872784
+    0.872773
     """
 
     __slots__ = ()

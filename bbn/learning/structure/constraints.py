@@ -18,7 +18,7 @@ from bbn.data import DataSource, complete_data, continuous_columns
 from bbn.data.reading import Reading
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, Variable
+from bbn.model.variable import Binned, Continuous, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -223,7 +223,7 @@ def to_graph(
 ) -> nx.DiGraph[str]:
     """A DiGraph of the variables and the arcs, sorted by child, then by parent.
 
-    Each node has its "states", or says that it is "continuous".
+    Each node has its "states", and "bins" if they are intervals, or says that it is "continuous".
     """
     import networkx as nx
 
@@ -231,6 +231,8 @@ def to_graph(
     for variable in variables:
         if isinstance(variable, Continuous):
             graph.add_node(variable.name, continuous=True)
+        elif isinstance(variable, Binned):
+            graph.add_node(variable.name, states=variable.states, bins=variable.edges)
         else:
             graph.add_node(variable.name, states=variable.states)
     position = {variable.name: i for i, variable in enumerate(variables)}
