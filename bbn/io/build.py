@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bbn.core.errors import BudgetError, ModelError, ParseError
 from bbn.core.frozen import Array
 from bbn.io.row_sums import Values, settle
 from bbn.io.source_text import OversizedFileError, Source, cut
-from bbn.model.cpt import CPT, Conditional, discrete_child, positive_state
+from bbn.model.cpt import CPT, Conditional, discrete_child, positive_code
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
@@ -50,12 +50,21 @@ class RawNoisy(NamedTuple):
     """Whether the first state of the child is the strongest; None leaves it to the usual rule."""
 
 
+class RawUtility(NamedTuple):
+    """The numbers of a utility, checked by its reader: what a `Utility` takes."""
+
+    table: Array | None
+    weights: Array | None
+    combine: str | None
+
+
 class RawNode(NamedTuple):
     """A node as read, not yet checked.
 
     `values` holds the entries in the table's own order: parents' axes first in their order, the child's last;
     None if the reader has already reported what is wrong with it. `row_where` gives the place of a row by its
-    number. Of a continuous node `gaussian` holds the numbers, or None likewise; of a noisy-MAX `noisy` does.
+    number. Of a continuous node `gaussian` holds the numbers, or None likewise; of a noisy-MAX `noisy` does, of a
+    utility `worth`. The parents of a decision are what it observes.
     """
 
     name: str
@@ -67,10 +76,15 @@ class RawNode(NamedTuple):
     gaussian: RawGaussian | None = None
     continuous: bool = False
     noisy: RawNoisy | None = None
+    role: str = ""
+    """ "decision", "utility", or nothing for a chance variable."""
+    worth: RawUtility | None = None
     bins: Sequence[float] | None = None
     """The cut points of a variable whose states are intervals."""
 
 
+Family = tuple[RawNode, Variable, tuple[Variable, ...]]
+"""A node, its variable and its parents."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -166,17 +180,41 @@ def build(
     metadata: Mapping[str, str] | None = None,
     strict: bool = False,
     problems: Problems | None = None,
+    recall: str | None = "perfect",
 ) -> BayesianNetwork:
     """The network of these nodes, in any order; ParseError if anything is wrong with them.
 
     `strict` is that of `bbn.load`: rows off 1 by more than 1e-9 are an error. `problems` are those that the
-    reader has already found.
+    reader has already found. With decisions or utilities it is a DecisionNetwork, and `recall` is that of
+    `bbn.io.build_decisions`.
     """
     problems = problems or Problems(source)
+    if any(node.role for node in nodes):
+        from bbn.io.build_decisions import build_decisions
+
+        found: Any = build_decisions(source, nodes, name, metadata, strict, problems, recall)
+        return found  # type: ignore[no-any-return]
     if not nodes and not problems.count:
         problems.add("the network is empty; it needs at least one node")
-    variables = _variables(nodes, problems)
-    families = _families(nodes, variables, problems)
+    families = find_families(nodes, find_variables(nodes, problems), problems)
+    conditionals = checked_conditionals(source, families, strict, problems)
+    if problems.count:
+        add_cycle(nodes, problems)
+        problems.raise_first()
+    try:
+        return BayesianNetwork(conditionals, name, metadata)
+    except ModelError as error:
+        add_cycle(nodes, problems)
+        if not problems.count:
+            problems.add(str(error))
+        problems.raise_first()
+        raise
+
+
+def checked_conditionals(
+    source: Source, families: Sequence[Family], strict: bool, problems: Problems
+) -> list[Conditional]:
+    """The conditionals of these families, in order; none if there is a problem, with these or from before."""
 
     def report(index: int, row: int, message: str) -> None:
         node, parents = families[index][0], families[index][2]
@@ -191,8 +229,7 @@ def build(
         if node.noisy is not None
     }
     if problems.count:
-        _add_cycle(nodes, problems)
-        problems.raise_first()
+        return []
     conditionals: list[Conditional] = []
     for node, variable, parents in families:
         if node.noisy is not None:
@@ -202,14 +239,7 @@ def build(
         else:
             shape = [*(p.card for p in parents), variable.card]
             conditionals.append(CPT.trusted(variable, parents, next(settled).reshape(shape)))
-    try:
-        return BayesianNetwork(conditionals, name, metadata)
-    except ModelError as error:
-        _add_cycle(nodes, problems)
-        if not problems.count:
-            problems.add(str(error))
-        problems.raise_first()
-        raise
+    return conditionals
 
 
 def _noisy(
@@ -218,7 +248,7 @@ def _noisy(
     """The noisy-MAX of a node; rows that are wrong are reported."""
     assert node.noisy is not None
     card = variable.card
-    first = positive_state(variable) == 0 if card == 2 else False
+    first = positive_code(variable) == 0 if card == 2 else False
     first = first if node.noisy.first is None else node.noisy.first
     weakest = np.zeros(card)
     weakest[-1 if first else 0] = 1.0
@@ -234,7 +264,7 @@ def _noisy(
     return NoisyMax.made(variable, parents, links, last.reshape(card), variable.states[0 if first else -1])
 
 
-def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
+def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
     """The variable of each name; None where its states are wrong."""
     variables: dict[str, Variable | None] = {}
     first: dict[str, RawNode] = {}
@@ -244,7 +274,9 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
             continue
         first[node.name] = node
         try:
-            if node.continuous:
+            if node.role == "utility":
+                variables[node.name] = None
+            elif node.continuous:
                 variables[node.name] = Continuous(node.name)
             elif node.bins is not None:
                 variables[node.name] = Binned(node.name, node.bins, node.states)
@@ -256,9 +288,9 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
     return variables
 
 
-def _families(
+def find_families(
     nodes: Iterable[RawNode], variables: Mapping[str, Variable | None], problems: Problems
-) -> list[tuple[RawNode, Variable, tuple[Variable, ...]]]:
+) -> list[Family]:
     """Each node that is right so far, with its variable and its parents."""
     families = []
     for node in nodes:
@@ -344,7 +376,7 @@ def _also_at(problems: Problems, node: RawNode) -> str:
     return "" if node.where is None else f"; it is already on line {problems.line_of(node.where)}"
 
 
-def _add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
+def add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
     """Note a cycle among the nodes, if there is one, by the first of its nodes in the file."""
     by_name = {node.name: node for node in nodes}
     others = {name: [p for p in node.parents if p in by_name and p != name] for name, node in by_name.items()}

@@ -17,12 +17,23 @@ from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_fields, texts
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    texts,
+    utility_rows,
+)
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
+from bbn.model.variable import Variable
 
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
@@ -56,7 +67,7 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
     if not isinstance(network, DynamicNetwork):
-        hidden = set(network.latent)
+        hidden = set(getattr(network, "latent", ()))
         nodes = ",\n".join(
             _node_text(one, _latent_fields(one.name in hidden), links=True) for one in conditionals(network)
         )
@@ -198,7 +209,12 @@ def _start_fields(node: Written) -> dict[str, str]:
     return {"starts": f"[{', '.join(starts)}]"} if starts else {}
 
 
-def _fields(conditional: CPT | Gaussian) -> dict[str, str]:
+def _fields(conditional: CPT | Gaussian | Decision | Utility) -> dict[str, str]:
+    if isinstance(conditional, Decision):
+        fields = {"type": '"decision"', "states": _dump(list(conditional.states))}
+        return fields | ({"observes": _dump(list(conditional.observes))} if conditional.observes else {})
+    if isinstance(conditional, Utility):
+        return _utility_fields(conditional)
     return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
 
 
@@ -206,7 +222,9 @@ def _latent_fields(latent: bool) -> dict[str, str]:
     return {"latent": "true"} if latent else {}
 
 
-def _node_text(conditional: CPT | Gaussian, more: dict[str, str] | None = None, links: bool = False) -> str:
+def _node_text(
+    conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None, links: bool = False
+) -> str:
     own = _noisy_fields(conditional) if links and isinstance(conditional, NoisyMax) else _fields(conditional)
     fields = own | (more or {})
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
@@ -218,11 +236,7 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
     if gaussian.parents:
         fields["parents"] = _dump([parent.name for parent in gaussian.parents])
     rows = list(map(_dump, gaussian_rows(gaussian)))
-    keys = row_keys(gaussian.discrete_parents)
-    if not gaussian.discrete_parents:
-        fields["table"] = rows[0]
-    else:
-        fields["table"] = nested(rows, gaussian.means.shape) if keys is None else _keyed(keys, rows)
+    fields["table"] = _rows_text(rows, gaussian.discrete_parents, gaussian.means.shape)
     return fields | dict.fromkeys(flags(gaussian), "true")
 
 
@@ -234,6 +248,28 @@ def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
         links = (_dump(link.tolist()) for link in noisy.links)
         fields["links"] = _keyed([parent.name for parent in noisy.parents], links)
     return fields | {"leak": _dump(noisy.leak.tolist())}
+
+
+def _utility_fields(utility: Utility) -> dict[str, str]:
+    fields = {"type": '"utility"'}
+    if utility.parents:
+        fields["parents"] = _dump([parent.name for parent in utility.parents])
+    if utility.combine is not None:
+        fields["combine"] = _dump(utility.combine)
+        if (utility.weights != 1).any():
+            fields["weights"] = _dump(utility.weights.tolist())
+        return fields
+    rows = list(map(_dump, utility_rows(utility)))
+    fields["table"] = _rows_text(rows, utility.discrete_parents, utility.table.shape)
+    return fields
+
+
+def _rows_text(rows: list[str], parents: tuple[Variable, ...], shape: tuple[int, ...]) -> str:
+    """The rows by the states of the discrete parents, nested where these cannot be keys."""
+    keys = row_keys(parents)
+    if not parents:
+        return rows[0]
+    return nested(rows, shape) if keys is None else _keyed(keys, rows)
 
 
 def _table_fields(cpt: CPT) -> dict[str, str]:

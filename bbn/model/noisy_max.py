@@ -22,7 +22,7 @@ from bbn.core.budget import require_table
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, read_only
-from bbn.model.cpt import CPT, checked_parents, discrete_child, positive_state
+from bbn.model.cpt import CPT, checked_parents, discrete_child, positive_code
 from bbn.model.table_input import read_table
 from bbn.model.variable import Continuous, State, Variable
 
@@ -359,7 +359,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
                 raise ModelError(
                     f"NoisyOr {child.name!r}: the probability of {name} is {p!r}; expected 0 to 1"
                 )
-        strong = positive_state(child)
+        strong = positive_code(child)
 
         def row(p: float) -> Array:
             effect = np.empty(2)
@@ -369,7 +369,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
         arrays = []
         for parent, p in zip(parents, given, strict=True):
             link = np.empty((2, 2))
-            link[positive_state(parent)], link[1 - positive_state(parent)] = row(float(p)), row(0.0)
+            link[positive_code(parent)], link[1 - positive_code(parent)] = row(float(p)), row(0.0)
             arrays.append(link)
         self._take(child, parents, arrays, row(float(leak)), child.states[strong])
 
@@ -399,7 +399,7 @@ def _checked_family(
 def _strongest(kind: str, child: Variable, told: State | None) -> int:
     """The code of the strongest state, the first or the last."""
     if told is None:
-        return positive_state(child) if child.card == 2 else child.card - 1
+        return positive_code(child) if child.card == 2 else child.card - 1
     code = child.find(told)
     if code is None:
         raise ModelError(f"{kind} {child.name!r}: {child.unknown(told)}")
