@@ -190,7 +190,7 @@ def _searched(
     method = problem.method if not words else "hill-climb"
     return Learned(
         network,
-        way.structure if way.structure == "tan" else method,
+        way.structure if way.structure != "hill-climb" else method,
         detail,
         source,
         problem.holes,
