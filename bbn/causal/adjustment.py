@@ -30,6 +30,7 @@ CRITERIA = ("generalised", "back-door")
 
 
 @keywords_checked
+@keywords_checked
 def adjustment_sets(
     graph: Any,
     treatment: str | Iterable[str],
@@ -137,6 +138,7 @@ class AdjustmentCheck(NamedTuple):
         return self.valid
 
 
+@keywords_checked
 @keywords_checked
 def check_adjustment(
     graph: Any,

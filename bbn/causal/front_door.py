@@ -20,6 +20,7 @@ MOST_TRIES = 100_000
 
 
 @keywords_checked
+@keywords_checked
 def front_door_sets(
     graph: Any, treatment: str, outcome: str, latent: str | Iterable[str] = (), *, max_size: int | None = None
 ) -> list[Names]:

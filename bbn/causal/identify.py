@@ -35,6 +35,7 @@ from bbn.core.keywords import keywords_checked
 
 
 @keywords_checked
+@keywords_checked
 def identify(
     graph: Any,
     outcome: str | Iterable[str],

@@ -29,6 +29,7 @@ class Instrument(NamedTuple):
 
 
 @keywords_checked
+@keywords_checked
 def instruments(
     graph: Any, treatment: str, outcome: str, latent: str | Iterable[str] = ()
 ) -> list[Instrument]:

@@ -252,12 +252,12 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
                 )
-        holds = _positive(variable)
+        holds = positive_code(variable)
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
             fails = 1.0 - leak
             for parent, code in zip(parents, index, strict=True):
-                if code == _positive(parent):
+                if code == positive_code(parent):
                     fails *= 1.0 - given[parent.name]
             table[(*index, holds)] = 1.0 - fails
             table[(*index, 1 - holds)] = fails
@@ -354,6 +354,8 @@ def checked_parents(
     if isinstance(parents, Variable | str) or not isinstance(parents, Iterable):
         raise ModelError(f"{kind} {variable.name!r}: parents must be a list of Variables, found {parents!r}")
     parents = tuple(parents)
+    if not all(isinstance(parent, Variable) for parent in parents):  # a Decision stands for its variable
+        parents = tuple(getattr(parent, "variable", parent) for parent in parents)
     seen = {variable.name}
     for parent in parents:
         if not isinstance(parent, Variable):
@@ -380,7 +382,7 @@ def discrete_child(child: str, parent: str) -> str:
     )
 
 
-def _positive(variable: Variable) -> int:
+def positive_code(variable: Variable) -> int:
     """The code of the state of a binary variable that means that it holds."""
     if set(variable.states) == {0, 1}:  # also {False, True}
         return variable.states.index(1)

@@ -158,8 +158,8 @@ def cross_validate(
         Anything tabular in memory, raw or not: columns are read as `bbn.describe` says.
     learner
         A function of data that gives a structure, whose tables are then fitted to the same rows, or a network, or a
-        result with a `network`; or "hill-climb", "chow-liu", "k2" or "pc"; or "auto", which chooses in each part as
-        `bbn.learn` does. A CPDAG is turned into a member. Missing values go with "hill-climb" and "auto".
+        result with a `network`; or "hill-climb", "chow-liu", "k2", "pc" or "ges"; or "auto", which chooses in each part
+        as `bbn.learn` does. A CPDAG is turned into a member. Missing values go with "hill-climb" and "auto".
     k
         The number of parts.
     target
