@@ -10,12 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.evidence_options import wants_progress
-<<<<<<< HEAD
 from bbn.cli.files import data_file, open_model, open_network
-=======
-from bbn.cli.files import data_file, open_network
 from bbn.cli.learn_structure import AUTO, learn_structure
->>>>>>> main
 from bbn.cli.learn_structure import METHODS as STRUCTURES
 from bbn.cli.output import note, show, write
 from bbn.core.errors import BBNError, DataError, nearest

@@ -302,14 +302,10 @@ def _add_learn(learn: Parser) -> None:
         metavar="NAME=STATE,…",
         help="a variable that was never observed",
     )
-<<<<<<< HEAD
     learn.add_argument(
         "--sequence", metavar="COLUMN", help="which sequence a row is of, for a dynamic network"
     )
     learn.add_argument("--time", metavar="COLUMN", help="the number of a row's step, for a dynamic network")
-    learn.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
-    learn.add_argument(
-=======
     columns = learn.add_argument_group("reading the columns")
     columns.add_argument(
         "--kinds",
@@ -334,7 +330,6 @@ def _add_learn(learn: Parser) -> None:
     )
     columns.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
     columns.add_argument(
->>>>>>> main
         "--missing",
         action="append",
         default=[],
