@@ -55,6 +55,7 @@ from .learning.structure.scores import score as score, family_scores as family_s
 from .learning.structure.k2 import k2 as k2
 from .learning.structure.chow_liu import chow_liu as chow_liu, tan as tan
 from .learning.structure.hill_climb import hill_climb as hill_climb
+from .learning.structure.ges import ges as ges
 from .learning.structure.pc import pc as pc
 from .learning.structure.structural_em import structural_em as structural_em
 from .model.equivalence import to_dag as to_dag, cpdag as cpdag
@@ -74,6 +75,7 @@ from .classifiers.naive_bayes import NaiveBayes as NaiveBayes
 from .classifiers.networks import TAN as TAN, BayesNetClassifier as BayesNetClassifier
 from .classifiers.text_naive_bayes import TextNaiveBayes as TextNaiveBayes
 from .classifiers.gaussian_mixture import GaussianMixture as GaussianMixture
+from .classifiers.hmm import HMM as HMM
 
 # causes
 from .causal.causal_graph import CausalGraph as CausalGraph

@@ -267,7 +267,7 @@ def _add_learn(learn: Parser) -> None:
         "--method",
         metavar="LEARNER",
         help="with --structure: mle (complete data), em or gradient (missing values); without: hill-climb, k2, "
-        "chow-liu, tan, pc (complete data) or structural-em",
+        "chow-liu, tan, pc, ges (complete data) or structural-em",
     )
     learn.add_argument(
         "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
@@ -301,7 +301,7 @@ def _add_learn(learn: Parser) -> None:
     search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
     search.add_argument("--target", metavar="COLUMN", help="the class variable of tan")
     search.add_argument("--root", metavar="COLUMN", help="where the arcs of chow-liu and tan begin")
-    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, …")
+    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, bge, …")
     search.add_argument("--max-parents", type=int, metavar="N", help="the most parents of a variable")
     search.add_argument(
         "--required", action="append", default=[], metavar="A>B", help="an arc that must be there"
@@ -311,7 +311,7 @@ def _add_learn(learn: Parser) -> None:
     )
     search.add_argument("--tiers", metavar="A,B;C,D", help="no arc goes from a later group to an earlier one")
     search.add_argument("--alpha", type=float, help="the level of pc's tests (0.05)")
-    search.add_argument("--test", metavar="TEST", help="pc's test: g2, chi2 or mi")
+    search.add_argument("--test", metavar="TEST", help="pc's test: auto, g2, chi2, mi, fisher-z, cor or lrt")
     search.add_argument("--tabu", type=int, metavar="N", help="the length of hill-climb's tabu list")
     search.add_argument("--refine", action="store_true", help="k2: go on by removing and exchanging parents")
 
