@@ -208,7 +208,8 @@ _SIZES = ("nodes", "arcs", "parameters", "entries")
 
 def _size(network: BayesianNetwork) -> dict[str, int]:
     tables = [network[name].table for name in network.names if hasattr(network[name], "table")]
-    sizes = len(network), len(network.arcs), network.n_parameters, sum(table.size for table in tables)
+    arcs = sum(len(network.parents(name)) for name in network.names)
+    sizes = len(network.names), arcs, network.n_parameters, sum(table.size for table in tables)
     return dict(zip(_SIZES, sizes, strict=True))
 
 

@@ -211,7 +211,18 @@ class Policy(Frozen, Mapping[str, Rule]):
 
     @classmethod
     def later(cls, make: Callable[[], Mapping[str, Rule]]) -> Policy:
-        """A policy whose rules are made when they are first looked at."""
+        """A policy whose rules are made when they are first looked at.
+
+        Parameters
+        ----------
+        make : function
+            Gives the rules by name; called once.
+
+        Returns
+        -------
+        Policy
+            The policy.
+        """
         policy = cls.__new__(cls)
         policy._set(_made=None, _make=make)
         return policy
