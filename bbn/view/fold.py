@@ -90,8 +90,8 @@ def _folded(
 def _ordered(layer_of: Mapping[str, int], arcs: Sequence[tuple[str, str]]) -> list[list[str]]:
     """The layers, each in the order of its neighbours' mean place (between 0 and 1)."""
     layers: list[list[str]] = [[] for _ in range(max(layer_of.values()) + 1)]
-    for name, layer in layer_of.items():
-        layers[layer].append(name)
+    for name, number in layer_of.items():
+        layers[number].append(name)
     layers = [layer for layer in layers if layer]
     near: dict[str, list[str]] = {name: [] for name in layer_of}
     for a, b in arcs:
