@@ -7,6 +7,8 @@ from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
+from .model.decision import Decision as Decision, Utility as Utility
+from .model.decision_network import DecisionNetwork as DecisionNetwork
 from .model.previous import Previous as Previous
 from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
@@ -27,6 +29,7 @@ from .io.examples import example as example, examples as examples
 from .model.evidence import Virtual as Virtual, Soft as Soft, OneOf as OneOf, Not as Not
 from .results.posterior import Posterior as Posterior, Assignment as Assignment
 from .results.mixture_posterior import MixturePosterior as MixturePosterior
+from .results.policy import Policy as Policy, Rule as Rule, Solution as Solution
 from .inference.exact.enumeration import Enumeration as Enumeration
 from .inference.exact.elimination import VariableElimination as VariableElimination
 from .inference.exact.junction_tree import JunctionTree as JunctionTree
@@ -52,6 +55,7 @@ from .learning.structure.scores import score as score, family_scores as family_s
 from .learning.structure.k2 import k2 as k2
 from .learning.structure.chow_liu import chow_liu as chow_liu, tan as tan
 from .learning.structure.hill_climb import hill_climb as hill_climb
+from .learning.structure.ges import ges as ges
 from .learning.structure.pc import pc as pc
 from .learning.structure.structural_em import structural_em as structural_em
 from .model.equivalence import to_dag as to_dag, cpdag as cpdag
@@ -71,6 +75,7 @@ from .classifiers.naive_bayes import NaiveBayes as NaiveBayes
 from .classifiers.networks import TAN as TAN, BayesNetClassifier as BayesNetClassifier
 from .classifiers.text_naive_bayes import TextNaiveBayes as TextNaiveBayes
 from .classifiers.gaussian_mixture import GaussianMixture as GaussianMixture
+from .classifiers.hmm import HMM as HMM
 
 # causes
 from .causal.causal_graph import CausalGraph as CausalGraph
@@ -138,6 +143,7 @@ from . import (
     classifiers as classifiers,
     analysis as analysis,
     causal as causal,
+    decisions as decisions,
     view as view,
     cli as cli,
 )

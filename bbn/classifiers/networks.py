@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bbn.classifiers.costs import cost_matrix
 from bbn.classifiers.encoding import Codes, Encoder
 from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassifier
 from bbn.classifiers.scoring import Scorer
@@ -72,6 +74,10 @@ class BayesNetClassifier(NetworkClassifier):
         The m-estimate of P(attribute | parents); see `NaiveBayes`. A class without parents is never smoothed.
     bins
         How many intervals a column of measurements is cut into, at its quantiles.
+    costs
+        None to predict the most probable class. Else what mistakes cost, and the class of least expected cost is
+        predicted: a mapping from (true class, predicted class) to a number, where those left out cost 0 if the two
+        agree and 1 if not; or an array of shape (true classes, predicted classes), in the order of `classes_`.
 
     Attributes
     ----------
@@ -110,6 +116,7 @@ class BayesNetClassifier(NetworkClassifier):
         m: float = 1.0,
         p: Mapping[str, Any] | None = None,
         bins: int = 10,
+        costs: Any = None,
     ) -> None:
         self.structure = structure
         self.learner = learner
@@ -117,6 +124,7 @@ class BayesNetClassifier(NetworkClassifier):
         self.m = m
         self.p = p
         self.bins = bins
+        self.costs = costs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesNetClassifier:
         """Learn the structure, unless it is given, and the tables.
@@ -144,6 +152,8 @@ class BayesNetClassifier(NetworkClassifier):
             The structure does not fit the table.
         """
         examples = self._examples(X, y, sample_weight)
+        if self.costs is not None:
+            cost_matrix(self.costs, self.classes_)
         self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
         target, variables = self.class_variable_, self.encoder_.variables
         codes = dict(zip((v.name for v in variables), self.encoder_.codes(examples.table), strict=True))
@@ -160,6 +170,49 @@ class BayesNetClassifier(NetworkClassifier):
         self.network_ = self.networks_[int(ranked(self._log_weights, tie_of(data.total))[0])]
         self._scorers = [Scorer(net, target.name) for net in self.networks_]
         return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row; with `costs`, the one of least expected cost.
+
+        Parameters
+        ----------
+        X : table
+            One row per example, with the columns of `fit`. Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One class per row, the first of equals.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
+        """
+        if self.costs is None:
+            return super().predict(X)
+        return np.asarray(self.classes_[self.expected_costs(X).argmin(axis=1)])
+
+    def expected_costs(self, X: Any) -> Array:
+        """What each prediction would cost on average, shape (rows, classes); without `costs`, 1 − P(class | row).
+
+        Parameters
+        ----------
+        X : table
+            One row per example, with the columns of `fit`. Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, classes), in the order of `classes_`.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
+        """
+        shares = self.predict_proba(X)  # checks that the classifier is fitted
+        return shares @ cost_matrix({} if self.costs is None else self.costs, self.classes_)
 
     def _structures(self, data: CodedTable) -> list[Any]:
         """The structures given, or learned from the complete examples."""
@@ -227,6 +280,8 @@ class TAN(BayesNetClassifier):
         The m-estimate of P(attribute | class, its parent in the tree); see `NaiveBayes`.
     bins
         How many intervals a column of measurements is cut into, at its quantiles.
+    costs
+        What mistakes cost; see `BayesNetClassifier`.
 
     Attributes
     ----------
@@ -241,8 +296,10 @@ class TAN(BayesNetClassifier):
     array(['same', 'different'], dtype='<U9')
     """
 
-    def __init__(self, m: float = 1.0, p: Mapping[str, Any] | None = None, *, bins: int = 10) -> None:
-        super().__init__(m=m, p=p, bins=bins)
+    def __init__(
+        self, m: float = 1.0, p: Mapping[str, Any] | None = None, *, bins: int = 10, costs: Any = None
+    ) -> None:
+        super().__init__(m=m, p=p, bins=bins, costs=costs)
 
 
 def _entry(i: int, scores: Sequence[float]) -> float:

@@ -108,6 +108,8 @@ def make_parser() -> Parser:
     mpe.add_argument("-k", type=int, metavar="K", help="the K best explanations")
     _add_format(mpe)
 
+    _add_solve(command("solve", "bbn.cli.solve:solve", "The best policy of a decision network."))
+
     predict = command(
         "predict", "bbn.cli.predict:predict", "The most probable state of a target for rows of data."
     )
@@ -222,6 +224,37 @@ def make_parser() -> Parser:
     return parser
 
 
+def _add_solve(solve: Parser) -> None:
+    _add_network(solve)
+    _add_evidence(solve)
+    solve.add_argument("--tree", action="store_true", help="print each rule as a tree of questions")
+    solve.add_argument(
+        "--choices", action="store_true", help="what each choice of each decision is worth, instead"
+    )
+    solve.add_argument(
+        "--information", action="store_true", help="what each variable is worth knowing first, instead"
+    )
+    solve.add_argument(
+        "--cost", action="append", default=[], metavar="NAME=COST", help="what knowing a variable costs"
+    )
+    solve.add_argument(
+        "--sensitivity", action="store_true", help="where the policy flips as each number moves, instead"
+    )
+    solve.add_argument("--risk", action="store_true", help="the distribution of the total utility, instead")
+    solve.add_argument(
+        "--risk-tolerance",
+        type=float,
+        metavar="N",
+        help="avoid risk: exponential utility; the smaller, the more",
+    )
+    solve.add_argument(
+        "--method", metavar="METHOD", default="auto", help="for limited memory: auto, exact or local"
+    )
+    _add_seed(solve, "the seed of the random starts of a local search")
+    _add_format(solve)
+    solve.set_defaults(targets=[])
+
+
 def _add_learn(learn: Parser) -> None:
     learn.add_argument("data", metavar="DATA", help=_DATA)
     learn.add_argument(
@@ -234,7 +267,7 @@ def _add_learn(learn: Parser) -> None:
         "--method",
         metavar="LEARNER",
         help="with --structure: mle (complete data), em or gradient (missing values); without: hill-climb, k2, "
-        "chow-liu, tan, pc (complete data) or structural-em",
+        "chow-liu, tan, pc, ges (complete data) or structural-em",
     )
     learn.add_argument(
         "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
@@ -268,7 +301,7 @@ def _add_learn(learn: Parser) -> None:
     search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
     search.add_argument("--target", metavar="COLUMN", help="the class variable of tan")
     search.add_argument("--root", metavar="COLUMN", help="where the arcs of chow-liu and tan begin")
-    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, …")
+    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, bge, …")
     search.add_argument("--max-parents", type=int, metavar="N", help="the most parents of a variable")
     search.add_argument(
         "--required", action="append", default=[], metavar="A>B", help="an arc that must be there"
@@ -278,7 +311,7 @@ def _add_learn(learn: Parser) -> None:
     )
     search.add_argument("--tiers", metavar="A,B;C,D", help="no arc goes from a later group to an earlier one")
     search.add_argument("--alpha", type=float, help="the level of pc's tests (0.05)")
-    search.add_argument("--test", metavar="TEST", help="pc's test: g2, chi2 or mi")
+    search.add_argument("--test", metavar="TEST", help="pc's test: auto, g2, chi2, mi, fisher-z, cor or lrt")
     search.add_argument("--tabu", type=int, metavar="N", help="the length of hill-climb's tabu list")
     search.add_argument("--refine", action="store_true", help="k2: go on by removing and exchanging parents")
 

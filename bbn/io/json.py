@@ -17,11 +17,22 @@ from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_fields, texts
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    texts,
+    utility_rows,
+)
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
@@ -55,7 +66,7 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
     if not isinstance(network, DynamicNetwork):
-        hidden = set(network.latent)
+        hidden = set(getattr(network, "latent", ()))
         nodes = ",\n".join(
             _node_text(one, _latent_fields(one.name in hidden)) for one in conditionals(network)
         )
@@ -197,7 +208,12 @@ def _start_fields(node: Written) -> dict[str, str]:
     return {"starts": f"[{', '.join(starts)}]"} if starts else {}
 
 
-def _fields(conditional: CPT | Gaussian) -> dict[str, str]:
+def _fields(conditional: CPT | Gaussian | Decision | Utility) -> dict[str, str]:
+    if isinstance(conditional, Decision):
+        fields = {"type": '"decision"', "states": _dump(list(conditional.states))}
+        return fields | ({"observes": _dump(list(conditional.observes))} if conditional.observes else {})
+    if isinstance(conditional, Utility):
+        return _utility_fields(conditional)
     return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
 
 
@@ -205,7 +221,7 @@ def _latent_fields(latent: bool) -> dict[str, str]:
     return {"latent": "true"} if latent else {}
 
 
-def _node_text(conditional: CPT | Gaussian, more: dict[str, str] | None = None) -> str:
+def _node_text(conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None) -> str:
     fields = _fields(conditional) | (more or {})
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
@@ -216,12 +232,30 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
     if gaussian.parents:
         fields["parents"] = _dump([parent.name for parent in gaussian.parents])
     rows = list(map(_dump, gaussian_rows(gaussian)))
-    keys = row_keys(gaussian.discrete_parents)
-    if not gaussian.discrete_parents:
-        fields["table"] = rows[0]
-    else:
-        fields["table"] = nested(rows, gaussian.means.shape) if keys is None else _keyed(keys, rows)
+    fields["table"] = _rows_text(rows, gaussian.discrete_parents, gaussian.means.shape)
     return fields | dict.fromkeys(flags(gaussian), "true")
+
+
+def _utility_fields(utility: Utility) -> dict[str, str]:
+    fields = {"type": '"utility"'}
+    if utility.parents:
+        fields["parents"] = _dump([parent.name for parent in utility.parents])
+    if utility.combine is not None:
+        fields["combine"] = _dump(utility.combine)
+        if (utility.weights != 1).any():
+            fields["weights"] = _dump(utility.weights.tolist())
+        return fields
+    rows = list(map(_dump, utility_rows(utility)))
+    fields["table"] = _rows_text(rows, utility.discrete_parents, utility.table.shape)
+    return fields
+
+
+def _rows_text(rows: list[str], parents: tuple[Variable, ...], shape: tuple[int, ...]) -> str:
+    """The rows by the states of the discrete parents, nested where these cannot be keys."""
+    keys = row_keys(parents)
+    if not parents:
+        return rows[0]
+    return nested(rows, shape) if keys is None else _keyed(keys, rows)
 
 
 def _table_fields(cpt: CPT) -> dict[str, str]:

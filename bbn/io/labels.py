@@ -14,6 +14,7 @@ from typing import NamedTuple
 from bbn.core.errors import LossyFormatWarning, ModelError, warn_user
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Binned, State, Variable, interval_labels
 
@@ -27,7 +28,7 @@ class Label(NamedTuple):
 
 
 def labels(
-    network: BayesianNetwork,
+    network: BayesianNetwork | DecisionNetwork,
     format: str,
     legal: Callable[[str], str],
     legal_state: Callable[[str], str] | None = None,
@@ -45,25 +46,31 @@ def labels(
     legal_state
         The same for states, where they are not names.
     """
-    variables = [cpt.variable for cpt in tables(network)]
-    names = distinct([variable.name for variable in variables], legal)
+    variables: list[tuple[str, tuple[State, ...], Variable | None]] = [
+        (cpt.name, cpt.variable.states, cpt.variable) for cpt in tables(network)
+    ]
+    if isinstance(network, DecisionNetwork):
+        variables += [(d.name, d.states, d.variable) for d in network.decisions]
+        variables += [(u.name, (), None) for u in network.utilities]  # they have no states
+    names = distinct([name for name, _, _ in variables], legal)
     found: dict[str, Label] = {}
     changed: list[str] = []
     known: dict[tuple[State, ...], tuple[str, ...]] = {}  # many variables share their states
-    for variable, name in zip(variables, names, strict=True):
-        is_text = type(variable.states[0]) is str
-        states = known.get(variable.states) if is_text else None
+    for (own, its_states, variable), name in zip(variables, names, strict=True):
+        is_text = not its_states or type(its_states[0]) is str
+        states = known.get(its_states) if is_text else None
         if states is None:
-            plain = _plain_intervals(variable) if isinstance(variable, Binned) else map(str, variable.states)
+            plain = _plain_intervals(variable) if isinstance(variable, Binned) else map(str, its_states)
             states = tuple(distinct(plain, legal_state or legal))
             if is_text:
-                known[variable.states] = states
+                known[its_states] = states
         note = ""
-        if not is_text or name != variable.name or states != variable.states or isinstance(variable, Binned):
-            note = _note(variable)
-            old = (variable.name, *map(str, variable.states))
+        if not is_text or name != own or states != its_states or isinstance(variable, Binned):
+            bins = {"bins": variable.edges} if isinstance(variable, Binned) else {}
+            note = json.dumps({"name": own, "states": its_states, **bins})
+            old = (own, *map(str, its_states))
             changed += [f"{a!r} as {b!r}" for a, b in zip(old, (name, *states), strict=True) if a != b]
-        found[variable.name] = Label(name, states, note)
+        found[own] = Label(name, states, note)
     if changed:
         warn_user(
             f"{format} cannot hold {len(changed)} of the names and states; written {', '.join(changed[:3])}"
@@ -107,11 +114,6 @@ def _plain_intervals(variable: Binned) -> list[str]:
         for label in variable.states
     ]
     return [word.replace("-", "m").replace(".", "_") for word in words]
-
-
-def _note(variable: Variable) -> str:
-    bins = {"bins": variable.edges} if isinstance(variable, Binned) else {}
-    return json.dumps({"name": variable.name, "states": variable.states, **bins})
 
 
 def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawNode]:

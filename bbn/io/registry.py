@@ -36,6 +36,7 @@ from bbn.io.source_text import Source, pack
 from bbn.model.dynamic_network import DynamicNetwork
 
 if TYPE_CHECKING:
+    from bbn.model.decision_network import DecisionNetwork
     from bbn.model.network import BayesianNetwork
 
 
@@ -100,6 +101,10 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+WITH_DECISIONS = ("yaml", "json", "xdsl", "net")
+"""The formats that hold decision networks."""
+
+
 @keywords_checked
 def load(path: str | os.PathLike[str], format: str | None = None, strict: bool = False) -> BayesianNetwork:
     """Read a network from a file.
@@ -142,7 +147,9 @@ def loads(
 
 @keywords_checked
 def save(
-    network: BayesianNetwork | DynamicNetwork, path: str | os.PathLike[str], format: str | None = None
+    network: BayesianNetwork | DecisionNetwork | DynamicNetwork,
+    path: str | os.PathLike[str],
+    format: str | None = None,
 ) -> None:
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 
@@ -188,7 +195,7 @@ def save(
     write_bytes(name, pack(data) if name.lower().endswith(".gz") else data)
 
 
-def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
+def dumps(network: BayesianNetwork | DecisionNetwork, format: str = "yaml") -> str:
     """Write a network as text in the named format.
 
     >>> net = loads("nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}")
@@ -216,6 +223,10 @@ def _text(format: Format, network: Any) -> str:
     elif not hasattr(network, "conditionals") and format.name != "uai":
         raise ModelError(
             f"{format.name} holds networks, not a {type(network).__name__}; UAI holds factor graphs too"
+        )
+    if hasattr(network, "decisions") and format.name not in WITH_DECISIONS:
+        raise ModelError(
+            f"{format.name} holds no decisions and utilities; use one of {', '.join(WITH_DECISIONS)}"
         )
     text = format.write(network)
     if not text.isascii() or "\\" in text:  # else every name stands there as it is

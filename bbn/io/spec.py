@@ -8,8 +8,8 @@ A file with a `slice` is a dynamic network; see `spec_slices`.
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
 parent; a row is a list of numbers or a mapping from state to number. `bins: [...]` are the cut points of a number: its
 intervals are the states, under labels of their own if `states` names them. A node of `type: gaussian` is continuous
-(see `spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all
-parents are known.
+(see `spec_gaussians`); one of `type: decision` or `type: utility` makes it a decision network (see `spec_decisions`).
+Reading goes twice over the nodes: once through the file, and once when the states of all parents are known.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ import numpy as np
 from bbn.core.errors import nearest
 from bbn.io.build import Problems, RawGaussian, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.spec_decisions import DECISION, NEEDED, UTILITY, UtilityReader
+from bbn.io.spec_decisions import FIELDS as DECISION_FIELDS
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
@@ -32,7 +35,11 @@ from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
 from bbn.model.variable import State, interval_labels
 
-_FIELDS = ("states", "parents", "table", "type", "bins")
+_FIELDS = {"": ("states", "parents", "table", "type", "bins"), GAUSSIAN: GAUSSIAN_FIELDS, **DECISION_FIELDS}
+"""What a node of each type may have."""
+_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), **NEEDED}
+"""What it must have."""
+_RECALL = ("perfect", "implied", "limited")
 
 
 class _Draft(NamedTuple):
@@ -45,6 +52,9 @@ class _Draft(NamedTuple):
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
+    role: str = ""
+    fields: MappingABC[str, Node] = MappingProxyType({})
+    """Of a utility, what the file says, looked at when all parents are known."""
     bins: list[float] | None = None
 
 
@@ -62,6 +72,7 @@ class _DocumentReader:
         self.where = document.where
         self.tables = TableReader(document)
         self.gaussians = GaussianReader(document, self.tables)
+        self.utilities = UtilityReader(document, self.tables)
         self.latent: list[str] = []
 
     def network(self, strict: bool) -> Any:
@@ -98,6 +109,7 @@ class _DocumentReader:
         if drafts is None:
             hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
             self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", (1, 1))
+        recall = self._recall(texts, first) if any(draft.role for draft in drafts) else "perfect"
         return build(
             self.problems.source,
             self._raw_nodes(drafts),
@@ -105,7 +117,17 @@ class _DocumentReader:
             self._joined(texts, metadata, first),
             strict,
             self.problems,
+            recall,
         )
+
+    def _recall(self, texts: dict[str, str], first: MappingABC[str, Where]) -> str:
+        """What decisions remember, by the key `recall`."""
+        recall = texts.pop("recall", "perfect")
+        if recall not in _RECALL:
+            self.problems.add(
+                f"'recall' is {recall!r}{self.problems.nearest(recall, _RECALL)}", first["recall"]
+            )
+        return recall
 
     def _check_version(self, node: Node) -> None:
         """Refuse a file of a later version at once: what it holds may mean something else."""
@@ -174,8 +196,8 @@ class _DocumentReader:
             return _Draft(name, [], [], None, where)
         fields: dict[str, Node] = {}
         misspelt = False
-        continuous = self._is_gaussian(name, spec)
-        known = (*(GAUSSIAN_FIELDS if continuous else _FIELDS), "latent")
+        kind = self._kind(name, spec)
+        known = _FIELDS[kind] if kind in DECISION_FIELDS else (*_FIELDS[kind], "latent")
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -189,15 +211,22 @@ class _DocumentReader:
                 )
             else:
                 fields[field] = value
-        misspelt = misspelt or ("type" in fields and not continuous)
+        misspelt = misspelt or ("type" in fields and not kind)
         if "latent" in fields:
             self._take_latent(name, fields.pop("latent"))
-        for field in ("table",) if continuous or "bins" in fields else ("states", "table"):
+        needed = ("table",) if not kind and "bins" in fields else _NEEDED[kind]
+        for field in needed:
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
-        if continuous:
+        if kind == GAUSSIAN:
             return self._continuous(name, fields, where)
+        if kind == UTILITY:
+            parents = self._parents(name, fields["parents"]) if "parents" in fields else []
+            return _Draft(name, [], parents or [], None, where, role=kind, fields=fields)
         states = self._states(name, fields["states"]) if "states" in fields else []
+        if kind == DECISION:
+            observes = self._parents(name, fields["observes"], "observes") if "observes" in fields else []
+            return _Draft(name, states, observes or [], None, where, role=kind)
         bins = self._bins(name, fields["bins"]) if "bins" in fields else None
         if bins is not None and "states" not in fields:
             states = list(interval_labels(bins))
@@ -217,17 +246,18 @@ class _DocumentReader:
                 f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
             )
 
-    def _is_gaussian(self, name: str, spec: Mapping) -> bool:
-        """Whether a node is continuous by its type; another type than that is a problem."""
+    def _kind(self, name: str, spec: Mapping) -> str:
+        """The type of a node, nothing for a table; another type than those there are is a problem."""
         for key, value in spec.pairs:
             if isinstance(key, Scalar) and key.text == "type":
-                if isinstance(value, Scalar) and value.text == GAUSSIAN:
-                    return True
+                if isinstance(value, Scalar) and value.text and value.text in _FIELDS:
+                    return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {DECISION!r} or {UTILITY!r}, "
+                    "or no type for a table",
                     self.where(value),
                 )
-        return False
+        return ""
 
     def _continuous(self, name: str, fields: dict[str, Node], where: Where) -> _Draft:
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
@@ -267,10 +297,10 @@ class _DocumentReader:
             return None
         return numbers
 
-    def _parents(self, name: str, node: Node) -> list[str] | None:
+    def _parents(self, name: str, node: Node, field: str = "parents") -> list[str] | None:
         """The names of the parents, or None if they are wrong."""
         if not isinstance(node, Sequence):
-            self.problems.add(f"node {name!r}: 'parents' must be a list, found {node}", self.where(node))
+            self.problems.add(f"node {name!r}: {field!r} must be a list, found {node}", self.where(node))
             return None
         names = [self._string(item, f"node {name!r}: a parent's name") for item in node.items]
         right = [parent for parent in names if parent is not None]
@@ -291,9 +321,24 @@ class _DocumentReader:
         return placeholders + [
             self._raw_continuous(draft, states, continuous)
             if draft.continuous
+            else self._raw_decided(draft, states, continuous)
+            if draft.role
             else self._raw_node(draft, states)
             for draft in drafts
         ]
+
+    def _raw_decided(
+        self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]
+    ) -> RawNode:
+        if draft.role == DECISION:
+            return RawNode(
+                draft.name, draft.states or ("?",), draft.parents, None, draft.where, role=DECISION
+            )
+        discrete = [(parent, states[parent]) for parent in draft.parents if states.get(parent)]
+        numbers = [parent for parent in draft.parents if parent in continuous]
+        return self.utilities.raw_node(
+            draft.name, draft.parents, discrete, numbers, dict(draft.fields), draft.where
+        )
 
     def _raw_continuous(
         self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]

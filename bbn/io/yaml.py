@@ -39,8 +39,10 @@ from bbn.io.writing import (
     state_fields,
     state_text,
     texts,
+    utility_rows,
 )
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
@@ -94,7 +96,7 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
             if name not in network.static:
                 lines += _slice_lines(Written(network, name))
     else:
-        lines += ["nodes:", *_lines(conditionals(network), set(network.latent))]
+        lines += ["nodes:", *_lines(conditionals(network), set(getattr(network, "latent", ())))]
     lines.append("")
     return "\n".join(lines)
 
@@ -257,12 +259,47 @@ def _is_quoted(event: Any) -> bool:
     return not event.implicit[0]
 
 
-def _lines(listed: Iterable[CPT | Gaussian], latent: Collection[str] = ()) -> Iterator[str]:
+def _lines(
+    listed: Iterable[CPT | Gaussian | Decision | Utility], latent: Collection[str] = ()
+) -> Iterator[str]:
     for conditional in listed:
+        if isinstance(conditional, Decision):
+            yield from _decision_lines(conditional)
+            continue
+        if isinstance(conditional, Utility):
+            yield from _utility_lines(conditional)
+            continue
         yield from _head_lines(conditional)
         yield from _table_lines(conditional)
         if conditional.name in latent:
             yield "    latent: true"
+
+
+def _decision_lines(decision: Decision) -> Iterator[str]:
+    yield f"  {_key(decision.name, '  ')}:"
+    yield "    type: decision"
+    yield f"    states: [{', '.join(map(_state, decision.states))}]"
+    if decision.observes:
+        yield f"    observes: [{', '.join(map(_text, decision.observes))}]"
+
+
+def _utility_lines(utility: Utility) -> Iterator[str]:
+    yield f"  {_key(utility.name, '  ')}:"
+    yield "    type: utility"
+    if utility.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in utility.parents)}]"
+    if utility.combine is not None:
+        yield f"    combine: {utility.combine}"
+        if (utility.weights != 1).any():
+            yield f"    weights: {_numbers(utility.weights.tolist())}"
+        return
+    rows = [
+        f"{{utility: {_numbers(row['utility'])}, weights: {_numbers(row['weights'])}}}"
+        if isinstance(row, dict)
+        else _numbers(row)
+        for row in utility_rows(utility)
+    ]
+    yield from _keyed_rows(rows, utility.discrete_parents, utility.table.shape)
 
 
 def _slice_lines(node: Written) -> Iterator[str]:
@@ -305,6 +342,19 @@ def _table_lines(
     else:
         parents, shape = conditional.parents, conditional.table.shape[:-1]
         rows = list(map(_numbers, conditional.table.reshape(-1, conditional.variable.card).tolist()))
+    yield from _keyed_rows(rows, parents, shape, label, indent)
+    if flagged and isinstance(conditional, Gaussian):
+        yield from (f"{indent}{flag}: true" for flag in flags(conditional))
+
+
+def _keyed_rows(
+    rows: list[str],
+    parents: tuple[Variable, ...],
+    shape: tuple[int, ...],
+    label: str = "table",
+    indent: str = "    ",
+) -> Iterator[str]:
+    """The rows under a label, by the states of the discrete parents."""
     keys = _row_keys(parents)
     if not parents:
         yield f"{indent}{label}: {rows[0]}"
@@ -313,8 +363,6 @@ def _table_lines(
     else:
         yield f"{indent}{label}:"
         yield from (f"{indent}  {key}: {row}" for key, row in zip(keys, rows, strict=True))
-    if flagged and isinstance(conditional, Gaussian):
-        yield from (f"{indent}{flag}: true" for flag in flags(conditional))
 
 
 def _row_keys(parents: tuple[Variable, ...]) -> list[str]:

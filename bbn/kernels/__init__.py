@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import classify as classify
     from bbn.kernels.pure import coding as coding
     from bbn.kernels.pure import count as count
+    from bbn.kernels.pure import decide as decide
     from bbn.kernels.pure import decimals as decimals
     from bbn.kernels.pure import expect as expect
     from bbn.kernels.pure import gaussians as gaussians
@@ -39,6 +40,7 @@ KERNELS = (
     "classify",
     "coding",
     "count",
+    "decide",
     "decimals",
     "expect",
     "gaussians",

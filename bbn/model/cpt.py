@@ -354,6 +354,8 @@ def checked_parents(
     if isinstance(parents, Variable | str) or not isinstance(parents, Iterable):
         raise ModelError(f"{kind} {variable.name!r}: parents must be a list of Variables, found {parents!r}")
     parents = tuple(parents)
+    if not all(isinstance(parent, Variable) for parent in parents):  # a Decision stands for its variable
+        parents = tuple(getattr(parent, "variable", parent) for parent in parents)
     seen = {variable.name}
     for parent in parents:
         if not isinstance(parent, Variable):

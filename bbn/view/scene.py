@@ -43,6 +43,22 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Oval(Box):
+    """An ellipse that fills the rectangle."""
+
+
+@dataclass(frozen=True)
+class Diamond(Box):
+    """A rhombus whose corners are the middles of the rectangle's sides."""
+
+    @property
+    def corners(self) -> tuple[tuple[float, float], ...]:
+        """Left, top, right, bottom."""
+        x, y, w, h = self.x, self.y, self.width, self.height
+        return (x, y + h / 2), (x + w / 2, y), (x + w, y + h / 2), (x + w / 2, y + h)
+
+
+@dataclass(frozen=True)
 class Words:
     """A line of text; anchor is "start", "middle" or "end"."""
 
@@ -236,9 +252,19 @@ def arrow_head(points: tuple[tuple[float, float], ...], size: float = 6.0) -> tu
 def _svg(shape: Box | Words | Curve) -> str:
     if isinstance(shape, Box):
         title = f"<title>{escape(shape.title)}</title>" if shape.title else ""
+        look = f'fill="{shape.fill}" stroke="{shape.stroke}">{title}'
+        if isinstance(shape, Oval):
+            rx, ry = shape.width / 2, shape.height / 2
+            return (
+                f'<ellipse cx="{shape.x + rx:.1f}" cy="{shape.y + ry:.1f}" rx="{rx:.1f}" ry="{ry:.1f}" '
+                f"{look}</ellipse>"
+            )
+        if isinstance(shape, Diamond):
+            corners = " ".join(f"{px:.1f},{py:.1f}" for px, py in shape.corners)
+            return f'<polygon points="{corners}" {look}</polygon>'
         return (
             f'<rect x="{shape.x:.1f}" y="{shape.y:.1f}" width="{shape.width:.1f}" height="{shape.height:.1f}" '
-            f'rx="{shape.radius:g}" fill="{shape.fill}" stroke="{shape.stroke}">{title}</rect>'
+            f'rx="{shape.radius:g}" {look}</rect>'
         )
     if isinstance(shape, Words):
         weight = ' font-weight="600"' if shape.bold else ""

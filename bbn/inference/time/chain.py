@@ -135,6 +135,35 @@ def compile_chain(
     )
 
 
+def recompiled(chain: Chain, slices: Slices, log_densities_: Array | None = None) -> Chain:
+    """The chain of the same evidence under other tables, and with these logarithms of densities (steps, S) as well."""
+    offset = np.zeros(len(chain.which))
+    patterns, values = [], []
+    for k, own in enumerate(chain.patterns):
+        found = slices.matrices(k, own.rows, len(own.logs))
+        patterns.append(own._replace(logs=found.logs))
+        values.append(found.values)
+        offset[own.steps] = found.logs[own.row_of]
+    likelihood = state_likelihood(slices, chain.sequences, chain.kind, offset)
+    if log_densities_ is not None:
+        with np.errstate(divide="ignore"):
+            logs = log_densities_ + np.log(likelihood) if chain.sequences.codes else log_densities_
+        peak = logs.max(axis=1)
+        peak[np.isneginf(peak)] = 0.0
+        likelihood = np.exp(logs - peak[:, None])
+        offset += peak
+    impossible = np.isneginf(offset)
+    likelihood[impossible] = 0.0
+    return chain._replace(
+        slices=slices,
+        patterns=patterns,
+        start=np.ascontiguousarray(values[0]),
+        matrices=np.ascontiguousarray(np.concatenate(values[1:])) if len(values) > 1 else chain.matrices,
+        likelihood=likelihood,
+        offset=np.where(impossible, 0.0, offset),
+    )
+
+
 def distinct_rows(slices: Slices, sequences: Sequences, steps: Ints) -> tuple[dict[str, Int32s], Ints, int]:
     """The distinct rows of evidence on the core among some steps, and which each step has."""
     names = [name for name in slices.core if name in sequences.codes]

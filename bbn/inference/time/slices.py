@@ -18,6 +18,7 @@ what "Rain" was in slice t - 1. A static variable is one that every slice copies
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from math import prod
 from typing import Any, NamedTuple
 
@@ -127,14 +128,34 @@ class Slices:
             and all(p.name in self.state for k in range(self.kinds) for p in self._conditional(n, k).parents)
         ]
 
-    def _emission(self, name: str) -> Emission:
+    def _emission(self, name: str, given: Mapping[str, Array] | None = None) -> Emission:
         variable = self.variables[name]
         tables = np.ones((self.kinds, variable.card + 1, self.n_states))
         for k in range(self.kinds):
             cpt = self._conditional(name, k)
-            index = tuple(self.of_state[p.name] for p in cpt.parents)
-            tables[k, :-1] = np.broadcast_to(cpt.table[index], (self.n_states, variable.card)).T
+            table = cpt.table if given is None else given[self.dyn.family(name, k)]
+            rows = table[self.emission_index(name, k)]
+            tables[k, :-1] = np.broadcast_to(rows, (self.n_states, variable.card)).T
         return Emission(variable, tables)
+
+    def emission_index(self, name: str, kind: int) -> tuple[Ints, ...]:
+        """The row of an emission's table in each of the chain's states, as an index of its leading axes."""
+        return tuple(self.of_state[p.name] for p in self._conditional(name, kind).parents)
+
+    def with_tables(self, given: Mapping[str, Array]) -> Slices:
+        """The same structure with other tables, by their names in the dynamic network's template."""
+        new = copy(self)
+        new.kept = {}
+        new.emissions = {name: self._emission(name, given) for name in self.emissions}
+        new.trees = []
+        for kind, tree in enumerate(self.trees):
+            tables = tree.tables.copy()
+            for name in tree.names:
+                family = self.family_of(name, kind) if name in self.variables else None
+                if family is not None:
+                    tables[tree.entries(name)] = given[family].ravel()
+            new.trees.append(tree.with_tables(tables))
+        return new
 
     def _conditionals(self, kind: int) -> list[CPT]:
         """The tables of a slice of this kind, its own variables and copies."""
@@ -209,6 +230,12 @@ class SliceTree:
         self.n_own = int(families.table_ptr[-1] - families.table_ptr[-2])
         tables = [np.ones(net[n].table.size) if n in roots else net[n].table.ravel() for n in self.names]
         self.tables = np.concatenate(tables)
+
+    def with_tables(self, tables: Array) -> SliceTree:
+        """The same tree with other tables, end to end."""
+        new = copy(self)
+        new.tables = tables
+        return new
 
     def values(self, rows: Mapping[str, Int32s], n_rows: int) -> tuple[Array, Array]:
         """Per row of evidence the table over the scope, divided by its sum, and the logarithm of that sum."""

@@ -96,7 +96,7 @@ def cross_validate(
         Anything tabular in memory.
     learner
         A function of data that gives a structure, whose tables are then fitted to the same rows, or a network, or a
-        result with a `network`; or "hill-climb", "chow-liu", "k2" or "pc". A CPDAG is turned into a member.
+        result with a `network`; or "hill-climb", "chow-liu", "k2", "pc" or "ges". A CPDAG is turned into a member.
     k
         The number of parts.
     target
