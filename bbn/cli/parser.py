@@ -267,7 +267,12 @@ def _add_learn(learn: Parser) -> None:
         "--method",
         metavar="LEARNER",
         help="with --structure: mle (complete data), em or gradient (missing values); without: hill-climb, k2, "
-        "chow-liu, tan, pc, ges (complete data) or structural-em",
+        "chow-liu, tan, pc, ges (complete data) or structural-em. Chosen by what DATA holds unless given",
+    )
+    learn.add_argument(
+        "--report",
+        metavar="PAGE.html",
+        help="write one self-contained page: columns, picture, arcs, tables, held-out scores, warnings",
     )
     learn.add_argument(
         "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
@@ -279,13 +284,35 @@ def _add_learn(learn: Parser) -> None:
         metavar="NAME=STATE,…",
         help="a variable that was never observed",
     )
-    learn.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
-    learn.add_argument(
+    columns = learn.add_argument_group("reading the columns")
+    columns.add_argument(
+        "--kinds",
+        action="append",
+        default=[],
+        metavar="COLUMN=KIND,…",
+        help="what columns are, where they are read wrongly: category, number, whole number, truth value, date, "
+        "identifier, constant, counts or drop",
+    )
+    columns.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN,…", help="columns to leave out"
+    )
+    columns.add_argument(
+        "--keep", action="append", default=[], metavar="COLUMN,…", help="leave out all columns but these"
+    )
+    columns.add_argument(
+        "--numbers",
+        default="auto",
+        metavar="HOW",
+        help="cut numbers into intervals (cut), keep them as Gaussians (gaussian), or take what predicts held-out "
+        "rows better (auto)",
+    )
+    columns.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
+    columns.add_argument(
         "--missing",
         action="append",
         default=[],
         metavar="TEXT",
-        help="what means missing besides an empty field",
+        help="what means missing besides an empty field (and NA, ? and the like among numbers)",
     )
     learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
@@ -299,7 +326,9 @@ def _add_learn(learn: Parser) -> None:
     _add_to(learn, "the format of OUT (- is yaml)")
     search = learn.add_argument_group("finding the structure")
     search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
-    search.add_argument("--target", metavar="COLUMN", help="the class variable of tan")
+    search.add_argument(
+        "--target", metavar="COLUMN", help="the column to predict: chooses what predicts it best"
+    )
     search.add_argument("--root", metavar="COLUMN", help="where the arcs of chow-liu and tan begin")
     search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, bge, …")
     search.add_argument("--max-parents", type=int, metavar="N", help="the most parents of a variable")
