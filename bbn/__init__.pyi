@@ -5,6 +5,8 @@ from .model.variable import Variable as Variable, Binned as Binned, Continuous a
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
+from .model.noisy_max import NoisyMax as NoisyMax
+from .model.noisy_max import NoisyOr as NoisyOr
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
 from .model.decision import Decision as Decision, Utility as Utility

@@ -273,6 +273,11 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         """The number of free parameters: the rows times one less than the states."""
         return self.table.size // self.variable.card * (self.variable.card - 1)
 
+    @property
+    def n_entries(self) -> int:
+        """How many numbers it is made of."""
+        return int(self.table.size)
+
     def factor(self) -> Factor:
         """The table as a factor over (\\*parents, variable)."""
         return Factor.trusted((*self.parents, self.variable), self.table)
@@ -298,7 +303,22 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         if len(states) != len(self.parents):
             raise ModelError(f"CPT {self.name!r} has {len(self.parents)} parents, found {len(states)} states")
         index = tuple(p.code(s) for p, s in zip(self.parents, states, strict=True))
-        return dict(zip(self.variable.states, self.table[index].tolist(), strict=True))
+        return dict(zip(self.variable.states, self.row_at(index).tolist(), strict=True))
+
+    def row_at(self, codes: Sequence[int]) -> Array:
+        """The distribution for these codes of the parents, in their order, as an array.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The position of each parent's state among its states.
+
+        Returns
+        -------
+        ndarray
+            One probability per state of the variable.
+        """
+        return np.asarray(self.table[tuple(codes)])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per setting of the parents (a level of the index each), one column per state."""
