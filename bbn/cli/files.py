@@ -21,6 +21,7 @@ from bbn.io import dumps, find_format, load, loads, save
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_network import DecisionNetwork
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.gaussian import Gaussian
 from bbn.model.noisy_max import NoisyMax
@@ -51,7 +52,12 @@ def as_network(model: Any, name: str) -> BayesianNetwork:
             f"{name} holds a factor graph, which is not a network; only check, convert, query and mpe take one"
         )
     refuse_decisions(model, name)
+    if isinstance(model, DynamicNetwork):
+        raise ModelError(f"{name} holds a dynamic network; {_TIME} take one")
     return cast("BayesianNetwork", model)
+
+
+_TIME = "filter, query, mpe, learn, check, convert, show and plot"
 
 
 def refuse_decisions(model: Any, name: str) -> None:
@@ -166,6 +172,8 @@ def show(options: argparse.Namespace) -> int:
 def _open_shown(name: str, format: str | None) -> Any:
     """A network or a decision network."""
     model = open_model(name, format)
+    if isinstance(model, DynamicNetwork):
+        return model.unroll(model.order + 1)
     return model if isinstance(model, DecisionNetwork) else as_network(model, name)
 
 
@@ -214,7 +222,9 @@ def _size(network: BayesianNetwork) -> dict[str, int]:
     return dict(zip(_SIZES, sizes, strict=True))
 
 
-def _size_text(network: BayesianNetwork | FactorGraph) -> str:
+def _size_text(network: BayesianNetwork | FactorGraph | DynamicNetwork) -> str:
+    if isinstance(network, DynamicNetwork):
+        return f"a dynamic network: {len(network)} variables a slice, reaching {network.order} back"
     if isinstance(network, FactorGraph):
         factors = network.factors()
         entries = sum(factor.values.size for factor in factors)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.evidence_options import wants_progress
-from bbn.cli.files import data_file, open_network
+from bbn.cli.files import data_file, open_model, open_network
 from bbn.cli.learn_structure import AUTO, learn_structure
 from bbn.cli.learn_structure import METHODS as STRUCTURES
 from bbn.cli.output import note, show, write
 from bbn.core.errors import BBNError, DataError, nearest
 from bbn.data.streams.readers import is_many
 from bbn.io import dumps, save
+from bbn.model.dynamic_network import DynamicNetwork
 
 if TYPE_CHECKING:
     from bbn.learning.learn_result import LearnResult
@@ -119,7 +120,7 @@ def _open(options: argparse.Namespace) -> None:
     variables = None
     if options.structure is not None:
         unseen = {text.partition("=")[0] for text in options.hidden}
-        variables = [v for v in open_network(options.structure).variables if v.name not in unseen]
+        variables = [v for v in open_model(options.structure).variables if v.name not in unseen]
     options.data = open_data(
         options.data,
         client=options.dask,
@@ -145,13 +146,15 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
         raise DataError(
             f"--method {options.method} learns the tables of a structure; --structure names its file"
         )
-    structure = open_network(options.structure)
+    structure = _open_structure(options)
     prior = parse_prior(options.prior)
     settings: dict[str, Any] = {
         "weights": options.weights,
         "missing": options.missing,
         "progress": options.progress,
     }
+    if isinstance(structure, DynamicNetwork):
+        settings |= {"sequence": options.sequence, "time": options.time}
     if options.method == "mle":
         if options.hidden:
             raise DataError("--hidden goes with --method em or gradient")
@@ -176,7 +179,19 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     )
 
 
-def read_hidden(structure: BayesianNetwork, text: str) -> tuple[str, tuple[Any, ...]]:
+def _open_structure(options: argparse.Namespace) -> Any:
+    """The network of --structure, a dynamic one where there are sequences."""
+    model = open_model(options.structure)
+    if isinstance(model, DynamicNetwork):
+        if options.method == "gradient":
+            raise DataError("--method gradient does not take dynamic networks; em does")
+        return model
+    if options.sequence is not None or options.time is not None:
+        raise DataError("--sequence and --time go with a dynamic network as --structure")
+    return open_network(options.structure)
+
+
+def read_hidden(structure: Any, text: str) -> tuple[str, tuple[Any, ...]]:
     """A hidden variable from NAME=STATE,… (or NAME alone), its states those of the structure."""
     name, _, listed = text.partition("=")
     variable = structure.variable(name)

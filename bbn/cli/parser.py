@@ -99,6 +99,24 @@ def make_parser() -> Parser:
     _add_progress(query)
     _add_format(query)
 
+    filter_ = command("filter", "bbn.cli.filter:filter_", "Beliefs over time, of a dynamic network.")
+    _add_network(filter_)
+    filter_.add_argument("data", metavar="DATA", help=f"{_DATA}, one row a step")
+    filter_.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="variables; none asks for those not in DATA"
+    )
+    filter_.add_argument("--sequence", metavar="COLUMN", help="which sequence a row is of")
+    filter_.add_argument(
+        "--time", metavar="COLUMN", help="the number of a row's step; gaps are unobserved steps"
+    )
+    how = filter_.add_mutually_exclusive_group()
+    how.add_argument("--smooth", action="store_true", help="given all evidence, not only that so far")
+    how.add_argument("--forecast", type=int, metavar="N", help="the N steps that follow")
+    how.add_argument("--viterbi", action="store_true", help="the most probable path")
+    how.add_argument("--particles", type=int, metavar="N", help="sample with N particles")
+    _add_seed(filter_, "the seed of particles")
+    _add_format(filter_)
+
     mpe = command("mpe", "bbn.cli.query:mpe", "The most probable explanation of evidence.")
     _add_network(mpe)
     mpe.add_argument(
@@ -284,6 +302,10 @@ def _add_learn(learn: Parser) -> None:
         metavar="NAME=STATE,…",
         help="a variable that was never observed",
     )
+    learn.add_argument(
+        "--sequence", metavar="COLUMN", help="which sequence a row is of, for a dynamic network"
+    )
+    learn.add_argument("--time", metavar="COLUMN", help="the number of a row's step, for a dynamic network")
     columns = learn.add_argument_group("reading the columns")
     columns.add_argument(
         "--kinds",
