@@ -117,7 +117,7 @@ def ges(
     variables = sorted(all_variables(source), key=lambda v: v.name)
     constraints = Constraints(variables, max_parents=max_parents)
     cache = ScoreCache(source, score, constraints.names)
-    search = _Search(cache, constraints)
+    search = ClassSearch(cache, constraints)
     interrupted = False
     with progress_bar(progress, None, "ges", "step") as advance:
         try:
@@ -151,7 +151,7 @@ INSERT, DELETE, TURN = range(3)
 Families = list[tuple[int, int]]
 
 
-class _Search:
+class ClassSearch:
     """The class at hand, one member of it, and the operators of each pair of variables."""
 
     def __init__(self, cache: ScoreCache, constraints: Constraints) -> None:
