@@ -217,9 +217,15 @@ _SIZES = ("nodes", "arcs", "parameters", "entries")
 
 
 def _size(network: BayesianNetwork) -> dict[str, int]:
-    entries = sum(c.n_entries for c in network.conditionals if isinstance(c, CPT))
-    sizes = len(network), len(network.arcs), network.n_parameters, entries
+    nodes: list[Any] = [network[name] for name in network.names]
+    entries = sum(node.n_entries if isinstance(node, CPT) else _entries(node) for node in nodes)
+    arcs = sum(len(network.parents(name)) for name in network.names)
+    sizes = len(nodes), arcs, network.n_parameters, entries
     return dict(zip(_SIZES, sizes, strict=True))
+
+
+def _entries(node: Any) -> int:
+    return node.table.size if isinstance(node, Utility) else 0
 
 
 def _size_text(network: BayesianNetwork | FactorGraph | DynamicNetwork) -> str:
