@@ -21,11 +21,12 @@ NOTES = """
 Rows are drawn from ALARM. Both programs have read and coded the table before the clock starts, and nothing counted is
 kept from round to round. K2 takes Cooper and Herskovits' order and score, at most five parents, and both give the
 same arcs. Hill climbing takes the BDeu score of both programs; ours also cuts variables off and puts them back, and
-must not score less; neither makes a restart, which ours does by default. PC takes the G² test at 0.05 with at most three conditions; pgmpy runs its three variants on text
-and on codes, pyAgrum its PC with and without the stable order, and the fastest of each counts. Chow-Liu learns a tree
-over 1,000 binary variables from 100,000 rows; beside it stands one product of two float32 matrices of that size,
-which is what the mutual information of all pairs costs by linear algebra. The row of numbers climbs the bic-g score of
-a linear Gaussian network with pgmpy's search beside it, and must not score less.
+must not score less; neither makes a restart, which ours does by default. PC takes the G² test at 0.05 with at most
+three conditions; pgmpy runs its three variants on text and on codes, pyAgrum its PC with and without the stable
+order, and the fastest of each counts. Chow-Liu learns a tree over 1,000 binary variables from 100,000 rows; beside it
+stands one product of two float32 matrices of that size, which is what the mutual information of all pairs costs by
+linear algebra. The row of numbers climbs the bic-g score of a linear Gaussian network with pgmpy's search beside it,
+and must not score less.
 """
 
 
