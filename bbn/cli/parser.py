@@ -219,6 +219,12 @@ def make_parser() -> Parser:
     explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")
     explore.add_argument("--no-browser", action="store_true", help="do not open a browser")
 
+    export = command(
+        "export", "bbn.cli.plot:export", "Write the interactive page of a network as one HTML file."
+    )
+    _add_network(export)
+    export.add_argument("-o", "--output", required=True, metavar="OUT", help="the .html file to write")
+
     examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")
     _add_format(examples)
