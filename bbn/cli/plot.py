@@ -1,4 +1,4 @@
-"""The commands `bbn plot`, `bbn explore` and `bbn export`: a network's picture, its interactive page, and that as a file."""
+"""The commands `bbn plot`, `bbn explore` and `bbn export`: a picture of a network, its page, and the page as a file."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack, cast
 
 from bbn.core.frozen import Frozen
