@@ -150,3 +150,24 @@ def check_factors(
         cells = math.prod(map(float, cards[scope[scope_ptr[f] : scope_ptr[f + 1]]]))
         if table_ptr[f] < 0 or cells != found:
             raise ValueError(f"table {f}: expected {cells:.15g} cells, found {found}")
+
+
+MOST_VARIABLES = 30
+"""Variables whose subsets are listed one by one."""
+
+
+def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
+    """Raise TypeError or ValueError unless these are the parent sets of at most MOST_VARIABLES variables, and scores."""
+    check_ints(ptr, masks)
+    check_doubles(scores)
+    n = len(ptr) - 1
+    if not 1 <= n <= MOST_VARIABLES:
+        raise ValueError(f"expected 1 to {MOST_VARIABLES} variables, found {n}")
+    check_shape("scores", scores, len(masks))
+    if ptr[0] != 0 or ptr[-1] != len(masks) or (np.diff(ptr) < 1).any():
+        raise ValueError("ptr: expected offsets from 0 to the number of sets, one set or more for each variable")
+    child = np.repeat(np.arange(n), np.diff(ptr))
+    if (masks < 0).any() or (masks >> n).any() or (masks >> child & 1).any():
+        raise ValueError(f"masks: expected sets of {n} variables without the child")
+    if np.isnan(scores).any() or (scores == np.inf).any():
+        raise ValueError("scores: expected numbers below infinity")
