@@ -69,6 +69,14 @@ from .classifiers.networks import TAN as TAN, BayesNetClassifier as BayesNetClas
 from .classifiers.text_naive_bayes import TextNaiveBayes as TextNaiveBayes
 from .classifiers.gaussian_mixture import GaussianMixture as GaussianMixture
 
+# causes
+from .causal.causal_graph import CausalGraph as CausalGraph
+from .causal.adjustment import adjustment_sets as adjustment_sets, check_adjustment as check_adjustment
+from .causal.front_door import front_door_sets as front_door_sets
+from .causal.instruments import instruments as instruments
+from .causal.identify import identify as identify
+from .causal.estimand import Estimand as Estimand
+
 # pictures
 from .view.diagrams import (
     plot_compare as plot_compare,
@@ -83,6 +91,7 @@ from .core.errors import (
     ModelError as ModelError,
     EvidenceError as EvidenceError,
     ImpossibleEvidenceError as ImpossibleEvidenceError,
+    NotIdentifiableError as NotIdentifiableError,
     NoSampleError as NoSampleError,
     DataError as DataError,
     ParseError as ParseError,
@@ -95,6 +104,7 @@ from .core.errors import (
     NoMemberWarning as NoMemberWarning,
     TimeLimitError as TimeLimitError,
     UnseenRowsWarning as UnseenRowsWarning,
+    OverlapWarning as OverlapWarning,
     CollapsedWarning as CollapsedWarning,
     AccuracyWarning as AccuracyWarning,
     MixingWarning as MixingWarning,
@@ -116,6 +126,7 @@ from . import (
     hypotheses as hypotheses,
     classifiers as classifiers,
     analysis as analysis,
+    causal as causal,
     view as view,
     cli as cli,
 )

@@ -86,7 +86,18 @@ class Explanation(Tabular, Frozen):
         return pd.DataFrame(cells, columns=["finding", "value", "bits_alone", "bits_in_sequence"])
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """The bits of each finding as bars."""
+        """The bits of each finding as bars.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default on new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         if axes is None:
             import matplotlib.pyplot as plt
 

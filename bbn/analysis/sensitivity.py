@@ -86,7 +86,18 @@ class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "
         )
 
     def largest(self, n: int = 10) -> list[Entry]:
-        """The entries with the largest derivatives, largest first."""
+        """The entries with the largest derivatives, largest first.
+
+        Parameters
+        ----------
+        n : int, default 10
+            How many.
+
+        Returns
+        -------
+        list of Entry
+            Each with the name of the entry, its value and its derivative.
+        """
         return self._entries[:n]
 
     def __repr__(self) -> str:
@@ -103,7 +114,20 @@ class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "
         return Table(["entry", "value", "derivative", ""], rows, title)
 
     def plot(self, n: int = 10, axes: Axes | None = None) -> Axes:
-        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth."""
+        """A tornado chart: the answer as each of the n most telling entries moves down and up by a tenth.
+
+        Parameters
+        ----------
+        n : int, default 10
+            How many entries.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default on new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         top = sorted(self._entries[: 5 * n], key=lambda entry: -abs(entry.high - entry.low))[:n]
         if axes is None:
             import matplotlib.pyplot as plt

@@ -67,12 +67,41 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     network_: Any
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out."""
+        """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, classes).
+        """
         check_is_fitted(self)
         return self._log_joint(self.encoder_.codes(self._table(X, reset=False)))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """ln P(class | attributes) of each row, shape (rows, classes), in the order of `classes_`."""
+        """ln P(class | attributes) of each row, shape (rows, classes), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, classes).
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
+        """
         scores = self.predict_joint_log_proba(X)
         peak = _peak(scores)
         scores -= peak
@@ -83,6 +112,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """P(class | attributes) of each row, shape (rows, classes), in the order of `classes_`.
 
         ImpossibleEvidenceError if a row is impossible under every class, which happens only without smoothing.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, classes).
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
         """
         scores = self.predict_joint_log_proba(X)
         scores -= _peak(scores)
@@ -91,7 +136,24 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One class per row, the first of equals.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
+        """
         scores = self.predict_joint_log_proba(X)
         _peak(scores)
         two = scores.shape[1] == 2

@@ -114,7 +114,32 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
-        """Find the components; `y` is ignored."""
+        """Find the components; `y` is ignored.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        GaussianMixture
+            Itself.
+
+        Raises
+        ------
+        DataError
+            The table holds something else than numbers, or too few rows.
+
+        See Also
+        --------
+        fit_predict : Fit and predict at once.
+        """
         self._check()
         numbers = self._numbers(X, reset=True)
         if len(numbers) < self.k:
@@ -167,27 +192,104 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self.variances_
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
-        """Fit, and give the most probable component of each row."""
+        """Fit, and give the most probable component of each row.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        ndarray
+            One number per row, 0 to k − 1.
+        """
         return self.fit(X, y, sample_weight).predict(X)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The most probable component of each row, 0 to k − 1."""
+        """The most probable component of each row, 0 to k − 1.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One number per row.
+        """
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
-        """P(component | row), shape (rows, k)."""
+        """P(component | row), shape (rows, k).
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One row per row, summing to 1.
+        """
         return self._look(X)[1]
 
     def score_samples(self, X: Any) -> Array:
-        """ln p(row) of each row, a density; missing numbers are integrated out."""
+        """ln p(row) of each row, a density; missing numbers are integrated out.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One number per row.
+        """
         return self._look(X)[0]
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of ln p(row)."""
+        """The mean of ln p(row).
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+            The higher, the better.
+        """
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
-        """Rows drawn from the mixture, and the component of each."""
+        """Rows drawn from the mixture, and the component of each.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            How many rows.
+
+        Returns
+        -------
+        tuple of ndarray
+            The rows, and the number of each one's component.
+        """
         check_is_fitted(self)
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; expected at least 1")
@@ -196,12 +298,44 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return generator.normal(self.means_[labels], np.sqrt(self.variances_[labels])), labels
 
     def bic(self, X: Any) -> float:
-        """−2 ln p(X) + parameters · ln(rows); lower is better."""
+        """−2 ln p(X) + parameters · ln(rows); lower is better.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        float
+            The criterion.
+
+        See Also
+        --------
+        aic : Another one.
+        """
         logs = self.score_samples(X)
         return float(-2.0 * logs.sum() + self._n_parameters() * np.log(len(logs)))
 
     def aic(self, X: Any) -> float:
-        """−2 ln p(X) + 2 · parameters; lower is better."""
+        """−2 ln p(X) + 2 · parameters; lower is better.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        float
+            The criterion.
+
+        See Also
+        --------
+        bic : Another one.
+        """
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
 
     def __sklearn_tags__(self) -> Any:

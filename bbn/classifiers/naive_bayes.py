@@ -104,7 +104,32 @@ class NaiveBayes(NetworkClassifier):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
-        """Learn from examples; those whose label is missing count by their expected class."""
+        """Learn from examples; those whose label is missing count by their expected class.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : array
+            The class of each row; missing ones are allowed.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        NaiveBayes
+            Itself.
+
+        Raises
+        ------
+        DataError
+            The table and the labels do not fit each other.
+
+        See Also
+        --------
+        partial_fit : Learn from one part after the other.
+        """
         examples = self._examples(X, y, sample_weight)
         self._measured = None
         self.objectives_, self.n_iter_ = np.empty(0), 1
@@ -148,7 +173,19 @@ class NaiveBayes(NetworkClassifier):
         return self._network
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out."""
+        """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, classes).
+        """
         measured = getattr(self, "_measured", None)
         if measured is None:
             return super().predict_joint_log_proba(X)
@@ -165,6 +202,32 @@ class NaiveBayes(NetworkClassifier):
 
         The first call may name all the `classes`. New states join the old ones; only columns that are cut keep the
         cuts of the first call. Not there with `continuous`.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : array
+            The class of each row.
+        classes : sequence, optional
+            All classes there are, at the first call.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        NaiveBayes
+            Itself.
+
+        Raises
+        ------
+        DataError
+            The table has other columns than the first.
+
+        See Also
+        --------
+        fit : Learn from all at once.
         """
         first = not hasattr(self, "class_count_")
         examples = self._examples(X, y, sample_weight, classes, reset=first)

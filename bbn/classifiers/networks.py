@@ -118,7 +118,30 @@ class BayesNetClassifier(NetworkClassifier):
         self.bins = bins
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesNetClassifier:
-        """Learn the structure, unless it is given, and the tables."""
+        """Learn the structure, unless it is given, and the tables.
+
+        Parameters
+        ----------
+        X : table
+            One row per example: a DataFrame, an array or any other table, with the columns of `fit`.
+            Missing values are unobserved.
+        y : array
+            The class of each row; missing ones are allowed.
+        sample_weight : array, optional
+            The weight of each row.
+
+        Returns
+        -------
+        BayesNetClassifier
+            Itself.
+
+        Raises
+        ------
+        DataError
+            The table and the labels do not fit each other.
+        ModelError
+            The structure does not fit the table.
+        """
         examples = self._examples(X, y, sample_weight)
         self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
         target, variables = self.class_variable_, self.encoder_.variables

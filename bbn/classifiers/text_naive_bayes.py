@@ -70,7 +70,27 @@ class TextNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.drop_top = drop_top
 
     def fit(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> TextNaiveBayes:
-        """LEARN_NAIVE_BAYES_TEXT: collect the vocabulary, then P(v) and P(w | v). X holds one text per document."""
+        """LEARN_NAIVE_BAYES_TEXT: collect the vocabulary, then P(v) and P(w | v). X holds one text per document.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text per document.
+        y : array
+            The class of each document.
+        sample_weight : array, optional
+            The weight of each document.
+
+        Returns
+        -------
+        TextNaiveBayes
+            Itself.
+
+        Raises
+        ------
+        DataError
+            There are no documents, or not as many labels.
+        """
         from sklearn.feature_extraction.text import CountVectorizer
 
         documents = _documents(X)
@@ -100,23 +120,67 @@ class TextNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def predict_joint_log_proba(self, X: Iterable[str]) -> Array:
-        """CLASSIFY_NAIVE_BAYES_TEXT's score of each class: ln P(v) + Σ ln P(w | v) over the known words."""
+        """CLASSIFY_NAIVE_BAYES_TEXT's score of each class: ln P(v) + Σ ln P(w | v) over the known words.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text per document.
+
+        Returns
+        -------
+        ndarray
+            Shape (documents, classes).
+        """
         check_is_fitted(self)
         words = self._vectorizer.transform(_documents(X))
         return np.asarray(words @ self._log_words.T + self._log_classes)
 
     def predict_log_proba(self, X: Iterable[str]) -> Array:
-        """ln P(class | document), shape (documents, classes), in the order of `classes_`."""
+        """ln P(class | document), shape (documents, classes), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text per document.
+
+        Returns
+        -------
+        ndarray
+            Shape (documents, classes).
+        """
         scores = self.predict_joint_log_proba(X)
         scores -= scores.max(axis=1, keepdims=True)
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
 
     def predict_proba(self, X: Iterable[str]) -> Array:
-        """P(class | document), shape (documents, classes), in the order of `classes_`."""
+        """P(class | document), shape (documents, classes), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text per document.
+
+        Returns
+        -------
+        ndarray
+            Shape (documents, classes).
+        """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
-        """The most probable class of each document; words that were never seen are ignored."""
+        """The most probable class of each document; words that were never seen are ignored.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text per document.
+
+        Returns
+        -------
+        ndarray
+            One class per document.
+        """
         return np.asarray(self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)])
 
     @property

@@ -68,7 +68,7 @@ def find_state(variable: Variable, text: str) -> State:
 
 
 def _split(network: BayesianNetwork, text: str) -> tuple[Variable, str]:
-    """NAME=VALUE; names may hold = themselves, so the longest that is a variable's counts."""
+    """NAME=VALUE. Names may contain =, so the longest one that is a variable counts."""
     parts = text.split("=")
     for n in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:n])
@@ -94,5 +94,5 @@ def _weights(variable: Variable, text: str) -> dict[State, float]:
 
 
 def wants_progress(options: argparse.Namespace) -> bool | None:
-    """Whether to show how far work is: as said, else as `--quiet` implies, else (None) where someone looks."""
+    """Whether to show progress: as given, else as `--quiet` implies, else (None) on a terminal only."""
     return False if options.progress is None and options.quiet else options.progress

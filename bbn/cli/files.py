@@ -60,7 +60,7 @@ def open_model(name: str, format: str | None = None, strict: bool = False) -> An
 
 @contextmanager
 def data_file(name: str, kind: str | None = None) -> Iterator[str]:
-    """A path to data whose suffix tells its kind; a temporary one for ``-``, or where `kind` is given."""
+    """A path to data whose suffix names its kind; a temporary one for ``-``, or where `kind` is given."""
     if kind is not None and kind not in KINDS:
         raise DataError(f"unknown kind of data {kind!r}{nearest(kind, KINDS)}")
     if name != "-" and kind is None:
@@ -94,7 +94,7 @@ def table_output(name: str, kind: str | None, escape_formulas: bool) -> Output:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Say of each file that it is right, or list all its problems; 1 if there is any."""
+    """Say for each file that it is right, or list all its problems; 1 if there are any."""
     told: list[list[Any]] = []
     for file in options.files:
         name = "standard input" if file == "-" else file

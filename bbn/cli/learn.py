@@ -45,7 +45,7 @@ def learn(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace) -> None:
-    """Open many files, or let a cluster read the data; what says how they are read is used up by that."""
+    """Open many files, or let a cluster read the data; the options about reading are taken out of `options`."""
     from bbn.data.streams.open import open_data
 
     variables = None

@@ -1,8 +1,8 @@
-"""What the commands print: rows as a table, JSON or CSV; in colour where a person looks, else in UTF-8.
+"""What the commands print: rows as a table, JSON or CSV; in colour on a terminal, else in UTF-8.
 
 Names and texts come from files that anyone may have written. What would steer a terminal is printed as an escape: in
 everything meant for a person always, and in data (CSV, a network's text) where they go to a terminal. Commands print
-by the functions of this module alone.
+only through the functions of this module.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def print_rows(
 
 
 class _Visible:
-    """A terminal that shows what would steer it."""
+    """A terminal that shows control characters as escapes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -102,7 +102,7 @@ class _Visible:
         return len(text)
 
     def flush(self) -> None:
-        """Let nothing wait."""
+        """Write out what is buffered."""
         self.stream.flush()
 
 

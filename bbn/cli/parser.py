@@ -43,7 +43,10 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and how it was built")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="results and errors alone: no warnings, notes or progress"
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print only results and errors: no warnings, notes or progress",
     )
     common = Parser(add_help=False)
     for names in (["--debug"], ["-q", "--quiet"]):  # they may stand before or after the command
@@ -91,7 +94,7 @@ def make_parser() -> Parser:
     query.add_argument(
         "--target-std-error", type=float, metavar="E", help="sample until errors are this small"
     )
-    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most so many seconds")
+    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most S seconds")
     _add_seed(query, "the seed of a sampling method")
     _add_progress(query)
     _add_format(query)
@@ -247,9 +250,7 @@ def _add_learn(learn: Parser) -> None:
         metavar="TEXT",
         help="what means missing besides an empty field",
     )
-    learn.add_argument(
-        "--restarts", type=int, metavar="N", help="climbs from so many starts; the best is kept"
-    )
+    learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
     _add_seed(learn, "the seed of random starts")
     learn.add_argument("--checkpoint", metavar="PATH", help="save the climb's state here, and go on from it")

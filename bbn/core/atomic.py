@@ -3,7 +3,7 @@
 Everything goes to a part beside the target: ``.NAME.part``. At the end the part is on the disk (fsync), and one rename
 puts it in the place of the target. A failure removes it. What a killed process left is removed by the next write to the
 same target: a writer holds a lock on its part (flock), which the system takes from it when it dies, so a part that can
-be locked belongs to nobody. A writer that finds the part of another at work takes the next name, ``.NAME.1.part``.
+be locked has no owner. A writer that finds the part of another at work takes the next name, ``.NAME.1.part``.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _naming(path: str | os.PathLike[str], target: str) -> Iterator[None]:
 
 
 def _new_part(target: str, make: Callable[[str], Handle]) -> tuple[str, Handle]:
-    """A new part of the target and its descriptor, locked; parts that the dead have left are removed."""
+    """A new part of the target and its descriptor, locked; parts left by dead processes are removed."""
     for number in range(WRITERS):
         part = _part(target, number)
         while True:
@@ -150,7 +150,7 @@ def _new_folder(part: str) -> int | None:
 
 
 def _is_ours(part: str, handle: int) -> bool:
-    """Lock a new part; whether it is still there. A file system without locks lets everyone have it."""
+    """Lock a new part; whether it is still there. On a file system without locks every part counts as ours."""
     if fcntl is None:
         return True
     try:
@@ -187,7 +187,7 @@ def _remove_if_dead(part: str) -> bool:
 
 
 def _leads_to(part: str, handle: int) -> bool:
-    """Whether the name still leads to what is open: only who holds its lock may remove or rename it."""
+    """Whether the name still leads to the open file: only the holder of its lock may remove or rename it."""
     try:
         return os.path.samestat(os.lstat(part), os.fstat(handle))
     except FileNotFoundError:

@@ -97,7 +97,7 @@ def require_memory(needed: int, what: str, instead: str = "", limit: int | float
 
 
 class Ledger:
-    """The bytes that one call has spoken for, held to the limit.
+    """The bytes that one call has reserved, held to the limit.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Ledger:
 
     @property
     def left(self) -> int:
-        """The bytes that are not spoken for."""
+        """The bytes that are not reserved."""
         return self.limit - self.reserved
 
     def reserve(self, size: int, what: str, instead: str = "") -> None:

@@ -126,7 +126,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Text that is safe to print: what would steer the terminal is written as an escape, except what is in `keep`.
+    """Text that is safe to print: control characters are written as escapes, except those in `keep`.
 
     >>> print(visible("a\\x1b[2Jb"))
     a\\x1b[2Jb
@@ -135,7 +135,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def not_a_formula(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula with ' before it, by which it is plain text; all else as it is.
+    """The cell, with ' before its text if a spreadsheet would take it for a formula; any other is unchanged.
 
     >>> not_a_formula("=1+1"), not_a_formula("yes"), not_a_formula(-1)
     ("'=1+1", 'yes', -1)
@@ -155,7 +155,7 @@ def bar(share: float, length: int = BAR) -> str:
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:
-    """Whether a column holds numbers, and nothing besides but empty cells."""
+    """Whether a column holds only numbers and empty cells."""
     return any(cells) and all(_is_number(cell) for cell in cells if cell)
 
 

@@ -38,6 +38,23 @@ class ImpossibleEvidenceError(EvidenceError):
         return str(self.args[0])
 
 
+class NotIdentifiableError(BBNError):
+    """An effect, or a counterfactual, that does not follow from the graph and what is measured.
+
+    Attributes
+    ----------
+    hedge
+        The two sets of variables, the larger first, that show why (Shpitser and Pearl 2006), where there is a hedge.
+    """
+
+    def __init__(self, message: str, hedge: tuple[frozenset[str], frozenset[str]] | None = None) -> None:
+        super().__init__(message, hedge)
+        self.hedge = hedge
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class NoSampleError(EvidenceError):
     """Evidence so rare that no sample agreed with it."""
 
@@ -116,7 +133,11 @@ class LossyFormatWarning(BBNWarning):
 
 
 class UnseenRowsWarning(BBNWarning):
-    """Rows of a learned table that no data reached: they are uniform. So too settings of a Gaussian's parents."""
+    """Rows of a learned table, or settings of a Gaussian's parents, that no data reached."""
+
+
+class OverlapWarning(BBNWarning):
+    """Groups of the data in which a treatment was never, or almost never, given: its effect there is a guess."""
 
 
 class CollapsedWarning(BBNWarning):
@@ -140,11 +161,11 @@ class WorkerLostWarning(BBNWarning):
 
 
 class CheckpointWarning(BBNWarning):
-    """A checkpoint could not be written; the run went on without."""
+    """A checkpoint could not be written; the run went on without it."""
 
 
 class NoMemberWarning(BBNWarning):
-    """A graph with undirected edges stands for no DAG; one that comes near it was given."""
+    """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
 
 
 MOST_COMPARED = 100

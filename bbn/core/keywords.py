@@ -38,7 +38,7 @@ def unknown_keyword(where: str, keyword: str, known: Iterable[str]) -> TypeError
 def keywords_checked(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with a TypeError that names the nearest keyword where one is unknown.
 
-    The keywords are compared only after a call has failed, so that a good call costs no more than one call more.
+    The keywords are compared only after a call has failed, so a good call costs only one more function call.
 
     Parameters
     ----------

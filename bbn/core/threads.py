@@ -58,7 +58,7 @@ def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Itera
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Let compiled work in this block, and in threads that it starts, take so many seconds at most."""
+    """Let compiled work in this block, and in threads that it starts, take at most `seconds` seconds."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise ValueError(f"time_limit is {seconds!r}; expected a number of seconds, above 0")
 

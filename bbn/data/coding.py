@@ -65,7 +65,7 @@ def code(
     missing
         A value, or several, that mean missing besides None, NaN and pandas' NA (in CSV: besides an empty field).
     unseen
-        What to do with a value that is no state: "raise" a DataError, or take it as "missing".
+        What to do with a value that is not a state: "raise" a DataError, or take it as "missing".
     weights
         One weight per row, or the name of the column that holds them.
     absent
@@ -73,7 +73,7 @@ def code(
     extra
         What to do with columns that were not wanted: "raise" or "ignore".
     hidden
-        Names of variables that nobody has seen: a column of theirs must hold no value and is left out.
+        Names of variables that were never observed: a column of theirs must hold no value and is left out.
     continuous
         Names of columns that are read as numbers, besides those whose variable is continuous.
 
@@ -192,7 +192,7 @@ def _check_columns(
     if surplus and extra == "raise":
         more = f" (and {len(surplus) - 1} more)" if len(surplus) > 1 else ""
         raise DataError(
-            f"the column {surplus[0]!r}{more} is no variable of the structure{nearest(surplus[0], wanted)}; "
+            f"the column {surplus[0]!r}{more} is not a variable of the structure{nearest(surplus[0], wanted)}; "
             "drop it, or add it as a node"
         )
 
@@ -335,7 +335,7 @@ def _checked_weights(weights: Any, table: RawTable) -> tuple[str | None, Array |
     name = weights if isinstance(weights, str) else None
     if name is not None:
         if name not in table.names:
-            raise DataError(f"weights={name!r} is no column of the data{nearest(name, table.names)}")
+            raise DataError(f"weights={name!r} is not a column of the data{nearest(name, table.names)}")
         weights = _numbers(table.levels(name))
     try:
         values = np.array(weights, dtype=np.float64)

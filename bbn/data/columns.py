@@ -77,7 +77,7 @@ def read_table(data: Any) -> RawTable:
 
 
 def table_suffix(path: Path) -> str:
-    """The kind of table that a file's suffix tells: "parquet", "csv" (text with separators) or, for others, nothing."""
+    """The kind of table that a file's suffix names: "parquet", "csv" (text with separators) or, for others, nothing."""
     suffixes = {suffix.lower() for suffix in path.suffixes}
     if suffixes & {".parquet", ".pq"}:
         return "parquet"
@@ -85,7 +85,7 @@ def table_suffix(path: Path) -> str:
 
 
 def table_kind(path: Path) -> str:
-    """The kind of table that a file's suffix tells; DataError if it tells none."""
+    """The kind of table that a file's suffix names; DataError if it names none."""
     kind = table_suffix(path)
     if not kind:
         raise DataError(f"{path}: the kind of table is read from the suffix; expected .csv, .tsv or .parquet")
@@ -103,7 +103,7 @@ def _from_path(path: Path) -> RawTable:
 def csv_tables(
     path: Path, columns: Sequence[str] | None = None, rows: int | None = None
 ) -> Iterator[RawTable]:
-    """A CSV file as tables of text with so many rows each, one at least; only an empty field is missing.
+    """A CSV file as tables of text of `rows` rows each, at least one table; only an empty field is missing.
 
     The columns that are named, or all; only where all are read is every row checked to have as many fields.
     """

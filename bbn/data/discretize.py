@@ -112,7 +112,23 @@ class Discretizer(Frozen, cached=("data",)):
         self._set(cuts=checked, data=None)
 
     def states(self, name: str) -> tuple[str, ...]:
-        """The labels of a column's intervals, in order."""
+        """The labels of a column's intervals, in order.
+
+        Parameters
+        ----------
+        name : str
+            A column that it cuts.
+
+        Returns
+        -------
+        tuple of str
+            One label per interval.
+
+        Raises
+        ------
+        DataError
+            It does not cut such a column.
+        """
         points = self.cuts[name].tolist()
         if not points:
             return ("any",)
@@ -123,7 +139,27 @@ class Discretizer(Frozen, cached=("data",)):
         return (f"<{texts[0]}", *between, f">={texts[-1]}")
 
     def apply(self, data: Any) -> Any:
-        """The table, in kind, with each known column that it has cut; missing values stay missing."""
+        """The table, in kind, with each known column that it has cut; missing values stay missing.
+
+        Parameters
+        ----------
+        data : table
+            Any table; columns that it does not know stay as they are.
+
+        Returns
+        -------
+        table
+            Of the same kind.
+
+        Raises
+        ------
+        DataError
+            A column that is to be cut does not hold numbers.
+
+        See Also
+        --------
+        discretize : Find the cuts and apply them at once.
+        """
         table = read_table(data)
         coded = {}
         for name, points in self.cuts.items():

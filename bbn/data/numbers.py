@@ -1,7 +1,7 @@
 """Columns of numbers: the column of a continuous variable, however it came, as float64 with NaN where missing.
 
 A column that is numbers already is taken as it is. Any other, text from a file among them, is read by its distinct
-values; a value that is no number, or is infinite, is named with its row.
+values; a value that is not a number, or is infinite, is named with its row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_numbers(name: str, column: Any, tokens: Tokens, text: bool, unseen: str
     text
         Whether the values are text from a file, in which numbers are written.
     unseen
-        "raise" a DataError for what is no finite number, or take it as "missing".
+        "raise" a DataError for what is not a finite number, or take it as "missing".
 
     >>> read_numbers("X", [1, None, 2.5], set(), False, "raise")
     array([1. , nan, 2.5])
@@ -99,7 +99,7 @@ def _from_values(name: str, column: Any, tokens: Tokens, text: bool, unseen: str
 
 
 def _as_number(value: Any, text: bool) -> float | None:
-    """A value as a float, infinite where it is too large; None if it is no number."""
+    """A value as a float, infinite where it is too large; None if it is not a number."""
     if text:
         if "_" in value or "nan" in value.lower():
             return None  # Python reads 1_000 and nan; a file that writes them means something else

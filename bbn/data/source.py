@@ -68,10 +68,32 @@ class DataSource(Protocol):
         """The names of the variables with a missing value in some row."""
 
     def counts(self, families: Sequence[Family]) -> Sequence[NDArray[Any]]:
-        """One contingency table per family, axes in the family's order; rows that miss one of it are left out."""
+        """One contingency table per family, axes in the family's order; rows that miss one of it are left out.
+
+        Parameters
+        ----------
+        families : sequence of tuple of str
+            Each the names of a table's variables, in the order of its axes.
+
+        Returns
+        -------
+        sequence of ndarray
+            One table per family.
+        """
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
-        """The sums over blocks of the arrays that f returns for each."""
+        """The sums over blocks of the arrays that f returns for each.
+
+        Parameters
+        ----------
+        f : callable
+            Takes a block of coded rows, gives arrays; each time as many, of the same shapes.
+
+        Returns
+        -------
+        list of ndarray
+            Their sums.
+        """
 
 
 class CodedTable(Frozen):
@@ -260,14 +282,14 @@ def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
 
 
 def is_source(data: Any) -> bool:
-    """Whether data are a source; looked for in its class, as a source may have to read data to say what it has."""
+    """Whether data are a source. Asks the class, since the source itself may have to read data to answer."""
     return all(callable(getattr(type(data), name, None)) for name in ("counts", "reduce"))
 
 
 def complete_data(source: DataSource, columns: Iterable[str], found: str, way_out: str) -> DataSource:
-    """The source, none of whose values in these columns is missing.
+    """The source, checked to miss no value in these columns.
 
-    DataError if some are, at once where that is known, else in the pass that finds one; so none is made to find out.
+    DataError if one is missing: at once where that is known, else in the pass that meets it, so no extra pass is made.
 
     Parameters
     ----------
@@ -357,7 +379,7 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 
 
 def continuous_columns(source: DataSource) -> tuple[str, ...]:
-    """The names of a source's columns of numbers; a source that does not speak of them has none."""
+    """The names of a source's columns of numbers; a source without `continuous` has none."""
     return tuple(getattr(source, "continuous", ()))
 
 

@@ -29,7 +29,7 @@ PER_FILE = 16
 
 
 class Output(NamedTuple):
-    """Where tables go, and what that is where no suffix tells."""
+    """Where tables go, and of what kind the target is where no suffix says so."""
 
     path: str
     kind: str = ""

@@ -159,6 +159,25 @@ class HypothesisSpace(Tabular, Frozen):
         """The space after these data: P(h | D) ∝ P(D | h) P(h). Updating one by one gives the same.
 
         ImpossibleEvidenceError if no hypothesis is left.
+
+        Parameters
+        ----------
+        data : iterable
+            One datum after the other, as the likelihood takes them.
+
+        Returns
+        -------
+        HypothesisSpace
+            A new space, whose priors are P(h | D).
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            No hypothesis is left.
+
+        See Also
+        --------
+        map : The most probable hypothesis after that.
         """
         steps = self._steps(data)
         totals = steps[-1]
@@ -186,7 +205,22 @@ class HypothesisSpace(Tabular, Frozen):
         return self.hypotheses[int(self._posterior().argmax())]
 
     def ml(self, data: Iterable[Any] = ()) -> Any:
-        """The maximum likelihood hypothesis, argmax P(D | h) (6.3), D the data seen so far and `data`."""
+        """The maximum likelihood hypothesis, argmax P(D | h) (6.3), D the data seen so far and `data`.
+
+        Parameters
+        ----------
+        data : iterable, default ()
+            Further data, beside those seen so far.
+
+        Returns
+        -------
+        hypothesis
+            The one that makes the data most probable, the first of equals.
+
+        See Also
+        --------
+        map : The same with the priors counted.
+        """
         return self.hypotheses[int(self._steps(data)[-1].argmax())]
 
     def mdl(self, data: Iterable[Any] = ()) -> DescriptionLengths:
@@ -194,6 +228,22 @@ class HypothesisSpace(Tabular, Frozen):
 
         D is the data seen so far and `data`. Shortest total first: the first is the MAP hypothesis given D.
 
+        Parameters
+        ----------
+        data : iterable, default ()
+            Further data, beside those seen so far.
+
+        Returns
+        -------
+        DescriptionLengths
+            A mapping from hypothesis to its bits and those of the data.
+
+        See Also
+        --------
+        map : The hypothesis with the shortest total.
+
+        Examples
+        --------
         >>> space = HypothesisSpace({"fair": 0.75, "heads": 0.25}, lambda h, coin: 0.5 if h == "fair" else coin == "h")
         >>> lengths = space.mdl(["h", "h"])
         >>> lengths["heads"], lengths.best
@@ -216,6 +266,27 @@ class HypothesisSpace(Tabular, Frozen):
     def bayes_optimal(self, x: Any) -> Posterior:
         """P(label | x, D) = Σ_h P(label | x, h) P(h | D), the posterior-weighted vote (equation 6.18).
 
+        Parameters
+        ----------
+        x : object
+            What to label, as `predict` takes it.
+
+        Returns
+        -------
+        Posterior
+            Over the labels.
+
+        Raises
+        ------
+        ModelError
+            The space was made without `predict`.
+
+        See Also
+        --------
+        gibbs : The label of one hypothesis drawn at random.
+
+        Examples
+        --------
         >>> says = {"h1": "+", "h2": "-", "h3": "-"}
         >>> space = HypothesisSpace({"h1": 0.4, "h2": 0.3, "h3": 0.3}, lambda h, d: 1.0, lambda h, x: says[h])
         >>> space.map(), space.bayes_optimal(None).mode(), round(space.bayes_optimal(None)["-"], 12)
@@ -230,11 +301,57 @@ class HypothesisSpace(Tabular, Frozen):
         return Posterior((variable,), np.array(list(votes.values())), self.log_evidence)
 
     def gibbs(self, x: Any, seed: Seed = None) -> Any:
-        """The label that one hypothesis, drawn from P(h | D), gives x (the Gibbs classifier, section 6.8)."""
+        """The label that one hypothesis, drawn from P(h | D), gives x (the Gibbs classifier, section 6.8).
+
+        Parameters
+        ----------
+        x : object
+            What to label, as `predict` takes it.
+        seed : int or numpy.random.Generator, optional
+            The same seed gives the same label.
+
+        Returns
+        -------
+        label
+            What the hypothesis drawn says.
+
+        Raises
+        ------
+        ModelError
+            The space was made without `predict`.
+
+        See Also
+        --------
+        voting_gibbs : Of many draws the commonest.
+        """
         return self._draws(x, 1, np.random.default_rng(seed))[0]
 
     def voting_gibbs(self, x: Any, n: int, seed: Seed = None) -> Any:
-        """The commonest label of `n` Gibbs classifiers; it tends to the Bayes optimal one as n grows."""
+        """The commonest label of `n` Gibbs classifiers; it tends to the Bayes optimal one as n grows.
+
+        Parameters
+        ----------
+        x : object
+            What to label, as `predict` takes it.
+        n : int
+            How many hypotheses to draw.
+        seed : int or numpy.random.Generator, optional
+            The same seed gives the same label.
+
+        Returns
+        -------
+        label
+            The commonest.
+
+        Raises
+        ------
+        ModelError
+            The space was made without `predict`.
+
+        See Also
+        --------
+        bayes_optimal : What it tends to.
+        """
         if n < 1:
             raise ValueError(f"n is {n}; at least one hypothesis must be drawn")
         draws = self._draws(x, n, np.random.default_rng(seed))
@@ -260,6 +377,20 @@ class HypothesisSpace(Tabular, Frozen):
         """Draw the posterior as `data` come in, a line per hypothesis; without data, a bar per hypothesis.
 
         Only the `top` hypotheses that are most probable at the end are drawn. Gives the matplotlib axes.
+
+        Parameters
+        ----------
+        data : iterable, default ()
+            Further data; the posterior is drawn after each.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on new ones.
+        top : int, default 10
+            How many hypotheses.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
         import matplotlib.pyplot as plt
 

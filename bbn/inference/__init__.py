@@ -74,7 +74,8 @@ def query(
         from bbn.inference.credible import credible_query
 
         return credible_query(model, targets, evidence, method, interval=interval, **options)
-    return engine(model, method).query(targets, evidence, **options)
+    # n_draws= without interval= is a TypeError there
+    return engine(model, method).query(targets, evidence, **options)  # type: ignore[misc]
 
 
 def posteriors(

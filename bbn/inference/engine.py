@@ -10,26 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, cast, overload
 
 import numpy as np
 
-from bbn.core.budget import MAX_AXES, require_memory, require_table
-from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, nearest
+from bbn.core.budget import require_memory, require_table
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.core.keywords import unknown_keyword
 from bbn.core.threads import time_limit
-from bbn.inference.exact.soft import TOLERANCE, fit_marginals
+from bbn.inference.exact.soft import fit_soft
 from bbn.model.evidence import Evidence, Findings, Model, check_evidence, check_targets
 from bbn.model.network import BayesianNetwork
+from bbn.model.options import EngineOptions
 from bbn.model.variable import Variable
 from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
     from typing import Self
 
-SOFT_CELLS = 1 << 18
-"""Soft findings with a joint of at most so many cells are fitted on it, more of them by query after query."""
-SOFT_SWEEPS = 2000
 LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
 """What one of the k best assignments takes, with those it may lead to, and each state of it."""
 SHRINK_AT_MOST = 40
@@ -85,11 +84,46 @@ class Engine:
 
     @timed
     def query(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Unpack[EngineOptions]
     ) -> Posterior | Any:
         """The posterior of the targets given evidence; of several, their joint, axes in the order asked.
 
         Of a continuous target it is a MixturePosterior.
+
+        Parameters
+        ----------
+        targets : str or sequence of str
+            The variable asked for, or several.
+        evidence : mapping, optional
+            Variable name to finding, as in `BayesianNetwork.query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of this engine, for this question alone; one that it does not have is a TypeError.
+
+        Returns
+        -------
+        Posterior
+            Of a continuous target a MixturePosterior.
+
+        Raises
+        ------
+        EvidenceError
+            A target, variable or state is unknown, or a finding is malformed.
+        ImpossibleEvidenceError
+            The probability of the evidence is zero.
+        BudgetError
+            The work would need more memory than allowed. TimeLimitError, a kind of it: more time.
+
+        See Also
+        --------
+        posteriors : All unobserved variables in one pass.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> engine = bbn.JunctionTree(bbn.example("burglary"))
+        >>> round(engine.query("Alarm", {"MaryCalls": "yes"})["yes"], 4)
+        0.1501
         """
         return self._query(targets, evidence, self._with(options))
 
@@ -113,8 +147,27 @@ class Engine:
         return Posterior(variables, values, log_evidence)
 
     @timed
-    def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
-        """The posterior of every unobserved variable, by name, in one pass."""
+    def posteriors(self, evidence: Evidence | None = None, **options: Unpack[EngineOptions]) -> Posteriors:
+        """The posterior of every unobserved variable, by name, in one pass.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Variable name to finding, as in `BayesianNetwork.query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of this engine, for this question alone; one that it does not have is a TypeError.
+
+        Returns
+        -------
+        Posteriors
+            A mapping from variable name to posterior.
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError
+            As in `query`.
+        """
         return self._posteriors(evidence, self._with(options))
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
@@ -125,19 +178,45 @@ class Engine:
         return answers
 
     @overload
-    def mpe(self, evidence: Evidence | None = None, k: None = None, **options: Any) -> Assignment: ...
+    def mpe(
+        self, evidence: Evidence | None = None, k: None = None, **options: Unpack[EngineOptions]
+    ) -> Assignment: ...
     @overload
-    def mpe(self, evidence: Evidence | None, k: int, **options: Any) -> list[Assignment]: ...
+    def mpe(
+        self, evidence: Evidence | None, k: int, **options: Unpack[EngineOptions]
+    ) -> list[Assignment]: ...
     @overload
-    def mpe(self, evidence: Evidence | None = None, *, k: int, **options: Any) -> list[Assignment]: ...
+    def mpe(
+        self, evidence: Evidence | None = None, *, k: int, **options: Unpack[EngineOptions]
+    ) -> list[Assignment]: ...
 
     @timed
     def mpe(
-        self, evidence: Evidence | None = None, k: int | None = None, **options: Any
+        self, evidence: Evidence | None = None, k: int | None = None, **options: Unpack[EngineOptions]
     ) -> Assignment | list[Assignment]:
         """The most probable states of all unobserved variables, or the list of the `k` best, best first.
 
         Continuous variables have no states: those that are not observed are integrated out.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Variable name to finding, as in `BayesianNetwork.query`.
+        k : int, optional
+            Return the `k` best, best first; by default the best alone.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of this engine, for this question alone; one that it does not have is a TypeError.
+
+        Returns
+        -------
+        Assignment or list of Assignment
+            A list where `k` is given.
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError
+            As in `query`; EvidenceError also for an engine that does not find explanations.
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
@@ -160,9 +239,30 @@ class Engine:
 
     @timed
     def map(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Unpack[EngineOptions]
     ) -> Assignment:
-        """The most probable joint state of the targets, the other variables summed out (marginal MAP)."""
+        """The most probable joint state of the targets, the other variables summed out (marginal MAP).
+
+        Parameters
+        ----------
+        targets : str or sequence of str
+            The variables to decide.
+        evidence : mapping, optional
+            Variable name to finding, as in `BayesianNetwork.query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of this engine, for this question alone; one that it does not have is a TypeError.
+
+        Returns
+        -------
+        Assignment
+            The states, and ln P(states, evidence).
+
+        Raises
+        ------
+        EvidenceError, ImpossibleEvidenceError, BudgetError
+            As in `query`.
+        """
         settings = self._with(options)
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
@@ -174,8 +274,27 @@ class Engine:
         return self._assignment({name: codes[name] for name in names}, log_probability)
 
     @timed
-    def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
-        """ln P(evidence), of the hard and virtual part; −inf if it is impossible. With numbers it is a density."""
+    def log_evidence(self, evidence: Evidence | None = None, **options: Unpack[EngineOptions]) -> float:
+        """ln P(evidence), of the hard and virtual part; −inf if it is impossible. With numbers it is a density.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            Variable name to finding, as in `BayesianNetwork.query`.
+        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+max_iter, tol, damping, schedule
+            Options of this engine, for this question alone; one that it does not have is a TypeError.
+
+        Returns
+        -------
+        float
+            The logarithm, −inf if the evidence is impossible.
+
+        Raises
+        ------
+        EvidenceError, BudgetError
+            As in `query`.
+        """
         settings = self._with(options)
         findings = self._findings(evidence, settings)
         return self._joint((), findings, settings)[1]
@@ -238,9 +357,7 @@ class Engine:
             return self.options
         for option in options:
             if option not in self.defaults:
-                raise TypeError(
-                    f"method {self.name!r} has no option {option!r}{nearest(option, self.defaults)}"
-                )
+                raise unknown_keyword(f"method {self.name!r}", option, self.defaults)
         return {**self.options, **options}
 
     def _findings(self, evidence: Evidence | None, options: Mapping[str, Any]) -> Findings:
@@ -250,55 +367,13 @@ class Engine:
     def _fit_soft(
         self, findings: Findings, evidence: Evidence | None, options: Mapping[str, Any]
     ) -> Findings:
-        """The findings with the soft ones as likelihoods under which each marginal is the one asked for.
-
-        Those keep the total mass, so ln P of the result stays that of the hard and virtual part.
-        """
-        names, wanted = tuple(findings.soft), list(findings.soft.values())
-        given = {name: (evidence or {})[name] for name in names}
-        firm = Findings(findings.hard, findings.likelihood, {})
-        for name, want in findings.soft.items():
-            has, log_evidence = self._joint((name,), firm, options)
-            if log_evidence == -math.inf:
-                raise self._impossible(firm, evidence, options)
-            if (want[has == 0] > 0).any():
-                raise ImpossibleEvidenceError(
-                    f"soft evidence on {name!r} gives weight to a state that the other findings exclude",
-                    {name: given[name]},
-                )
-        if math.prod(map(len, wanted)) <= SOFT_CELLS and len(names) <= MAX_AXES:
-            likelihoods, off = fit_marginals(self._joint(names, firm, options)[0], wanted)
-        else:
-            likelihoods, off = self._sweep_soft(firm, names, wanted, options)
-        if off > TOLERANCE:
-            raise ImpossibleEvidenceError(
-                f"the soft findings on {', '.join(names)} cannot hold together: "
-                f"at the end of the fitting a marginal is still off by {off:.2g}",
-                given,
-            )
-        return Findings(firm.hard, {**firm.likelihood, **dict(zip(names, likelihoods, strict=True))}, {})
-
-    def _sweep_soft(
-        self, firm: Findings, names: tuple[str, ...], wanted: list[Array], options: Mapping[str, Any]
-    ) -> tuple[list[Array], float]:
-        """As `fit_marginals`, for more soft findings than have a joint: one query per finding and sweep."""
-        likelihoods = {name: np.ones(len(want)) for name, want in zip(names, wanted, strict=True)}
-        for _ in range(SOFT_SWEEPS):
-            off = 0.0
-            for name, want in zip(names, wanted, strict=True):
-                fitted = Findings(firm.hard, {**firm.likelihood, **likelihoods}, {})
-                has, log_evidence = self._joint((name,), fitted, options)
-                if log_evidence == -math.inf:
-                    return [], math.inf
-                off = max(off, float(np.abs(has - want).max()))
-                ratio = np.divide(want, has, out=np.zeros_like(want), where=has > 0)
-                with np.errstate(over="ignore"):
-                    likelihoods[name] = likelihoods[name] * ratio
-                if not np.isfinite(likelihoods[name]).all():
-                    return [], math.inf
-            if off <= TOLERANCE:
-                break
-        return list(likelihoods.values()), off
+        """The findings with the soft ones as likelihoods under which each marginal is the one asked for."""
+        return fit_soft(
+            lambda names, given: self._joint(names, given, options),
+            findings,
+            evidence or {},
+            lambda firm: self._impossible(firm, evidence, options),
+        )
 
     def _impossible(
         self, findings: Findings, evidence: Evidence | None, options: Mapping[str, Any]

@@ -65,7 +65,7 @@ def blocks(source: Source, text: str, keywords: tuple[str, ...], start: int = 0)
 
 
 def _explain(source: Source, text: str, start: int, keywords: tuple[str, ...]) -> NoReturn:
-    """The error for text that is no block: what was expected, at the first place that is wrong."""
+    """The error for text that is not a block: what was expected, at the first place that is wrong."""
     start += len(text[start:]) - len(text[start:].lstrip(SPACE + ";"))
     word = _WORD.match(text, start)
     if word is None or word[0] not in keywords:

@@ -1,4 +1,4 @@
-"""Bridges to other libraries: pgmpy, pyAgrum, networkx and pandas, each imported only when it is called for.
+"""Bridges to other libraries: pgmpy, pyAgrum, networkx and pandas, each imported only when it is needed.
 
 Tables are handed over as numbers, not through files, so they cross bit for bit.
 """
@@ -27,6 +27,27 @@ if TYPE_CHECKING:
 def from_pgmpy(model: Any) -> BayesianNetwork:
     """A pgmpy DiscreteBayesianNetwork as a network; states keep their names and kinds.
 
+    Parameters
+    ----------
+    model : pgmpy DiscreteBayesianNetwork
+        The model to take over.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network.
+
+    Raises
+    ------
+    ModelError
+        The model is incomplete, or its tables do not fit.
+
+    See Also
+    --------
+    to_pgmpy : The way back.
+
+    Examples
+    --------
     >>> from_pgmpy(to_pgmpy(BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])))
     <BayesianNetwork: 1 node, 0 arcs>
     """
@@ -50,7 +71,27 @@ def from_pgmpy(model: Any) -> BayesianNetwork:
 
 
 def to_pgmpy(network: BayesianNetwork) -> Any:
-    """The network as a pgmpy DiscreteBayesianNetwork."""
+    """The network as a pgmpy DiscreteBayesianNetwork.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+        The network to hand over.
+
+    Returns
+    -------
+    pgmpy DiscreteBayesianNetwork
+        The model; needs pgmpy.
+
+    Raises
+    ------
+    ModelError
+        The network has continuous variables.
+
+    See Also
+    --------
+    from_pgmpy : The way back.
+    """
     from pgmpy.factors.discrete import TabularCPD
     from pgmpy.models import DiscreteBayesianNetwork
 
@@ -74,7 +115,22 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
 
 
 def from_pyagrum(model: Any) -> BayesianNetwork:
-    """A pyAgrum BayesNet as a network; labels are strings, the values of integer and range variables integers."""
+    """A pyAgrum BayesNet as a network; labels are strings, the values of integer and range variables integers.
+
+    Parameters
+    ----------
+    model : pyagrum BayesNet
+        The model to take over.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network.
+
+    See Also
+    --------
+    to_pyagrum : The way back.
+    """
     variables = {}
     for node in sorted(model.nodes()):
         own = model.variable(node)
@@ -97,7 +153,27 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
 
 
 def to_pyagrum(network: BayesianNetwork) -> Any:
-    """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels."""
+    """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+        The network to hand over.
+
+    Returns
+    -------
+    pyagrum BayesNet
+        The model; needs pyagrum.
+
+    Raises
+    ------
+    ModelError
+        The network has continuous variables.
+
+    See Also
+    --------
+    from_pyagrum : The way back.
+    """
     pyagrum: Any = import_module("pyagrum")
     cpts = tables(network)
     model = pyagrum.BayesNet(network.name)
@@ -126,6 +202,22 @@ def to_networkx(network: BayesianNetwork) -> nx.DiGraph[str]:
 
     `BayesianNetwork.from_graph` is the way back.
 
+    Parameters
+    ----------
+    network : BayesianNetwork
+        The network.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A copy of `network.graph` that is not frozen.
+
+    See Also
+    --------
+    BayesianNetwork.from_graph : The way back.
+
+    Examples
+    --------
     >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
     >>> to_networkx(coin).nodes["Coin"]["states"]
     ('heads', 'tails')

@@ -27,6 +27,27 @@ def examples() -> tuple[str, ...]:
 def example(name: str) -> BayesianNetwork:
     """The network of this name among those that ship with the package.
 
+    Parameters
+    ----------
+    name : str
+        One of `bbn.examples()`.
+
+    Returns
+    -------
+    BayesianNetwork
+        The network, read from the file that ships with the package.
+
+    Raises
+    ------
+    ValueError
+        There is no such example; the error names the nearest.
+
+    See Also
+    --------
+    examples : The names there are.
+
+    Examples
+    --------
     >>> net = example("burglary")
     >>> net.children("Alarm")
     ('JohnCalls', 'MaryCalls')

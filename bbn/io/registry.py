@@ -139,6 +139,36 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 
     The file is replaced at once when everything is written and on the disk: a failure leaves the old one as it was.
+
+    Parameters
+    ----------
+    network : BayesianNetwork or FactorGraph
+        What to write; a factor graph as .uai.
+    path : path
+        The file.
+    format : str, optional
+        "yaml", "json", "bif", "xmlbif", "net", "xdsl" or "uai"; by default that of the suffix.
+
+    Raises
+    ------
+    ValueError
+        The suffix or format is unknown.
+    OSError
+        The file cannot be written.
+
+    See Also
+    --------
+    load : The way back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> net = loads("nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(net, Path(folder, "coin.bif"))
+    ...     load(Path(folder, "coin.bif")) == net
+    True
     """
     name = os.fspath(path)
     chosen = find_format(format) if format is not None else _by_suffix(name)

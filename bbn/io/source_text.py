@@ -26,7 +26,7 @@ MAX_BYTES = 2**30
 """The most bytes a file may hold, unpacked, however much memory there is."""
 
 SURELY_SMALL = 2**16
-"""Files of at most so many bytes are read without asking what memory that takes."""
+"""Files of at most this many bytes are read without first asking how much memory that takes."""
 MAX_COMPARED = 100_000
 """Once this many names of a file were compared with unknown ones, errors stop naming the nearest."""
 MAX_MESSAGE = 2000
@@ -130,7 +130,7 @@ class Source:
         return nearest(word, choices)
 
     def require_room(self, per_word: int) -> None:
-        """OversizedFileError if reading would take more than the limit, at so many bytes of memory for each word.
+        """OversizedFileError if reading would take more than the limit, at `per_word` bytes of memory for each word.
 
         Brackets count as words. Files of at most SURELY_SMALL bytes are not looked at.
         """

@@ -152,6 +152,29 @@ def load_evidence(path: str | os.PathLike[str]) -> dict[str, int]:
     The keys are the names that reading a UAI model gives its variables, so the result is evidence for its queries.
     A file may start with the number of samples, which must then be 1.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    dict
+        Variable name to the code of its state.
+
+    Raises
+    ------
+    ParseError
+        The content is not evidence.
+    OSError
+        The file cannot be opened.
+
+    See Also
+    --------
+    load : Read the model.
+
+    Examples
+    --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

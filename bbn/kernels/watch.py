@@ -1,4 +1,4 @@
-"""Stopping long loops: what they ask now and then is whether to go on.
+"""Stopping long loops: now and then they ask whether to go on.
 
 A kernel runs without the interpreter lock, so Ctrl-C cannot reach it. Every POLL_CELLS cells (some milliseconds) it
 takes the lock and calls `check`, which lets the main thread handle its signals and stops work that a `Watch` has
@@ -64,6 +64,6 @@ def watched_by(*watches: Watch) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise if this thread's work shall stop; in the main thread, pending signals are handled by calling it."""
+    """Raise if this thread's work is to stop; in the main thread, pending signals are handled by calling it."""
     for watch in current():
         watch.check()

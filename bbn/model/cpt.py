@@ -89,7 +89,22 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
 
     @classmethod
     def trusted(cls, variable: Variable, parents: tuple[Variable, ...], table: Array) -> CPT:
-        """A CPT from parts known to be right; `table` is not copied and becomes read-only."""
+        """A CPT from parts known to be right; `table` is not copied and becomes read-only.
+
+        Parameters
+        ----------
+        variable : Variable
+            The child.
+        parents : tuple of Variable
+            Its parents, in the order of the axes.
+        table : ndarray
+            An axis per parent and the variable's own axis last, rows summing to 1.
+
+        Returns
+        -------
+        CPT
+            The table, unchecked.
+        """
         cpt = cls.__new__(cls)
         cpt._set(variable=variable, parents=parents, table=read_only(table), _hash=None)
         return cpt
@@ -98,6 +113,24 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     def uniform(cls, variable: Variable, parents: Sequence[Variable] = ()) -> CPT:
         """Every state equally probable, whatever the parents.
 
+        Parameters
+        ----------
+        variable : Variable
+            The child.
+        parents : sequence of Variable, default ()
+            Its parents, in the order of the axes.
+
+        Returns
+        -------
+        CPT
+            The table.
+
+        See Also
+        --------
+        deterministic, noisy_or : Other tables made by rule.
+
+        Examples
+        --------
         >>> CPT.uniform(Variable("Coin", ["heads", "tails"])).table
         array([0.5, 0.5])
         """
@@ -110,6 +143,31 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     ) -> CPT:
         """The state that `function` gives for the parents' states has probability 1.
 
+        Parameters
+        ----------
+        variable : Variable
+            The child.
+        parents : sequence of Variable
+            Its parents, in the order of the axes.
+        function : callable
+            Takes one state per parent, in their order, and gives a state of the variable.
+
+        Returns
+        -------
+        CPT
+            A table of zeros and ones.
+
+        Raises
+        ------
+        EvidenceError
+            The function gives something that is not a state.
+
+        See Also
+        --------
+        noisy_or : Causes that may fail.
+
+        Examples
+        --------
         >>> a, b = Variable("A", [False, True]), Variable("B", [False, True])
         >>> CPT.deterministic(Variable("Both", [False, True]), [a, b], lambda a, b: a and b).row(True, True)
         {False: 0.0, True: 1.0}
@@ -137,6 +195,33 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         P(variable does not hold) = (1 − leak) ∏ (1 − p_i) over the parents that hold. All variables are binary;
         the state that means "holds" is True of a boolean variable, 1 of one with states 0 and 1, else the first.
 
+        Parameters
+        ----------
+        variable : Variable
+            The child, binary.
+        parents : sequence of Variable
+            Its causes, binary.
+        probabilities : mapping or sequence of float
+            Each parent's probability of causing the variable: by name, or in the parents' order.
+        leak : float, default 0.0
+            The probability that the variable holds without any cause.
+
+        Returns
+        -------
+        CPT
+            The full table.
+
+        Raises
+        ------
+        ModelError
+            A variable is not binary, or a probability is not between 0 and 1.
+
+        See Also
+        --------
+        deterministic : Causes that never fail.
+
+        Examples
+        --------
         >>> cold, flu = Variable("Cold", ["yes", "no"]), Variable("Flu", ["yes", "no"])
         >>> fever = CPT.noisy_or(Variable("Fever", ["yes", "no"]), [cold, flu], {"Cold": 0.4, "Flu": 0.8})
         >>> round(fever.row("yes", "yes")["yes"], 12)
@@ -191,7 +276,23 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         return Factor.trusted((*self.parents, self.variable), self.table)
 
     def row(self, *states: State) -> dict[State, float]:
-        """The distribution for these states of the parents, in their order."""
+        """The distribution for these states of the parents, in their order.
+
+        Parameters
+        ----------
+        *states
+            One state per parent, in their order.
+
+        Returns
+        -------
+        dict
+            State of the variable to probability.
+
+        Raises
+        ------
+        EvidenceError
+            A state is unknown, or there are too few or too many.
+        """
         if len(states) != len(self.parents):
             raise ModelError(f"CPT {self.name!r} has {len(self.parents)} parents, found {len(states)} states")
         index = tuple(p.code(s) for p, s in zip(self.parents, states, strict=True))

@@ -7,10 +7,33 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from bbn.core.errors import EvidenceError, ModelError
+from bbn.model.assembly import by_name
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
+
+
+def with_cpts(net: BayesianNetwork, cpts: Iterable[Conditional]) -> BayesianNetwork:
+    """The network with these conditionals in place of (or beside) those of the same variables."""
+    kept = {conditional.variable.name: conditional for conditional in net.conditionals}
+    return BayesianNetwork({**kept, **by_name(cpts)}.values(), net.name, net.metadata)
+
+
+def do(net: BayesianNetwork, interventions: Mapping[str, State | float]) -> BayesianNetwork:
+    """The network in which these variables are set from outside: no parents, one certain state or number."""
+    if not isinstance(interventions, Mapping):
+        raise EvidenceError(f"do needs a mapping from variable to state, found {interventions!r}")
+    fixed: list[Conditional] = []
+    for name, state in interventions.items():
+        variable = net.variable(name)
+        if isinstance(variable, Continuous):
+            fixed.append(Gaussian.point(variable, variable.number(state)))
+            continue
+        table = np.zeros(variable.card)
+        table[variable.code(state)] = 1.0
+        fixed.append(CPT.trusted(variable, (), table))
+    return with_cpts(net, fixed)
 
 
 def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
@@ -96,6 +119,14 @@ def remove_arc(
         raise EvidenceError(f"weights must be finite, not negative and not all zero, found {weights!r}")
     table = np.average(cpt.table, axis=cpt.parents.index(gone), weights=shares)
     return net.with_cpts([CPT(cpt.variable, [p for p in cpt.parents if p != gone], table)])
+
+
+def discrete_part(net: BayesianNetwork) -> BayesianNetwork:
+    """The network of the discrete variables, itself if there are no others."""
+    if not net.continuous:
+        return net
+    discrete = [c for c in net.conditionals if not isinstance(c.variable, Continuous)]
+    return BayesianNetwork(discrete, net.name, net.metadata)
 
 
 def subnetwork(net: BayesianNetwork, names: Iterable[str]) -> BayesianNetwork:

@@ -19,6 +19,28 @@ from bbn.core.errors import ModelError, NoMemberWarning
 def cpdag(dag: nx.DiGraph[Any]) -> nx.DiGraph[Any]:
     """The class of a DAG: its v-structures stay directed, and so does what Meek's rules then compel.
 
+    Parameters
+    ----------
+    dag : networkx.DiGraph
+        A directed acyclic graph, such as a network's `graph`.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A new graph: undirected edges are there in both directions.
+
+    Raises
+    ------
+    ModelError
+        The graph has a cycle.
+
+    See Also
+    --------
+    to_dag : A DAG of such a class.
+    compare : How far two structures are apart.
+
+    Examples
+    --------
     >>> sorted(cpdag(nx.DiGraph([("A", "B"), ("B", "C")])).edges)
     [('A', 'B'), ('B', 'A'), ('B', 'C'), ('C', 'B')]
     >>> sorted(cpdag(nx.DiGraph([("A", "B"), ("C", "B")])).edges)

@@ -40,6 +40,23 @@ class Model(Protocol):
 class Virtual(Frozen):
     """A likelihood finding: how probable the observation is in each state, up to a common factor.
 
+    Parameters
+    ----------
+    weights : mapping
+        Each state to a number: finite, not negative, not all zero; it may exceed 1.
+
+    Raises
+    ------
+    EvidenceError
+        The weights are not a mapping, or when asked, do not fit the variable's states.
+
+    See Also
+    --------
+    Soft : A marginal that the posterior must have.
+    OneOf, Not : A set of states.
+
+    Examples
+    --------
     >>> Virtual({"yes": 0.8, "no": 0.2})
     Virtual({'yes': 0.8, 'no': 0.2})
     """
@@ -59,7 +76,23 @@ class Virtual(Frozen):
         return f"{type(self).__name__}({self.weights!r})"
 
     def array(self, variable: Variable) -> Array:
-        """The weights in the order of the variable's states, checked."""
+        """The weights in the order of the variable's states, checked.
+
+        Parameters
+        ----------
+        variable : Variable
+            The variable observed.
+
+        Returns
+        -------
+        ndarray
+            One weight per state.
+
+        Raises
+        ------
+        EvidenceError
+            A state is unknown or missing, or a weight is not allowed.
+        """
         kind = type(self).__name__
         values: list[Any] = [None] * variable.card
         for state, weight in self.weights.items():
@@ -90,6 +123,22 @@ class Virtual(Frozen):
 class Soft(Virtual):
     """A marginal that the posterior of the variable must have (Jeffrey's rule).
 
+    Parameters
+    ----------
+    weights : mapping
+        Each state to its posterior probability; they sum to 1.
+
+    Raises
+    ------
+    EvidenceError
+        The weights are not a mapping, or when asked, do not fit the variable's states.
+
+    See Also
+    --------
+    Virtual : A likelihood, to be multiplied in.
+
+    Examples
+    --------
     >>> Soft({"yes": 0.8, "no": 0.2})
     Soft({'yes': 0.8, 'no': 0.2})
     """
@@ -97,7 +146,23 @@ class Soft(Virtual):
     __slots__ = ()
 
     def array(self, variable: Variable) -> Array:
-        """The marginal in the order of the variable's states, checked to sum to 1."""
+        """The marginal in the order of the variable's states, checked to sum to 1.
+
+        Parameters
+        ----------
+        variable : Variable
+            The variable observed.
+
+        Returns
+        -------
+        ndarray
+            One probability per state.
+
+        Raises
+        ------
+        EvidenceError
+            A state is unknown or missing, or the probabilities do not sum to 1.
+        """
         array = super().array(variable)
         total = array.sum()
         if abs(total - 1.0) > 1e-6:
@@ -111,6 +176,22 @@ class Soft(Virtual):
 class OneOf(Frozen):
     """The variable is in one of these states.
 
+    Parameters
+    ----------
+    *states
+        The states that remain possible.
+
+    Raises
+    ------
+    EvidenceError
+        A list was given in place of the states, or when asked, a state is unknown.
+
+    See Also
+    --------
+    Not : All but these states.
+
+    Examples
+    --------
     >>> OneOf("a", "b")
     OneOf('a', 'b')
     """
@@ -130,7 +211,23 @@ class OneOf(Frozen):
         return f"{type(self).__name__}({', '.join(map(repr, self.states))})"
 
     def array(self, variable: Variable) -> Array:
-        """1 for the states that remain, 0 for the others; EvidenceError if none remains."""
+        """1 for the states that remain, 0 for the others; EvidenceError if none remains.
+
+        Parameters
+        ----------
+        variable : Variable
+            The variable observed.
+
+        Returns
+        -------
+        ndarray
+            One number per state.
+
+        Raises
+        ------
+        EvidenceError
+            A state is unknown, or none remains.
+        """
         array = self._allowed(variable, [variable.code(state) for state in self.states])
         if not array.any():
             raise EvidenceError(f"{self!r} leaves {variable.name!r} no state; it has {list(variable.states)}")
@@ -145,6 +242,22 @@ class OneOf(Frozen):
 class Not(OneOf):
     """The variable is in none of these states.
 
+    Parameters
+    ----------
+    *states
+        The states that are ruled out.
+
+    Raises
+    ------
+    EvidenceError
+        A list was given in place of the states, or when asked, a state is unknown or none remains.
+
+    See Also
+    --------
+    OneOf : These states alone.
+
+    Examples
+    --------
     >>> Not("a")
     Not('a')
     """

@@ -75,7 +75,20 @@ class Factor(Tabular, Frozen):
 
     @classmethod
     def trusted(cls, variables: tuple[Variable, ...], values: Array) -> Self:
-        """A factor from parts known to fit; `values` is not copied and becomes read-only."""
+        """A factor from parts known to fit; `values` is not copied and becomes read-only.
+
+        Parameters
+        ----------
+        variables : tuple of Variable
+            One per axis.
+        values : ndarray
+            One axis per variable, as long as it has states.
+
+        Returns
+        -------
+        Factor
+            The factor, unchecked.
+        """
         factor = cls.__new__(cls)
         factor._set(variables=variables, values=read_only(values))
         return factor
@@ -102,17 +115,73 @@ class Factor(Tabular, Frozen):
         return Factor.trusted(variables, np.divide(left, right, out=np.zeros(left.shape), where=right != 0))
 
     def sum_out(self, names: str | Iterable[str]) -> Self:
-        """The factor with these variables summed away."""
+        """The factor with these variables summed away.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Variables of the factor.
+
+        Returns
+        -------
+        Factor
+            Over the other variables.
+
+        Raises
+        ------
+        ModelError
+            The factor does not have a variable.
+
+        See Also
+        --------
+        max_out : The largest entry instead of the sum.
+        """
         axes, kept = self._split(names)
         return type(self).trusted(kept, np.asarray(self.values.sum(axis=axes)))
 
     def max_out(self, names: str | Iterable[str]) -> Self:
-        """The factor with these variables maximised away."""
+        """The factor with these variables maximised away.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Variables of the factor.
+
+        Returns
+        -------
+        Factor
+            Over the other variables.
+
+        Raises
+        ------
+        ModelError
+            The factor does not have a variable.
+
+        See Also
+        --------
+        sum_out : The sum instead of the largest entry.
+        """
         axes, kept = self._split(names)
         return type(self).trusted(kept, np.asarray(self.values.max(axis=axes)) if axes else self.values)
 
     def restrict(self, assignment: Mapping[str, State]) -> Self:
-        """The slice in which these variables have these states; their axes go. Other names are ignored."""
+        """The slice in which these variables have these states; their axes go. Other names are ignored.
+
+        Parameters
+        ----------
+        assignment : mapping
+            Variable name to state.
+
+        Returns
+        -------
+        Factor
+            Over the other variables.
+
+        Raises
+        ------
+        EvidenceError
+            A state is unknown.
+        """
         index = tuple(
             v.code(assignment[v.name]) if v.name in assignment else slice(None) for v in self.variables
         )
@@ -127,7 +196,23 @@ class Factor(Tabular, Frozen):
         return Factor.trusted(self.variables, np.asarray(self.values / total))
 
     def permute(self, names: Sequence[str]) -> Self:
-        """The same factor with its axes in the order of `names`."""
+        """The same factor with its axes in the order of `names`.
+
+        Parameters
+        ----------
+        names : sequence of str
+            All of the factor's variables, in the order wanted.
+
+        Returns
+        -------
+        Factor
+            The same values with other axes.
+
+        Raises
+        ------
+        ModelError
+            A name is unknown, missing or given twice.
+        """
         if sorted(names) != sorted(self.names):
             raise ModelError(f"{_describe(self.variables)}: cannot permute its axes to {list(names)}")
         axes = [self.names.index(name) for name in names]

@@ -75,7 +75,23 @@ class FactorGraph(Askable, compared=("_factors",)):
         return tuple(self._variables)
 
     def variable(self, name: str) -> Variable:
-        """The variable of this name."""
+        """The variable of this name.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+
+        Returns
+        -------
+        Variable
+            The variable.
+
+        Raises
+        ------
+        EvidenceError
+            There is none; the error names the nearest.
+        """
         try:
             return self._variables[name]
         except (KeyError, TypeError):

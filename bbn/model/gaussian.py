@@ -128,7 +128,26 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
         tied_variance: bool = False,
         fixed_variance: bool = False,
     ) -> Gaussian:
-        """A Gaussian from parts known to be right; the arrays are not copied and become read-only."""
+        """A Gaussian from parts known to be right; the arrays are not copied and become read-only.
+
+        Parameters
+        ----------
+        variable : Continuous
+            The child.
+        parents : tuple of Variable
+            Its parents, discrete and continuous in any order.
+        means, variances : ndarray
+            One axis per discrete parent.
+        weights : ndarray
+            One more axis, of one entry per continuous parent.
+        tied_variance, fixed_variance : bool, default False
+            As in `Gaussian`.
+
+        Returns
+        -------
+        Gaussian
+            The conditional, unchecked.
+        """
         gaussian = cls.__new__(cls)
         gaussian._set(
             variable=variable,
@@ -144,7 +163,20 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
 
     @classmethod
     def point(cls, variable: Continuous, value: float) -> Gaussian:
-        """The variable set to one number: no parents, and the variance 0 that no other Gaussian may have."""
+        """The variable set to one number: no parents, and the variance 0 that no other Gaussian may have.
+
+        Parameters
+        ----------
+        variable : Continuous
+            The variable.
+        value : float
+            The number.
+
+        Returns
+        -------
+        Gaussian
+            The conditional that `BayesianNetwork.do` puts in.
+        """
         return cls.trusted(variable, (), np.array(value), np.array(0.0), np.zeros(0))
 
     @property
@@ -174,7 +206,20 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
         return self.means.size + self.weights.size + free
 
     def with_family(self, variable: Continuous, parents: tuple[Variable, ...]) -> Gaussian:
-        """The same numbers for a variable and parents of other names or states, one for one."""
+        """The same numbers for a variable and parents of other names or states, one for one.
+
+        Parameters
+        ----------
+        variable : Continuous
+            The new child.
+        parents : tuple of Variable
+            The new parents, one for one.
+
+        Returns
+        -------
+        Gaussian
+            The same numbers.
+        """
         return Gaussian.trusted(
             variable,
             parents,

@@ -54,7 +54,22 @@ class Variable(Frozen):
         return len(self.states)
 
     def find(self, state: object) -> int | None:
-        """The code of `state`, or None if it is not one of the states."""
+        """The code of `state`, or None if it is not one of the states.
+
+        Parameters
+        ----------
+        state : object
+            What may be a state; numpy's scalars count as Python's.
+
+        Returns
+        -------
+        int or None
+            Its place among the states.
+
+        See Also
+        --------
+        code : The same with an error.
+        """
         if type(state) is not self._kind:
             state = plain(state)
             if type(state) is not self._kind:
@@ -62,14 +77,45 @@ class Variable(Frozen):
         return self._codes.get(state)  # type: ignore[call-overload, no-any-return]  # its kind was checked
 
     def code(self, state: object) -> int:
-        """The code of `state`; EvidenceError with the nearest state if there is none."""
+        """The code of `state`; EvidenceError with the nearest state if there is none.
+
+        Parameters
+        ----------
+        state : object
+            One of the states.
+
+        Returns
+        -------
+        int
+            Its place among the states.
+
+        Raises
+        ------
+        EvidenceError
+            It is not one of them; the error names the nearest.
+
+        See Also
+        --------
+        find : The same without an error.
+        """
         code = self.find(state)
         if code is None:
             raise EvidenceError(self.unknown(state))
         return code
 
     def unknown(self, state: object) -> str:
-        """What to tell the user about a state that is not one of these."""
+        """What to tell the user about a state that is not one of these.
+
+        Parameters
+        ----------
+        state : object
+            What was taken for a state.
+
+        Returns
+        -------
+        str
+            The message, with the nearest state.
+        """
         text = state if isinstance(state, str) else shown(state)
         if isinstance(state, str | int | bool | float) and text in map(str, self.states):
             right = next(own for own in self.states if str(own) == text)
@@ -98,6 +144,13 @@ class Variable(Frozen):
 class Continuous(Variable):
     """A variable whose values are real numbers; it has no states.
 
+    Parameters
+    ----------
+    name : str
+        Any non-empty string.
+
+    Examples
+    --------
     >>> height = Continuous("Height")
     >>> height.name, height.states, height.card
     ('Height', (), 0)
@@ -109,11 +162,38 @@ class Continuous(Variable):
         self._set(name=checked_name(name), states=(), _kind=float, _codes={})
 
     def find(self, state: object) -> None:
-        """None: a continuous variable has no states."""
+        """None: a continuous variable has no states.
+
+        Parameters
+        ----------
+        state : object
+            Anything.
+
+        Returns
+        -------
+        None
+            Always.
+        """
         return
 
     def number(self, value: object) -> float:
-        """`value` as a float; EvidenceError if it is not a finite number."""
+        """`value` as a float; EvidenceError if it is not a finite number.
+
+        Parameters
+        ----------
+        value : object
+            A number.
+
+        Returns
+        -------
+        float
+            The number.
+
+        Raises
+        ------
+        EvidenceError
+            It is not a finite number.
+        """
         value = plain(value)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise EvidenceError(
@@ -131,7 +211,18 @@ class Continuous(Variable):
         return number
 
     def unknown(self, state: object) -> str:
-        """What to tell the user who named a state of it."""
+        """What to tell the user who named a state of it.
+
+        Parameters
+        ----------
+        state : object
+            What was taken for a state.
+
+        Returns
+        -------
+        str
+            The message.
+        """
         return (
             f"variable {self.name!r} is continuous and has no states; expected a number, found {shown(state)}"
         )

@@ -141,7 +141,22 @@ class MixturePosterior(Tabular, Frozen):
         return None if self.sampling is None else self.sampling.std_error
 
     def log_pdf(self, x: ArrayLike) -> Any:
-        """ln of the density at x, a number or an array, far out in the tails too."""
+        """ln of the density at x, a number or an array, far out in the tails too.
+
+        Parameters
+        ----------
+        x : float or array
+            Where.
+
+        Returns
+        -------
+        float or ndarray
+            ln p(x).
+
+        See Also
+        --------
+        pdf : The density itself.
+        """
         from scipy.special import logsumexp
 
         at, inside = self._standardised(x)
@@ -152,11 +167,42 @@ class MixturePosterior(Tabular, Frozen):
         return _plain(logsumexp(logs, axis=-1))
 
     def pdf(self, x: ArrayLike) -> Any:
-        """The density at x, a number or an array; infinite at a number known for certain."""
+        """The density at x, a number or an array; infinite at a number known for certain.
+
+        Parameters
+        ----------
+        x : float or array
+            Where.
+
+        Returns
+        -------
+        float or ndarray
+            p(x).
+
+        See Also
+        --------
+        log_pdf : Its logarithm, for the tails.
+        cdf : The probability below x.
+        """
         return _plain(np.exp(self.log_pdf(x)))
 
     def cdf(self, x: ArrayLike) -> Any:
-        """P(X ≤ x), x a number or an array."""
+        """P(X ≤ x), x a number or an array.
+
+        Parameters
+        ----------
+        x : float or array
+            Where.
+
+        Returns
+        -------
+        float or ndarray
+            P(X ≤ x).
+
+        See Also
+        --------
+        quantile : The inverse.
+        """
         from scipy.special import ndtr
 
         at, inside = self._standardised(x)
@@ -164,7 +210,27 @@ class MixturePosterior(Tabular, Frozen):
         return _plain(np.minimum(ndtr(at) @ self.weights[inside], 1.0))
 
     def quantile(self, q: ArrayLike) -> Any:
-        """The x with P(X ≤ x) = q, q a number or an array between 0 and 1: by bisection, to the last bit."""
+        """The x with P(X ≤ x) = q, q a number or an array between 0 and 1: by bisection, to the last bit.
+
+        Parameters
+        ----------
+        q : float or array
+            Probabilities, from 0 to 1.
+
+        Returns
+        -------
+        float or ndarray
+            One x per q.
+
+        Raises
+        ------
+        ValueError
+            A q lies outside of 0 to 1.
+
+        See Also
+        --------
+        cdf : The inverse.
+        """
         from scipy.special import ndtri
 
         shares = _real(q, "q")
@@ -185,7 +251,22 @@ class MixturePosterior(Tabular, Frozen):
         return _plain(np.where(self.cdf(low) >= shares, low, high))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The ends between which x lies with this probability, as much below as above."""
+        """The ends between which x lies with this probability, as much below as above.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The probability that lies between the ends.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper end.
+
+        See Also
+        --------
+        quantile : One end.
+        """
         if not 0 < level < 1:
             raise EvidenceError(f"the level of an interval must lie between 0 and 1, found {level!r}")
         low, high = self.quantile([(1 - level) / 2, (1 + level) / 2])

@@ -89,12 +89,39 @@ class Posterior(Tabular, Frozen):
         return states[0] if len(states) == 1 else states
 
     def entropy(self, base: float = math.e) -> float:
-        """−Σ p ln p, in nats; `base=2` gives bits."""
+        """−Σ p ln p, in nats; `base=2` gives bits.
+
+        Parameters
+        ----------
+        base : float, default e
+            The base of the logarithm: e gives nats, 2 bits.
+
+        Returns
+        -------
+        float
+            The entropy.
+        """
         p = self.values[self.values > 0]
         return float(-(p * np.log(p)).sum() / math.log(base)) + 0.0
 
     def marginal(self, name: str) -> Posterior:
-        """The distribution of one of the variables of a joint."""
+        """The distribution of one of the variables of a joint.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+
+        Returns
+        -------
+        Posterior
+            Over that variable alone.
+
+        Raises
+        ------
+        EvidenceError
+            The joint does not have the variable.
+        """
         if name not in self.names:
             raise EvidenceError(f"this posterior has no variable {name!r}{nearest(name, self.names)}")
         axis = self.names.index(name)
@@ -109,7 +136,23 @@ class Posterior(Tabular, Frozen):
         return None if self.sampling is None else self.sampling.std_error
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array] | None:
-        """The lower and upper ends of a confidence interval around each entry."""
+        """The lower and upper ends of a confidence interval around each entry.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence, between 0 and 1.
+
+        Returns
+        -------
+        tuple of ndarray, or None
+            Arrays like `values`; None for an exact posterior.
+
+        Raises
+        ------
+        ValueError
+            The error is not known, as of loopy belief propagation, or the level is not between 0 and 1.
+        """
         return None if self.sampling is None else self.sampling.interval(self.values, level)
 
     @property
@@ -297,6 +340,15 @@ class _Items(ItemsView[str, Posterior]):
 class Assignment(Tabular, Frozen):
     """A joint state of some variables, and ln P(states, evidence).
 
+    Parameters
+    ----------
+    states : mapping
+        Variable name to state.
+    log_probability : float
+        ln P(states, evidence).
+
+    Examples
+    --------
     >>> best = Assignment({"A": "yes"}, math.log(0.25))
     >>> best["A"], best.probability
     ('yes', 0.25)

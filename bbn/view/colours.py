@@ -13,6 +13,10 @@ HEAD, HEAD_OBSERVED, TRACK = "#e8eef5", "#f7e3d6", "#eef1f4"
 EDGE, ARC = "#78828f", "#57606a"
 RIGHT, MISSING, EXTRA, REVERSED = ARC, "#b5541c", "#1f6f3f", "#7a3fa0"
 """The colours of arcs in a comparison; missing ones are dashed too, so that colour is not all that tells."""
+TREATMENT, OUTCOME, ADJUSTED, HIDDEN = "#d3e8d9", "#d6e4f5", "#f3e2b8", "#f4f4f4"
+"""Behind the names of variables in a causal graph, by their role."""
+CAUSAL, OPEN = EXTRA, MISSING
+"""The arcs of causal paths, and of open paths that are not causal."""
 SEPARATOR, SEPARATOR_EDGE = "#fbf3e4", "#8f7433"
 
 

@@ -35,6 +35,24 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
     Grey arcs are in both; missing ones (in the truth alone) are dashed and orange, extra ones (learned alone)
     green, reversed ones violet, drawn as learned.
 
+    Parameters
+    ----------
+    learned : networkx.DiGraph, BayesianNetwork or list of arcs
+        The structure looked at.
+    truth : networkx.DiGraph, BayesianNetwork or list of arcs
+        The structure that it should be.
+
+    Returns
+    -------
+    Drawing
+        Shows itself in a notebook; `save("x.svg")` writes it.
+
+    See Also
+    --------
+    compare : The same in numbers.
+
+    Examples
+    --------
     >>> picture = plot_compare([("A", "B"), ("C", "B")], [("B", "A"), ("C", "B"), ("A", "C")])
     >>> picture.description
     'Learned against true structure: 1 right, 1 missing, 0 extra, 1 reversed.'
@@ -87,6 +105,30 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
 def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing:
     """The junction tree of a network's discrete variables: cliques as cards, their separators on the lines between.
 
+    Parameters
+    ----------
+    net : BayesianNetwork
+        The network.
+    order : str, default "min-fill"
+        The rule that chooses the elimination order: "min-fill", "weighted-min-fill", "min-weight" or
+        "min-neighbours".
+
+    Returns
+    -------
+    Drawing
+        Shows itself in a notebook; `save("x.svg")` writes it.
+
+    Raises
+    ------
+    ValueError
+        There is no such rule.
+
+    See Also
+    --------
+    JunctionTree.stats : The size of the tree in numbers.
+
+    Examples
+    --------
     >>> import bbn
     >>> plot_junction_tree(bbn.example("asia")).description
     'Junction tree of 6 cliques, the largest of 3 variables.'
@@ -142,6 +184,27 @@ def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing
 def plot_cpt(cpt: CPT) -> Drawing:
     """A conditional table as a heat map: a row per setting of the parents, a column per state.
 
+    Parameters
+    ----------
+    cpt : CPT
+        The table.
+
+    Returns
+    -------
+    Drawing
+        Shows itself in a notebook; `save("x.svg")` writes it.
+
+    Raises
+    ------
+    ModelError
+        It is not a table.
+
+    See Also
+    --------
+    BayesianNetwork.plot : The whole network.
+
+    Examples
+    --------
     >>> import bbn
     >>> plot_cpt(bbn.example("campfire")["Campfire"]).description
     'P(Campfire | Storm, BusTourGroup), 4 rows by 2 columns.'
@@ -185,7 +248,24 @@ def plot_cpt(cpt: CPT) -> Drawing:
 
 
 def plot_log_likelihood(result: Any, axes: Axes | None = None) -> Axes:
-    """The log-likelihood of a learning run by iteration, and with a prior its objective too."""
+    """The log-likelihood of a learning run by iteration, and with a prior its objective too.
+
+    Parameters
+    ----------
+    result : FitResult
+        What `bbn.fit_em`, `bbn.fit_gradient` or `bbn.structural_em` gave back.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; by default on new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    fit_em : A learning run.
+    """
     if axes is None:
         import matplotlib.pyplot as plt
 

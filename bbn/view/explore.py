@@ -76,11 +76,35 @@ class Explorer:
         return f'<iframe src="{self.url}" width="100%" height="620" title="bbn explore"></iframe>'
 
     def answer(self, path: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer to one question, None where there is no such path; BBNError or ValueError if it has none."""
+        """The answer to one question, None where there is no such path; BBNError or ValueError if it has none.
+
+        Parameters
+        ----------
+        path : str
+            What is asked, such as "/beliefs".
+        request : mapping
+            The page's question.
+
+        Returns
+        -------
+        dict or None
+            What goes back as JSON.
+        """
         return ANSWERS[path](self, request) if path in ANSWERS else None
 
     def beliefs(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The posterior of every unobserved variable."""
+        """The posterior of every unobserved variable.
+
+        Parameters
+        ----------
+        request : mapping
+            The page's question: its evidence, and its target where it has one.
+
+        Returns
+        -------
+        dict
+            What goes back as JSON.
+        """
         answers = self.net.posteriors(_evidence(self.net, request), **self.options)
         return {
             "beliefs": {name: p.values.tolist() for name, p in answers.items()},
@@ -88,7 +112,18 @@ class Explorer:
         }
 
     def mpe(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The most probable explanation."""
+        """The most probable explanation.
+
+        Parameters
+        ----------
+        request : mapping
+            The page's question: its evidence, and its target where it has one.
+
+        Returns
+        -------
+        dict
+            What goes back as JSON.
+        """
         best = self.net.mpe(_evidence(self.net, request), **self.options)
         return {
             "states": {n: str(s) for n, s in best.states.items()},
@@ -96,7 +131,18 @@ class Explorer:
         }
 
     def explain(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Which findings moved the target."""
+        """Which findings moved the target.
+
+        Parameters
+        ----------
+        request : mapping
+            The page's question: its evidence, and its target where it has one.
+
+        Returns
+        -------
+        dict
+            What goes back as JSON.
+        """
         target = _target(self.net, request)
         given = {name: value for name, value in _evidence(self.net, request).items() if name != target}
         steps = [
@@ -106,13 +152,35 @@ class Explorer:
         return {"steps": sorted(steps, key=lambda step: -float(step["alone"]))}
 
     def information(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What would tell most about the target."""
+        """What would tell most about the target.
+
+        Parameters
+        ----------
+        request : mapping
+            The page's question: its evidence, and its target where it has one.
+
+        Returns
+        -------
+        dict
+            What goes back as JSON.
+        """
         target = _target(self.net, request)
         given = {name: value for name, value in _evidence(self.net, request).items() if name != target}
         return {"bits": list(information(self.net, target, given, **self.options).items())}
 
     def sensitivity(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The table entries that the target's probability depends on most."""
+        """The table entries that the target's probability depends on most.
+
+        Parameters
+        ----------
+        request : mapping
+            The page's question: its evidence, and its target where it has one.
+
+        Returns
+        -------
+        dict
+            What goes back as JSON.
+        """
         target = _target(self.net, request)
         state = self.net.states(target)[_index(request.get("state"), self.net.variable(target).card, target)]
         given = _evidence(self.net, request)

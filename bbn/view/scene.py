@@ -113,6 +113,22 @@ class Drawing:
         """Write the picture to a file; `format` is "svg", "png" or "pdf" where no suffix tells it.
 
         The file is replaced at once when everything is written: a failure leaves the old one as it was.
+
+        Parameters
+        ----------
+        path : path or binary file
+            Where to.
+        format : {"svg", "png", "pdf"}, optional
+            By default that of the suffix.
+        dpi : float, default 144
+            Dots per inch of a PNG.
+
+        Raises
+        ------
+        ValueError
+            The format is unknown.
+        OSError
+            The file cannot be written.
         """
         suffix = Path(path).suffix.removeprefix(".").lower() if isinstance(path, str | os.PathLike) else ""
         kind = format or suffix
@@ -141,7 +157,18 @@ class Drawing:
         figure.savefig(file, format=kind, dpi=dpi, facecolor=PAPER)
 
     def axes(self, axes: Axes | None = None) -> Axes:
-        """Draw the picture on matplotlib axes (new ones unless given), and give them back."""
+        """Draw the picture on matplotlib axes (new ones unless given), and give them back.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default on new ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         if axes is None:
             import matplotlib.pyplot as plt
 

@@ -177,7 +177,7 @@ def test_unseen_state_names_row_column_value_and_nearest():
 def test_columns_missing_and_extra():
     with pytest.raises(DataError, match=r"no column 'A'; did you mean 'a'.*hidden="):
         code({"a": ["yes"]}, [A])
-    with pytest.raises(DataError, match=r"'Extra'.*no variable"):
+    with pytest.raises(DataError, match=r"'Extra'.*not a variable"):
         code({"A": ["yes"], "Extra": [1]}, [A])
     table = code({"Extra": [1]}, [A], absent="allow", extra="ignore")
     assert table.codes == {}
@@ -238,7 +238,7 @@ def test_weights_are_checked():
         ([1], "expected one for each of 2"),
         ([0, 0], "every weight is 0"),
         (["a", "b"], "numbers"),
-        ("v", "no column"),
+        ("v", "not a column"),
     ):
         with pytest.raises(DataError, match=what):
             code({"A": ["yes", "no"]}, [A], weights=bad)

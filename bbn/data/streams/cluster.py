@@ -1,7 +1,7 @@
 """Work on a Dask cluster, or on Dask's own threads: submit it, wait for it, say what happened in the user's words.
 
-Scheduling, transport, retries and the loss of a worker are Dask's. What is added here is what a person at the other end
-needs: a cluster without workers is an error and no endless wait, and a worker that was lost is told of, once.
+Dask does the scheduling, the transport and the retries, and recovers from lost workers. Added here is what the user
+needs to know: a cluster without workers is an error instead of an endless wait, and a lost worker is one warning.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Cluster:
             return set()
 
     def _wait(self, future: Any) -> None:
-        """Until the work is done, or has failed; ClusterError if there is no worker to do it for too long."""
+        """Wait until the work is done or has failed; ClusterError if there is no worker for too long."""
         patience = _patience()
         last_seen = time.monotonic()
         while future.status == "pending":
@@ -89,7 +89,7 @@ class Cluster:
                     ) from None
 
     def _tell_of_lost_workers(self) -> None:
-        """Warn the first time that a worker has gone which was not told to."""
+        """Warn, once, that a worker was lost without being asked to stop."""
         gone = self._seen - self._workers()
         self._seen -= gone
         if self._told or self.client.status != "running":
@@ -141,7 +141,7 @@ def _patience() -> float:
 
 
 def _died(events: Any) -> bool:
-    """Whether a worker's events say that it went without being told to."""
+    """Whether a worker's events say that it was lost without being asked to stop."""
     return any(
         event.get("action") == "remove-worker" and not event.get("expected", True)
         for _, event in events

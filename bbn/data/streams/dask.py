@@ -70,7 +70,7 @@ def open_dask(
 
 
 def rows_of(data: Any, client: Any = None) -> Clustered:
-    """The same data for whoever wants their rows alone: nothing is found out about the columns."""
+    """The same data for callers that only want the rows: nothing is found out about the columns."""
     return Clustered(_partitions(data), Cluster(client), MOST_ROWS, Coding({}), Facts())
 
 
@@ -162,7 +162,7 @@ class Files:
     def __init__(self, source: Reader) -> None:
         if isinstance(source, ListedTables):
             raise DataError(
-                "tables in this process are no data for a cluster; pass a path that its workers can read, or a Dask "
+                "a cluster cannot read tables in this process; pass a path that its workers can read, or a Dask "
                 "DataFrame (dask.dataframe.from_pandas makes one of a table)"
             )
         self.source = source

@@ -1,7 +1,7 @@
 """pyarrow datasets as batches: of any format, filtered, or in folders named by value.
 
-Datasets that are no more than Parquet files on this machine are read as those are; the others by pyarrow's own threads,
-one batch after the other, with the checksums of Parquet verified all the same.
+A dataset that is just Parquet files on this machine is read as those files are. pyarrow's own threads read the others,
+one batch after the other; the checksums of Parquet are verified either way.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _verifying(dataset: Any) -> Any:
 
 
 def dataset_reader(dataset: Any) -> ParquetFiles | Dataset:
-    """The reader of a dataset: of its files themselves, where it is no more than files of Parquet on this machine.
+    """The reader of a dataset, or of its files where it is just Parquet files on this machine.
 
     pyarrow would hold a whole row group of text at a time, however small the batches are that it gives.
     """
@@ -112,11 +112,13 @@ def dataset_reader(dataset: Any) -> ParquetFiles | Dataset:
 def by_file(dataset: Any) -> list[Dataset]:
     """A dataset of files as one of each file, which can be sent elsewhere."""
     if not isinstance(dataset, ds.FileSystemDataset):
-        raise DataError(f"a {type(dataset).__name__} is no data for a cluster; expected a dataset of files")
+        raise DataError(
+            f"a {type(dataset).__name__} cannot be read by a cluster; expected a dataset of files"
+        )
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:
-        raise DataError("a dataset with a filter is no data for a cluster; filter a Dask DataFrame") from None
+        raise DataError("a cluster cannot read a dataset with a filter; filter a Dask DataFrame") from None
     return [
         Dataset(ds.FileSystemDataset([one], dataset.schema, dataset.format, dataset.filesystem))
         for one in fragments

@@ -1,7 +1,7 @@
-"""Discovery: what one pass over batches finds of columns that nobody has declared.
+"""Discovery: what one pass over batches finds out about columns whose states are not declared.
 
 Of each batch only the distinct values of its columns are kept, with their kinds, in order of appearance; what two
-batches found adds up to what is found of both. At the end each column becomes a variable by the same rules, and with
+batches found adds up. At the end each column becomes a variable by the same rules, and with
 the same errors, as a table in memory, and an error about kinds says where each kind was first met.
 """
 
@@ -26,7 +26,7 @@ NO_CODES = np.empty(0, dtype=np.int32)
 
 
 class Column(NamedTuple):
-    """What was found of one column."""
+    """What was found out about one column."""
 
     values: dict[tuple[type, Any], Any]
     """The distinct values, by type and value, in order of appearance."""
@@ -42,7 +42,7 @@ class Column(NamedTuple):
     """Whether the column is read as numbers; `values` then holds one of them, if there is any."""
 
     def merge(self, other: Column) -> Column:
-        """What was found of two batches, the other after this one."""
+        """What was found out about two batches, the other after this one."""
         return Column(
             {**self.values, **other.values},
             self.declared and other.declared,
@@ -65,7 +65,7 @@ class Column(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """What was found of some batches: of one, or by `merge` of several in their order."""
+    """What was found out about one batch, or, by `merge`, about several in their order."""
 
     n_rows: int
     total: Sum
@@ -73,7 +73,7 @@ class Discovery(NamedTuple):
     columns: dict[str, Column]
 
     def merge(self, other: Discovery) -> Discovery:
-        """What was found of two runs of batches, the other after this one."""
+        """What was found out about two runs of batches, the other after this one."""
         self.total.merge(other.total)
         columns = {name: column.merge(other.columns[name]) for name, column in self.columns.items()}
         return Discovery(self.n_rows + other.n_rows, self.total, few_states(columns))
@@ -104,7 +104,7 @@ class Discovering(NamedTuple):
     continuous
         The names of the columns that are read as numbers.
     unseen
-        What to do with a value that is no number in a column of numbers.
+        What to do with a value that is not a number in a column of numbers.
 
     >>> find = Discovering(("A",))
     >>> both = find({"A": ["b", None]}).merge(find({"A": ["a"]}))
@@ -160,7 +160,7 @@ def batch_weights(table: RawTable, name: str | None) -> Array | None:
     if name is None:
         return None
     if name not in table.names:
-        raise DataError(f"weights={name!r} is no column of the data{nearest(name, table.names)}")
+        raise DataError(f"weights={name!r} is not a column of the data{nearest(name, table.names)}")
     weights = read_numbers(name, table.column(name), set(), table.text, "raise")
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):

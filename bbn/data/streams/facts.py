@@ -35,7 +35,7 @@ class Facts:
     where
         The path or the pattern that was opened, for messages; empty for data that have none.
     n_rows, total
-        The number of rows and the sum of their weights, or None before anything told it.
+        The number of rows and the sum of their weights, or None before they are known.
     found
         What a pass of discovery found of the columns, or None before there was one.
     passes
@@ -58,7 +58,7 @@ class Facts:
         self.passes = 0
 
     def learn(self, n_rows: int, total: float) -> None:
-        """Take up what a pass says of the rows; DataError if another pass said something else."""
+        """Record what a pass says about the rows; DataError if another pass said something else."""
         if self.n_rows is not None and self.n_rows != n_rows:
             raise DataError(
                 f"the data had {self.n_rows} rows when they were opened, but this pass found {n_rows}; open them again"
@@ -77,7 +77,7 @@ def read_declared(
 ) -> tuple[tuple[str, ...], dict[str, Variable], frozenset[str]]:
     """The columns that are wanted, the variables that are declared among them, and which are read as numbers.
 
-    DataError for a name that is no column, or that is declared twice in different ways.
+    DataError for a name that is not a column, or that is declared twice in different ways.
     """
     if isinstance(variables, str | Variable):
         variables = [variables]
@@ -96,7 +96,7 @@ def read_declared(
             )
         declared.setdefault(name, Variable(name, own))
     if weights is not None and weights not in there:
-        raise DataError(f"weights={weights!r} is no column of the data{nearest(weights, there)}")
+        raise DataError(f"weights={weights!r} is not a column of the data{nearest(weights, there)}")
     if listed is None:
         wanted = tuple(name for name in there if name != weights)
     else:
@@ -136,7 +136,7 @@ def from_footers(
 
 
 def batch_size(n_columns: int, text: bool, n_jobs: int, limit: int) -> int:
-    """As many rows as leave half of the limit to counts, with a batch for each thread and one in waiting."""
+    """The rows of a batch: half of the limit is left to counts, the rest holds a batch per thread and one waiting."""
     row = CELL_BYTES * (4 if text else 1) * max(n_columns, 1)
     rows = limit // (2 * (n_jobs + 1) * row)
     if rows < FEWEST_ROWS:

@@ -49,7 +49,7 @@ def open_data(
     weights
         The name of the column that holds the rows' weights.
     missing, unseen
-        What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     memory_limit
         The most memory that batches and counts may take together, in bytes or as "500MB"; half of the machine's, or
         BBN_MEMORY_LIMIT, unless given.
@@ -66,8 +66,8 @@ def open_data(
     Returns
     -------
     DataSource
-        With `passes`, how often the data have been read. Nothing is read before it is asked for; states that nobody
-        declared, neither here nor the learner, are found in a first pass.
+        With `passes`, how often the data have been read. Nothing is read before it is asked for; a first
+        pass finds the states that neither this call nor the learner declares.
 
     >>> source = open_data([{"Rain": ["yes", "no"]}, {"Rain": ["no"]}])
     >>> source.n_rows, source.variables, source.counts([("Rain",)])[0], source.passes
@@ -118,7 +118,7 @@ def open_for(
     hidden: Iterable[str],
     **options: Any,
 ) -> DataSource:
-    """Open a folder or a pattern for a learner that wants these columns, and has declared what it declares."""
+    """Open a folder or a pattern for a learner that wants these columns, with what it declares about them."""
     unseen = set(hidden)
     absent = options.pop("absent", "raise")
     declared: dict[str, Any] = {**(states or {}), **{v.name: v.states for v in variables or () if v.card}}

@@ -84,7 +84,7 @@ class File(NamedTuple):
             checked_names(schema.names)
             rows = tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
             if sum(rows) != metadata.num_rows or min(rows, default=0) < 0:
-                raise ValueError(f"it tells of {metadata.num_rows} rows, but its row groups have {sum(rows)}")
+                raise ValueError(f"it counts {metadata.num_rows} rows, but its row groups have {sum(rows)}")
             for key, value in (metadata.metadata or {}).items():
                 if value.startswith(SCHEMA) and key != b"ARROW:schema":
                     raise ValueError(
@@ -93,7 +93,7 @@ class File(NamedTuple):
             return cls(stamp, metadata, schema, columns_of(schema), rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Sent elsewhere, it is its name: whoever unpacks it reads the footer there, once."""
+        """Pickle as the path and its stamp: whoever unpickles it reads the footer again, once."""
         return _opened_again, (self.stamp,)
 
     @property
@@ -170,7 +170,7 @@ class RowGroups(NamedTuple):
     def _check_rows(self, found: int) -> None:
         told = sum(self.file.rows[g] for g in self.groups)
         if found != told:
-            raise ValueError(f"the footer tells of {told} rows, found {found}")
+            raise ValueError(f"the footer counts {told} rows, found {found}")
 
     def _text(self, columns: Sequence[str]) -> list[str]:
         own = set(self.file.columns)
@@ -192,7 +192,7 @@ class ParquetFiles:
 
     @property
     def parallel(self) -> bool:
-        """Whether there are row groups enough for several threads."""
+        """Whether there are enough row groups for several threads."""
         return sum(len(file.rows) for file in self.files) > 1
 
     @property
@@ -205,7 +205,7 @@ class ParquetFiles:
         return self.files[0].columns
 
     def parts(self, rows: int) -> Iterable[Part]:
-        """Row groups, small ones several at a time up to so many rows."""
+        """Row groups; small ones are put together, up to `rows` rows."""
         for file in self.files:
             held: list[int] = []
             n = 0
@@ -266,7 +266,7 @@ def _as_arrow(frame: pd.DataFrame) -> Any:
 
 @contextmanager
 def naming(path: Path, place: str) -> Iterator[None]:
-    """Let what pyarrow says of a file that it cannot read be an error that names the file and the place in it."""
+    """Turn an error of pyarrow about a file into one that names the file and the place in it."""
     try:
         yield
     except (FileNotFoundError, PermissionError, IsADirectoryError, BBNError):
@@ -282,7 +282,7 @@ def columns_of(schema: Any) -> tuple[str, ...]:
 
 
 def _validate(table: Any) -> None:
-    """What pyarrow can check of a table, without a look at each row; ValueError if it is not right.
+    """Check what pyarrow can check of a table without looking at each row; ValueError if something is wrong.
 
     Whether each row's index is one of its dictionary's is checked where rows are coded, which looks at them anyway.
     """

@@ -27,7 +27,7 @@ class Part(Protocol):
     """Some of the data, which can be read apart from the rest."""
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-        """These columns, in batches of at most so many rows."""
+        """These columns, in batches of at most `rows` rows."""
 
     def smaller(self) -> Sequence[Part]:
         """The parts that an error should be looked for in, one by one; none if there are no smaller ones."""
@@ -56,7 +56,7 @@ class Reader(Protocol):
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is the one that was opened."""
+    """What identifies a file as the one that was opened."""
 
     path: Path
     size: int
@@ -69,7 +69,7 @@ class Stamp(NamedTuple):
         return cls(path, status.st_size, status.st_mtime_ns)
 
     def check(self) -> None:
-        """DataError if the file is another one by now."""
+        """DataError if the file has changed since."""
         try:
             same = Stamp.of(self.path) == self
         except FileNotFoundError:
@@ -204,7 +204,7 @@ def reader(data: Any) -> Reader:
 
 
 def _is_row(one: Any) -> bool:
-    """Whether this is one row, a dict of values, and no table, which would be a dict of columns."""
+    """Whether this is one row, a dict of values, rather than a table, a dict of columns."""
     return isinstance(one, Mapping) and not any(
         hasattr(value, "__len__") and not isinstance(value, str) for value in one.values()
     )
@@ -253,17 +253,17 @@ def expand(path: Path) -> list[Path]:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data are a collection of Dask's."""
+    """Whether data are a Dask collection."""
     return type(data).__module__.partition(".")[0] == "dask"
 
 
 def is_client(data: Any) -> bool:
-    """Whether this is a client of Dask's, or a cluster."""
+    """Whether this is a Dask client or cluster."""
     return type(data).__module__.partition(".")[0] == "distributed"
 
 
 def _is_dataset(data: Any) -> bool:
-    """Whether data are a dataset of pyarrow's, which is not imported to find out."""
+    """Whether data are a pyarrow dataset; pyarrow is not imported to find out."""
     library = type(data).__module__.partition(".")[0]
     return library == "pyarrow" and hasattr(data, "scanner") and hasattr(data, "get_fragments")
 
@@ -273,7 +273,7 @@ def _are_paths(data: Any) -> bool:
 
 
 def is_many(data: Any) -> bool:
-    """Whether data are no single table, but what `open_data` reads: files, a folder, a pattern, a dataset, Dask's."""
+    """Whether data are not one table but what `open_data` reads: files, a folder, a pattern, a dataset, Dask."""
     if is_dask(data) or _is_dataset(data) or _are_paths(data):
         return True
     if not isinstance(data, str | Path) or data == "":

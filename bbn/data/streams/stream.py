@@ -1,8 +1,8 @@
 """Streamed data: a source that reads its rows batch by batch, in as many passes as it is asked questions.
 
 Both calls of a source add up over rows, so a question is a task: a function of one coded batch, small enough to be sent
-to where the batch is. A source runs it on every batch and adds the results up (see `sums`); how batches are found and
-read is all that a kind of source has to say, in one method.
+to where the batch is. A source runs it on every batch and adds the results up (see `sums`); a kind of source has
+only to say how batches are found and read, in one method.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Streamed(ABC):
 
     @property
     def coding(self) -> Coding:
-        """How batches are coded; the states that nobody declared are found in a pass."""
+        """How batches are coded; a pass finds the states that were not declared."""
         if not self._settled:
             facts, missing = self.facts, self._coding.missing
             found = self.found
@@ -149,7 +149,7 @@ class Streamed(ABC):
         )
 
     def _misses(self, column: Column, variable: Variable | None) -> bool:
-        """Whether some row has no value, or one that is no state of the variable and so is taken as missing."""
+        """Whether some row has no value, or one that is not a state of the variable and counts as missing."""
         if column.missing or variable is None or self.coding.unseen == "raise":
             return column.missing
         return any(not _is_state(variable, value, column.text) for value in column.values.values())
@@ -261,8 +261,8 @@ class Streamed(ABC):
     ) -> Self:
         """The same data as a learner wants them: these columns, with these states, in this order of states.
 
-        DataError if a column is not there, holds no value, is hidden but holds some, holds a value that is no state, or
-        has numbers where states are wanted or the other way round.
+        DataError if a column is absent, holds no value, is hidden but holds some, holds a value that is not a state,
+        or has numbers where states are wanted or the other way round.
         """
         unseen = set(hidden)
         numeric = {continuous} if isinstance(continuous, str) else set(continuous)
@@ -316,7 +316,7 @@ class Streamed(ABC):
         return variable
 
     def _refuse(self, variable: Variable, odd: Any) -> NoReturn:
-        """DataError about a value that is no state, from one more pass that says where it is."""
+        """DataError about a value that is not a state, from one more pass that finds its place."""
         view = copy.copy(self)
         view._coding = self._coding._replace(variables={variable.name: variable}, continuous=())
         view._settled = True

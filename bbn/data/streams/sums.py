@@ -83,17 +83,17 @@ class Sum:
 
 
 class Adding(Protocol):
-    """Something found of a batch that adds up with what is found of the next."""
+    """A result for one batch that adds up with the result for the next."""
 
     def merge(self, other: Self) -> Self:
-        """What is found of both."""
+        """The result for both."""
 
 
 T = TypeVar("T", bound=Adding)
 
 
 def merged(found: Iterable[T]) -> T | None:
-    """The sum of what was found, or None of nothing."""
+    """The sum of the results, or None if there are none."""
     total: T | None = None
     for one in found:
         total = one if total is None else total.merge(one)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,26 +20,35 @@ from bbn.inference.engine import Engine
 from bbn.inference.exact.log_factor import LogFactor
 from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
 from bbn.kernels.watch import check
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
 from bbn.model.graphs import elimination_order
+from bbn.model.options import OrderedOptions
 
 Step = tuple[str, LogFactor]
 """A variable that was maximised away, and the product it was maximised in."""
 
 
 class VariableElimination(Engine):
-    """Variable elimination.
+    """Variable elimination: exact, one variable summed out after the other.
 
     Parameters
     ----------
-    memory_limit
-        The most bytes that a product may take; BudgetError beyond.
-    time_limit
+    model : BayesianNetwork or FactorGraph
+        The model to ask.
+    memory_limit : int, float or str, optional
+        The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond. By default BBN_MEMORY_LIMIT, or
+        half of the memory there is.
+    time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond.
-    order
-        The rule that chooses the elimination order: "min-fill", "weighted-min-fill", "min-weight" or
-        "min-neighbours".
+    order : {"min-fill", "weighted-min-fill", "min-weight", "min-neighbours"}, default "min-fill"
+        The rule that chooses the elimination order.
 
+    See Also
+    --------
+    JunctionTree : The fast engine.
+
+    Examples
+    --------
     >>> import bbn
     >>> engine = VariableElimination(bbn.example("burglary"))
     >>> round(engine.query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})["yes"], 6)
@@ -48,6 +57,9 @@ class VariableElimination(Engine):
 
     name = "elimination"
     defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "min-fill"}  # type: ignore[misc]
+
+    def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
+        super().__init__(model, **options)
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

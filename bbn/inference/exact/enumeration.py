@@ -7,7 +7,7 @@ time in the product of all cardinalities. Worked out in logarithms, so that no p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,18 +16,38 @@ from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.log_factor import LogFactor
 from bbn.inference.exact.relevant_factors import observed_factors
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
+from bbn.model.options import ExactOptions
 
 
 class Enumeration(Engine):
-    """Brute force over the joint.
+    """Brute force over the joint: exact, slow, and the check on all others.
 
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+        The model to ask.
+    memory_limit : int, float or str, optional
+        The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond. By default BBN_MEMORY_LIMIT, or
+        half of the memory there is.
+    time_limit : float, optional
+        The most seconds that one question may take; TimeLimitError beyond.
+
+    See Also
+    --------
+    VariableElimination, JunctionTree : Exact engines that need far less.
+
+    Examples
+    --------
     >>> import bbn
     >>> Enumeration(bbn.example("cancer_test")).query("Cancer", {"Test": "positive"})
     <Posterior P(Cancer): yes: 0.208511, no: 0.791489>
     """
 
     name = "enumeration"
+
+    def __init__(self, model: Model, **options: Unpack[ExactOptions]) -> None:
+        super().__init__(model, **options)
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.model.evidence import Findings, Model
+from bbn.model.options import Order, OrderedOptions
 from bbn.model.variable import Variable
 from bbn.results.posterior import Posteriors
 
@@ -67,13 +68,22 @@ class JunctionTree(Engine):
 
     Parameters
     ----------
-    memory_limit
-        The most bytes that it may take for the plans it keeps and what its threads compute; BudgetError beyond.
-    time_limit
+    model : BayesianNetwork or FactorGraph
+        The model to ask.
+    memory_limit : int, float or str, optional
+        The most bytes that it may take for the plans it keeps and what its threads compute, such as ``"2 GB"``;
+        BudgetError beyond. By default BBN_MEMORY_LIMIT, or half of the memory there is.
+    time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond.
-    order
-        The rule that chooses the elimination order, or "auto": the cheapest of several.
+    order : {"auto", "min-fill", "weighted-min-fill", "min-weight", "min-neighbours"}, default "auto"
+        The rule that chooses the elimination order; "auto" takes the cheapest of several.
 
+    See Also
+    --------
+    BayesianNetwork.query : Asks the engine that the network keeps.
+
+    Examples
+    --------
     >>> import bbn
     >>> engine = JunctionTree(bbn.example("burglary"))
     >>> round(engine.query("Burglary", {"JohnCalls": "yes", "MaryCalls": "yes"})["yes"], 6)
@@ -83,7 +93,7 @@ class JunctionTree(Engine):
     name = "junction-tree"
     defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto"}  # type: ignore[misc]
 
-    def __init__(self, model: Model, **options: Any) -> None:
+    def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
         self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
         self._plans = PlanCache()
@@ -105,7 +115,7 @@ class JunctionTree(Engine):
         everything: bool = False,
         n_jobs: int | None = None,
         ledger: Ledger | None = None,
-        **options: Any,
+        **options: Unpack[OrderedOptions],
     ) -> RowAnswers:
         """The answers to many rows of evidence at once.
 
@@ -124,6 +134,13 @@ class JunctionTree(Engine):
             asks for that.
         ledger
             What the call has taken of the memory limit already.
+        memory_limit, time_limit, order
+            Options of the engine, for this call alone.
+
+        Returns
+        -------
+        RowAnswers
+            The joint of the targets (or all marginals) and ln P(evidence), row by row.
         """
         settings = self._with(options)
         ledger = ledger or Ledger(settings["memory_limit"])
@@ -219,7 +236,7 @@ class JunctionTree(Engine):
     ) -> tuple[dict[str, int], float]:
         if cells_of(self.flat, [self.flat.number[name] for name in targets]) <= JOINT_CELLS:
             return super()._best_of(targets, findings, options)
-        order = "min-fill" if options["order"] == "auto" else options["order"]
+        order: Order = "min-fill" if options["order"] == "auto" else options["order"]
         other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
         return other._best_of(targets, findings, other.options)
 

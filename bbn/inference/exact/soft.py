@@ -10,17 +10,89 @@ method on the convex function whose minimum it is: f(θ) = ln Σ_x P(x) exp(Σ_i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.core.budget import MAX_AXES
+from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.model.evidence import Evidence, Findings
 
 TOLERANCE = 1e-11
 """Fitting ends when every marginal is within this of the one asked for."""
 SWEEPS = 50
 NEWTON_STEPS = 100
+JOINT_CELLS = 1 << 18
+"""Soft findings whose joint has at most JOINT_CELLS cells are fitted on it, more of them by repeated queries."""
+QUERY_SWEEPS = 2000
+
+Joint = Callable[[tuple[str, ...], Findings], tuple[Array, float]]
+"""Names and findings to the joint posterior of the names, and ln P(findings)."""
+
+
+def fit_soft(
+    joint: Joint, findings: Findings, evidence: Evidence, impossible: Callable[[Findings], Exception]
+) -> Findings:
+    """The findings with the soft ones as likelihoods under which each marginal is the one asked for.
+
+    Those keep the total mass, so ln P of the result stays that of the hard and virtual part.
+
+    Parameters
+    ----------
+    joint
+        What answers queries.
+    findings, evidence
+        All the evidence, checked and as it was given.
+    impossible
+        The error for findings of probability zero.
+    """
+    names, wanted = tuple(findings.soft), list(findings.soft.values())
+    given = {name: evidence[name] for name in names}
+    firm = Findings(findings.hard, findings.likelihood, {})
+    for name, want in findings.soft.items():
+        has, log_evidence = joint((name,), firm)
+        if log_evidence == -math.inf:
+            raise impossible(firm)
+        if (want[has == 0] > 0).any():
+            raise ImpossibleEvidenceError(
+                f"soft evidence on {name!r} gives weight to a state that the other findings exclude",
+                {name: given[name]},
+            )
+    if math.prod(map(len, wanted)) <= JOINT_CELLS and len(names) <= MAX_AXES:
+        likelihoods, off = fit_marginals(joint(names, firm)[0], wanted)
+    else:
+        likelihoods, off = _fit_by_queries(joint, firm, names, wanted)
+    if off > TOLERANCE:
+        raise ImpossibleEvidenceError(
+            f"the soft findings on {', '.join(names)} cannot hold together: "
+            f"at the end of the fitting a marginal is still off by {off:.2g}",
+            given,
+        )
+    return Findings(firm.hard, {**firm.likelihood, **dict(zip(names, likelihoods, strict=True))}, {})
+
+
+def _fit_by_queries(
+    joint: Joint, firm: Findings, names: tuple[str, ...], wanted: list[Array]
+) -> tuple[list[Array], float]:
+    """As `fit_marginals`, for more soft findings than have a joint: one query per finding and sweep."""
+    likelihoods = {name: np.ones(len(want)) for name, want in zip(names, wanted, strict=True)}
+    for _ in range(QUERY_SWEEPS):
+        off = 0.0
+        for name, want in zip(names, wanted, strict=True):
+            has, log_evidence = joint((name,), Findings(firm.hard, {**firm.likelihood, **likelihoods}, {}))
+            if log_evidence == -math.inf:
+                return [], math.inf
+            off = max(off, float(np.abs(has - want).max()))
+            ratio = np.divide(want, has, out=np.zeros_like(want), where=has > 0)
+            with np.errstate(over="ignore"):
+                likelihoods[name] = likelihoods[name] * ratio
+            if not np.isfinite(likelihoods[name]).all():
+                return [], math.inf
+        if off <= TOLERANCE:
+            break
+    return list(likelihoods.values()), off
 
 
 def fit_marginals(joint: Array, wanted: Sequence[Array]) -> tuple[list[Array], float]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import count, repeat
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,9 @@ from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.inference.sampling.weighted import nothing
 from bbn.kernels.contracts.moves import Codes, Groups, Sweep
 from bbn.kernels.contracts.types import Ints
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
+from bbn.model.options import GibbsOptions
 from bbn.results.sampling_report import SamplingReport
 
 TOGETHER = 8
@@ -50,15 +51,38 @@ TRACE_COPIES = 5
 
 
 class GibbsSampling(MonteCarlo):
-    """Gibbs sampling. The options are those of every sampling engine, see `MonteCarlo`, and two more.
+    """Gibbs sampling: chains that redraw one block of variables at a time.
 
     Parameters
     ----------
-    chains
+    model : BayesianNetwork or FactorGraph
+        The model to ask.
+    n_samples : int, optional
+        How many samples to draw; by default 200,000 sweeps of all chains together, or as many as `target_std_error`
+        or `time_limit` allow.
+    seed : int or numpy.random.Generator, optional
+        The same seed gives the same answer, whatever `n_jobs` is.
+    target_std_error : float, optional
+        Draw until the standard error of every probability is at most this.
+    time_limit : float, optional
+        Draw for this many seconds at most, and answer with what there is.
+    n_jobs : int, optional
+        Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook.
+    memory_limit : int, float or str, optional
+        The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond.
+    chains : int, default 16
         The number of chains; `n_samples` counts the sweeps of them all.
-    burn_in
+    burn_in : int, default 500
         Sweeps of each chain that are thrown away at the start.
 
+    See Also
+    --------
+    LikelihoodWeighting : Independent samples instead of chains.
+
+    Examples
+    --------
     >>> import bbn
     >>> p = GibbsSampling(bbn.example("burglary"), seed=1).query("Alarm", {"JohnCalls": "yes"})
     >>> bool(abs(p["yes"] - 0.043438) < 5 * p.std_error[0]), p.r_hat < 1.01
@@ -67,6 +91,9 @@ class GibbsSampling(MonteCarlo):
 
     name = "gibbs"
     defaults: Mapping[str, Any] = {**MonteCarlo.defaults, "chains": 16, "burn_in": 500}  # type: ignore[misc]
+
+    def __init__(self, model: Model, **options: Unpack[GibbsOptions]) -> None:
+        super().__init__(model, **options)
 
     def _estimate(
         self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from bbn.inference.sampling.likelihood_weighting import logs, weighing_draws
 from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.inference.sampling.weighted import Proposal, WeightedSampling
 from bbn.kernels.contracts.moves import Codes, Groups
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
 from bbn.model.network import BayesianNetwork
+from bbn.model.options import SamplingOptions
 
 STAGES = 12
 STAGE_ROWS = 4096
@@ -43,8 +44,33 @@ LEARNED_COPIES = 10
 
 
 class ImportanceSampling(WeightedSampling):
-    """Importance sampling that adapts to the evidence. The options are those of every sampling engine.
+    """Importance sampling that adapts to the evidence.
 
+    Parameters
+    ----------
+    model : BayesianNetwork
+        The network to ask.
+    n_samples : int, optional
+        How many samples to draw; by default 100,000, or as many as `target_std_error` or `time_limit` allow.
+    seed : int or numpy.random.Generator, optional
+        The same seed gives the same answer, whatever `n_jobs` is.
+    target_std_error : float, optional
+        Draw until the standard error of every probability is at most this.
+    time_limit : float, optional
+        Draw for this many seconds at most, and answer with what there is.
+    n_jobs : int, optional
+        Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook.
+    memory_limit : int, float or str, optional
+        The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond.
+
+    See Also
+    --------
+    LikelihoodWeighting : Simpler, and enough where evidence is common.
+
+    Examples
+    --------
     >>> import bbn
     >>> evidence = {"JohnCalls": "yes", "MaryCalls": "yes"}
     >>> p = ImportanceSampling(bbn.example("burglary"), seed=1).query("Burglary", evidence)
@@ -54,6 +80,9 @@ class ImportanceSampling(WeightedSampling):
 
     name = "importance"
     table_copies = LEARNED_COPIES
+
+    def __init__(self, model: Model, **options: Unpack[SamplingOptions]) -> None:
+        super().__init__(model, **options)
 
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds

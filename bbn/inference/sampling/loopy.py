@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from bbn.core.errors import ConvergenceWarning
 from bbn.core.frozen import Array
 from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate, say
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
+from bbn.model.options import LoopyOptions
 from bbn.results.sampling_report import SamplingReport
 
 LOOP_DAMPING = 0.2
@@ -33,19 +34,30 @@ SCHEDULES = ("sequential", "flooding")
 
 
 class LoopyBeliefPropagation(Approximate):
-    """Loopy belief propagation, on networks and factor graphs.
+    """Loopy belief propagation, on networks and factor graphs: exact on trees, elsewhere without a known error.
 
     Parameters
     ----------
-    max_iter
+    model : BayesianNetwork or FactorGraph
+        The model to ask.
+    max_iter : int, default 500
         Iterations after which to give up.
-    tol
+    tol : float, default 1e-12
         Messages have settled when none changes by more than this.
-    damping
-        The share of the old message that is kept, from 0 up to but not including 1; None: 0 on a tree, 0.2 elsewhere.
-    schedule
+    damping : float, optional
+        The share of the old message that is kept, from 0 up to but not including 1; by default 0 on a tree and
+        LOOP_DAMPING elsewhere.
+    schedule : {"sequential", "flooding"}, default "sequential"
         "sequential": the factors in order, then in reverse, each from the newest messages; "flooding": all at once.
+    memory_limit : int, float or str, optional
+        The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond.
 
+    See Also
+    --------
+    JunctionTree : The exact engine.
+
+    Examples
+    --------
     >>> import bbn
     >>> p = bbn.example("burglary").query("Burglary", {"Alarm": "yes"}, method="loopy")
     >>> p.converged, p.std_error is None
@@ -60,6 +72,9 @@ class LoopyBeliefPropagation(Approximate):
         "schedule": "sequential",
         "memory_limit": None,
     }
+
+    def __init__(self, model: Model, **options: Unpack[LoopyOptions]) -> None:
+        super().__init__(model, **options)
 
     def _estimate(
         self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -17,12 +17,38 @@ from bbn.inference.sampling.draws import table_draws
 from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.inference.sampling.weighted import Proposal, WeightedSampling
 from bbn.kernels.contracts.moves import Codes
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
+from bbn.model.options import SamplingOptions
 
 
 class RejectionSampling(WeightedSampling):
-    """Rejection sampling. The options are those of every sampling engine, see `MonteCarlo`.
+    """Rejection sampling: draw rows, keep those that agree with the evidence.
 
+    Parameters
+    ----------
+    model : BayesianNetwork
+        The network to ask.
+    n_samples : int, optional
+        How many samples to draw; by default 100,000, or as many as `target_std_error` or `time_limit` allow.
+    seed : int or numpy.random.Generator, optional
+        The same seed gives the same answer, whatever `n_jobs` is.
+    target_std_error : float, optional
+        Draw until the standard error of every probability is at most this.
+    time_limit : float, optional
+        Draw for this many seconds at most, and answer with what there is.
+    n_jobs : int, optional
+        Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook.
+    memory_limit : int, float or str, optional
+        The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond.
+
+    See Also
+    --------
+    LikelihoodWeighting : Wastes no samples.
+
+    Examples
+    --------
     >>> import bbn
     >>> net = bbn.example("burglary")
     >>> p = RejectionSampling(net, n_samples=10_000, seed=1).query("Alarm", {"JohnCalls": "yes"})
@@ -31,6 +57,9 @@ class RejectionSampling(WeightedSampling):
     """
 
     name = "rejection"
+
+    def __init__(self, model: Model, **options: Unpack[SamplingOptions]) -> None:
+        super().__init__(model, **options)
 
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds

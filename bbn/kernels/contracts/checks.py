@@ -17,7 +17,7 @@ from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.types import Ints
 
 DEEPEST = 64
-"""Axes of a clique: the interpreters count along so many. Axes of two states or more are fewer in any memory."""
+"""The most axes of a clique that the interpreters can walk; axes of two states or more would fill any memory first."""
 MOST_CELLS = 2.0**53
 """Cells of all cliques that an offset can reach."""
 
@@ -44,7 +44,7 @@ def _check_dtype(array: Anything, dtype: Any, words: str) -> None:
 
 
 def check_numbers(kinds: str, axes: int, *arrays: Anything) -> None:
-    """Raise TypeError or ValueError unless these are arrays of some kinds ("iu": whole numbers) and so many axes."""
+    """Raise TypeError or ValueError unless these are arrays of these kinds ("iu": whole numbers) with `axes` axes."""
     for array in arrays:
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds:
             found = getattr(array, "dtype", type(array).__name__)
@@ -105,7 +105,7 @@ def check_rows(columns: Ints, codes: Anything, cards: Ints) -> None:
 
 
 def check_elimination(cards: Ints, elimination: tuple[Ints, Ints, Ints], targets: Sequence[int]) -> None:
-    """Refuse what `eliminate` would not give, cliques of too many axes or cells, and targets that are no variables."""
+    """Refuse what `eliminate` would not give, cliques of too many axes or cells, and targets that are not variables."""
     order, ptr, near = elimination
     n = len(cards)
     check_ints(cards, order, ptr, near)

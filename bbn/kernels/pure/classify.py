@@ -1,4 +1,4 @@
-"""Classifying coded rows in numpy: the twin of `_classify` for where no compiler is."""
+"""Classifying coded rows, in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coding columns and merging rows in numpy: the twin of `_count` for where no compiler is."""
+"""Coding columns and merging rows, in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting batches of families in numpy: the twin of `_families` for where no compiler is."""
+"""Counting batches of families, in numpy."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class _Writer(Forest):
         return not self.streamed[c] and (self.kept(c) or still > t.RESCALE_EVERY)
 
     def kept(self, c: int) -> bool:
-        """Whether the cells of clique c are looked at again; a root hears from nobody, so one sweep is all."""
+        """Whether the cells of clique c are looked at again; a root gets no message, so one sweep is all."""
         return self.goal == t.COLLECTED or (self.goal == t.MARGINALS and self.parent[c] >= 0)
 
     def seat(self) -> None:

@@ -1,4 +1,4 @@
-"""Looking the rows of a column up in numpy: the twin of `_recode` for where no compiler is."""
+"""Looking up the rows of a column, in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampling in numpy: the twin of `_sample` for where no compiler is. Both draw the same bits in the same order."""
+"""Sampling, in numpy. The compiled twin draws the same bits in the same order."""
 
 from __future__ import annotations
 

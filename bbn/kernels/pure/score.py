@@ -1,4 +1,4 @@
-"""Family scores in numpy: the twin of `_structure` for where no compiler is.
+"""Family scores, in numpy.
 
 A batch of contingency tables is one flat array `cells`: table f is ``cells[ptr[f]:ptr[f + 1]]``, rows of `cards[f]`
 cells, one row per setting of the parents, the child's states running fastest. N_jk is a cell, N_j the sum of row j.

@@ -69,6 +69,16 @@ class ArcStrength(Tabular, Frozen, compared=("n", "strengths", "directions")):
 
         The strongest come first; an arc that would close a cycle points the other way, or is left out. Edges carry
         "strength" and "direction".
+
+        Parameters
+        ----------
+        threshold : float, default 0.5
+            The least strength of an edge, from 0 to 1.
+
+        Returns
+        -------
+        networkx.DiGraph
+            A structure that `bbn.fit` takes.
         """
         import networkx as nx
 

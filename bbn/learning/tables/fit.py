@@ -201,6 +201,39 @@ def fit_update(
     nothing, and the order of two updates does not matter if the second's weight counts the first's rows. A Gaussian
     joins as the moments of such rows; one with continuous parents is refused.
 
+    Parameters
+    ----------
+    net : BayesianNetwork
+        What is known so far.
+    data : table
+        The new rows, complete.
+    weight : float
+        The rows that the network is worth.
+    weights : str or array, optional
+        The weight of each row: a column's name, or numbers.
+    missing : collection, default ()
+        Further values that mean "missing".
+    unseen : {"raise", "missing"}, default "raise"
+        What to do with a value that is not a state of its variable.
+    keep_counts : bool, default False
+        Keep the counts with each table, for credible intervals.
+
+    Returns
+    -------
+    BayesianNetwork
+        A new network.
+
+    Raises
+    ------
+    DataError
+        The data do not fit the network, or have missing values.
+
+    See Also
+    --------
+    fit : Learn from data alone.
+
+    Examples
+    --------
     >>> from bbn.model.network import BayesianNetwork
     >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
     >>> fit_update(coin, {"Coin": ["heads"] * 10}, weight=10)["Coin"].table

@@ -60,7 +60,18 @@ class MEstimate:
             raise DataError(f"MEstimate: p must map a variable's name to its prior, found {self.p!r}")
 
     def pseudocounts(self, family: Family) -> Array:
-        """m p, the same in each row unless p is a table."""
+        """m p, the same in each row unless p is a table.
+
+        Parameters
+        ----------
+        family : tuple of Variable
+            The parents, then the child.
+
+        Returns
+        -------
+        ndarray
+            One number per entry of the table.
+        """
         child = family[-1]
         given = (self.p or {}).get(child.name)
         if given is None:
@@ -72,7 +83,18 @@ class MEstimate:
         return np.asarray(self.m * p)
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if p speaks of a variable that is not there."""
+        """DataError if p speaks of a variable that is not there.
+
+        Parameters
+        ----------
+        names : tuple of str
+            The variables there are.
+
+        Raises
+        ------
+        DataError
+            The prior names another; the error says the nearest.
+        """
         _check_names(self.p, names, "MEstimate: p")
 
 
@@ -97,7 +119,18 @@ class Dirichlet:
             _check_size(self.alpha, "Dirichlet: alpha", at_least=True)
 
     def pseudocounts(self, family: Family) -> Array:
-        """Alpha per entry."""
+        """Alpha per entry.
+
+        Parameters
+        ----------
+        family : tuple of Variable
+            The parents, then the child.
+
+        Returns
+        -------
+        ndarray
+            One number per entry of the table.
+        """
         if not isinstance(self.alpha, Mapping):
             return np.full(_shape(family), float(self.alpha))
         return _entries(
@@ -105,7 +138,18 @@ class Dirichlet:
         )
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if alpha speaks of a variable that is not there."""
+        """DataError if alpha speaks of a variable that is not there.
+
+        Parameters
+        ----------
+        names : tuple of str
+            The variables there are.
+
+        Raises
+        ------
+        DataError
+            The prior names another; the error says the nearest.
+        """
         _check_names(self.alpha if isinstance(self.alpha, Mapping) else None, names, "Dirichlet: alpha")
 
 
@@ -113,6 +157,13 @@ class Dirichlet:
 class BDeu:
     """The Dirichlet prior that makes a uniform joint worth `equivalent_sample_size` rows; also a score.
 
+    Parameters
+    ----------
+    equivalent_sample_size : float, default 1.0
+        The rows that the prior is worth; above 0.
+
+    Examples
+    --------
     >>> BDeu(8).pseudocounts((Variable("Storm", ["yes", "no"]), Variable("Campfire", ["yes", "no"])))
     array([[2., 2.], [2., 2.]])
     """
@@ -123,12 +174,29 @@ class BDeu:
         _check_size(self.equivalent_sample_size, "BDeu: equivalent_sample_size", at_least=False)
 
     def pseudocounts(self, family: Family) -> Array:
-        """The equivalent sample size spread evenly over the table's entries."""
+        """The equivalent sample size spread evenly over the table's entries.
+
+        Parameters
+        ----------
+        family : tuple of Variable
+            The parents, then the child.
+
+        Returns
+        -------
+        ndarray
+            One number per entry of the table.
+        """
         shape = _shape(family)
         return np.full(shape, self.equivalent_sample_size / math.prod(shape))
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """It speaks of no variable."""
+        """Do nothing: this prior names no variable.
+
+        Parameters
+        ----------
+        names : tuple of str
+            The variables there are.
+        """
 
 
 @dataclass(frozen=True)
@@ -202,7 +270,20 @@ class NormalInverseGamma:
                     raise DataError(f"NormalInverseGamma: {word} is {value!r}; expected {expected}")
 
     def told(self, name: str, centre: float, variance: float) -> ToldGaussian:
-        """Its numbers for a variable, whose column has this mean and variance."""
+        """Its numbers for a variable, whose column has this mean and variance.
+
+        Parameters
+        ----------
+        name : str
+            The variable.
+        centre, variance : float
+            The mean and the variance of its column.
+
+        Returns
+        -------
+        ToldGaussian
+            What the prior says about it, in numbers.
+        """
         strength, shape, mean, scale = (
             told.get(name) if isinstance(told, Mapping) else told
             for told in (self.strength, self.shape, self.mean, self.scale)
@@ -216,7 +297,18 @@ class NormalInverseGamma:
         )
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if it speaks of a variable that is not there."""
+        """DataError if it speaks of a variable that is not there.
+
+        Parameters
+        ----------
+        names : tuple of str
+            The variables there are.
+
+        Raises
+        ------
+        DataError
+            The prior names another; the error says the nearest.
+        """
         for word in ("strength", "shape", "mean", "scale"):
             told = getattr(self, word)
             _check_names(told if isinstance(told, Mapping) else None, names, f"NormalInverseGamma: {word}")

@@ -301,7 +301,7 @@ def test_options_that_cannot_be_met():
     assert open_data(parts, missing="z").incomplete == ("A",)
     with pytest.raises(DataError, match=r"no column 'B'; did you mean|no column 'B'; expected"):
         open_data(parts, variables=["B"])
-    with pytest.raises(DataError, match="weights='w' is no column"):
+    with pytest.raises(DataError, match="weights='w' is not a column"):
         open_data(parts, weights="w")
     with pytest.raises(DataError, match="comes too late"):
         bbn.k2(open_data(parts), weights=[1, 1])
