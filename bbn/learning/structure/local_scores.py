@@ -1,0 +1,370 @@
+"""The parent sets that can be part of a best structure, with their scores: what exact searches start from.
+
+A set is of no use if one of its subsets scores as high: putting the subset in its place makes no cycle and loses
+nothing. Sets are scored size by size, and these bounds spare most of the counting, since they hold for a set S and all
+that contain it (N rows, r the child's number of states, pen the penalty of a score):
+
+- bic, mdl, aic: adding y to Π gains at most N min(H(x | Π), H(y | Π)) and costs (r_y − 1) pen(Π), so S ∋ y is useless if
+  that is no less (de Campos, Scanagatta, Corani & Zaffalon 2018, theorem 4); and S scores at most −pen(S);
+- bdeu, bds, k2: the first row of each setting that was seen has probability 1/r, so S scores at most −K(S) ln r, where
+  K(S) is the number of settings of S that were seen (de Campos & Ji 2011; Cussens 2012).
+
+Without a bound n variables with at most u parents cost O(n^(u+1)) families.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bbn.core.atomic import replacing
+from bbn.core.errors import DataError, ParseError
+from bbn.core.frozen import Frozen
+from bbn.learning.structure.constraints import Constraints, members
+from bbn.learning.structure.scores import MAX_CELLS, ScoreCache
+from bbn.model.variable import Variable
+
+BATCH = 50_000
+"""Families that are asked for at a time."""
+Sets = dict[int, float]
+"""The mask of a parent set to its score."""
+
+
+class LocalScores(Frozen):
+    """For each variable the parent sets that can matter to a best structure, the best first.
+
+    `bbn.exact_search` gives one for data, or takes one in place of data; `bbn.load_scores` reads one from a file.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    sets : tuple of tuple of (int, float)
+        For each variable pairs of a parent set and its score, best first; bit j of a set stands for ``names[j]``.
+    variables : tuple of Variable, or None
+        The variables with their states, where they are known.
+
+    Examples
+    --------
+    >>> scores = LocalScores({"A": {(): -3.0}, "B": {(): -4.0, ("A",): -2.5}})
+    >>> scores["B"]
+    {('A',): -2.5, (): -4.0}
+    """
+
+    __slots__ = ("names", "sets", "variables")
+    names: tuple[str, ...]
+    sets: tuple[tuple[tuple[int, float], ...], ...]
+    variables: tuple[Variable, ...] | None
+
+    def __init__(
+        self,
+        scores: Mapping[str, Mapping[Sequence[str], float]],
+        variables: Sequence[Variable] | None = None,
+    ) -> None:
+        names = tuple(scores)
+        position = {name: i for i, name in enumerate(names)}
+        sets: list[Sets] = []
+        for name, own in scores.items():
+            found: Sets = {}
+            for parents, value in own.items():
+                unknown = [p for p in parents if p not in position]
+                if unknown or name in parents or len(set(parents)) < len(parents):
+                    raise DataError(
+                        f"the parents {', '.join(map(repr, parents))} of {name!r} are not different variables "
+                        "among the others"
+                    )
+                if math.isnan(value) or value == math.inf:
+                    raise DataError(f"the score of {name!r} with parents {tuple(parents)!r} is {value}")
+                found[sum(1 << position[p] for p in parents)] = float(value)
+            if not found:
+                raise DataError(f"{name!r} has no parent set, not even the empty one")
+            sets.append(found)
+        self._set(names=names, sets=_sorted(sets), variables=None if variables is None else tuple(variables))
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable], sets: Sequence[Sets]) -> LocalScores:
+        """Scores by mask, as a search finds them."""
+        made = cls.__new__(cls)
+        made._set(
+            names=tuple(v.name for v in variables), sets=_sorted(sets), variables=tuple(variables)
+        )
+        return made
+
+    def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:
+        """The parent sets of a variable by name, best first."""
+        own = self.sets[self.names.index(name)]
+        return {tuple(self.names[p] for p in members(mask)): value for mask, value in own}
+
+    def __len__(self) -> int:
+        """The number of parent sets of all variables."""
+        return sum(map(len, self.sets))
+
+    def __repr__(self) -> str:
+        return f"<LocalScores: {len(self.names)} variables, {len(self):,} parent sets>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the scores as a `.jkl` file, which other exact searches read.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; the file is replaced as a whole. Names with spaces or line ends become numbers.
+        """
+        plain = all(name and not set(name) & set(" \t\r\n\f\v") for name in self.names)
+        names = self.names if plain else tuple(map(str, range(len(self.names))))
+        with replacing(path) as file:
+            file.write(f"{len(names)}\n".encode())
+            for name, own in zip(names, self.sets, strict=True):
+                file.write(f"{name} {len(own)}\n".encode())
+                for mask, value in own:
+                    parents = [names[p] for p in members(mask)]
+                    file.write(" ".join([repr(value), str(len(parents)), *parents, "\n"]).encode())
+
+
+def load_scores(path: str | os.PathLike[str]) -> LocalScores:
+    """Read local scores from a `.jkl` file, as GOBNILP and its kin write them.
+
+    Parameters
+    ----------
+    path : str or path
+        The file: the number of variables; then for each its name and the number of its parent sets, and for each of
+        those a line with the score, the number of parents and their names. Higher scores are better.
+
+    Returns
+    -------
+    LocalScores
+        What `bbn.exact_search` takes in place of data.
+
+    Raises
+    ------
+    ParseError
+        The file is not of this form; the error names the line.
+
+    See Also
+    --------
+    LocalScores.save : Write such a file.
+    """
+    with open(path, encoding="utf-8", errors="strict") as file:
+        lines = [(number, line.split()) for number, line in enumerate(file, 1) if line.strip()]
+    reader = iter(lines)
+
+    def take(what: str) -> tuple[int, list[str]]:
+        try:
+            return next(reader)
+        except StopIteration:
+            raise ParseError(f"the file ends where {what} was expected", os.fspath(path)) from None
+
+    def number(text: str, line: int, kind: Callable[[str], Any], what: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            raise ParseError(f"expected {what}, found {text!r}", os.fspath(path), line) from None
+
+    line, words = take("the number of variables")
+    count = number(words[0], line, int, "the number of variables")
+    scores: dict[str, dict[tuple[str, ...], float]] = {}
+    for _ in range(count):
+        line, words = take("a variable")
+        if len(words) != 2:
+            raise ParseError(
+                f"expected a name and a number of sets, found {' '.join(words)!r}", os.fspath(path), line
+            )
+        own: dict[tuple[str, ...], float] = {}
+        for _ in range(number(words[1], line, int, "a number of parent sets")):
+            at, entry = take(f"a parent set of {words[0]!r}")
+            size = number(entry[1], at, int, "a number of parents") if len(entry) > 1 else -1
+            if len(entry) != size + 2:
+                raise ParseError(
+                    f"expected a score, a number of parents and their names, found {' '.join(entry)!r}",
+                    os.fspath(path),
+                    at,
+                )
+            own[tuple(entry[2:])] = number(entry[0], at, float, "a score")
+        if words[0] in scores:
+            raise ParseError(f"the variable {words[0]!r} comes twice", os.fspath(path), line)
+        scores[words[0]] = own
+    try:
+        return LocalScores(scores)
+    except DataError as error:
+        raise ParseError(str(error), os.fspath(path)) from None
+
+
+def useful_sets(
+    cache: ScoreCache,
+    constraints: Constraints,
+    variables: Sequence[Variable],
+    score: Any,
+    advance: Callable[..., object],
+    check: Callable[[], None],
+) -> list[Sets]:
+    """For each variable the sets of allowed parents that score higher than all their subsets.
+
+    `advance` is told the number of families scored, `check` is called between batches and may raise.
+    """
+    n = len(variables)
+    bound = _bound(cache, variables, score)
+    kept: list[Sets] = [{} for _ in range(n)]
+    alive: list[dict[int, tuple[float, float]]] = [{} for _ in range(n)]  # a set's score, and the best of its subsets
+    families = [(i, constraints.required[i]) for i in range(n)]
+    tops = [-math.inf] * n
+    size = 0
+    while families:
+        found: list[dict[int, tuple[float, float]]] = [{} for _ in range(n)]
+        for first in range(0, len(families), BATCH):
+            check()
+            batch = families[first : first + BATCH]
+            values = cache.many(batch)
+            for (i, mask), value, top in zip(batch, values, tops[first : first + BATCH], strict=True):
+                if value > top or not size:
+                    kept[i][mask] = value
+                    top = value
+                found[i][mask] = value, top
+            advance(len(batch))
+        alive, families, tops = found, [], []
+        bound.prepare(alive)
+        for i, mask, top in _larger(alive, constraints):
+            if not bound.useless(i, mask, top, constraints.required[i], alive):
+                families.append((i, mask))
+                tops.append(top)
+        size += 1
+    return kept
+
+
+def _larger(
+    alive: Sequence[Mapping[int, tuple[float, float]]], constraints: Constraints
+) -> Iterator[tuple[int, int, float]]:
+    """(child, set, best score of its subsets) for each set of one parent more whose subsets of one less are alive."""
+    for i, own in enumerate(alive):
+        required = constraints.required[i]
+        for mask in own:
+            if mask.bit_count() >= constraints.max_parents:
+                continue
+            free = mask ^ required
+            rest = constraints.allowed[i] & ~mask & -(1 << free.bit_length())
+            for j in members(rest):
+                larger = mask | 1 << j
+                top = own[mask][1]
+                for p in members(free):
+                    other = own.get(larger ^ 1 << p)
+                    if other is None:
+                        break
+                    top = max(top, other[1])
+                else:
+                    yield i, larger, top
+
+
+class _Bound:
+    """No bound: every set may be of use."""
+
+    def prepare(self, alive: Sequence[Mapping[int, tuple[float, float]]]) -> None:
+        """Look at the sets of the last size, before `useless` is asked about those of the next."""
+
+    def useless(
+        self,
+        child: int,
+        mask: int,
+        top: float,
+        required: int,
+        alive: Sequence[Mapping[int, tuple[float, float]]],
+    ) -> bool:
+        """Whether the set and all that contain it score no higher than `top` or than one of their subsets."""
+        return False
+
+
+class _PenaltyBound(_Bound):
+    """For scores that are a likelihood less `unit` per free parameter."""
+
+    def __init__(self, cards: Sequence[int], unit: float) -> None:
+        self.cards, self.unit = cards, unit
+
+    def useless(
+        self,
+        child: int,
+        mask: int,
+        top: float,
+        required: int,
+        alive: Sequence[Mapping[int, tuple[float, float]]],
+    ) -> bool:
+        """See `_Bound`."""
+        penalty = self._penalty(child, mask)
+        if -penalty <= top:
+            return True
+        for p in members(mask & ~required):
+            card = self.cards[p]
+            smaller = mask ^ 1 << p
+            own = penalty / card
+            gain = -(alive[child][smaller][0] + own)
+            if smaller in alive[p]:
+                gain = min(gain, -(alive[p][smaller][0] + self._penalty(p, smaller)))
+            if gain <= own * (card - 1):
+                return True
+        return False
+
+    def _penalty(self, child: int, mask: int) -> float:
+        settings = math.prod(self.cards[p] for p in members(mask))
+        return self.unit * (self.cards[child] - 1) * settings
+
+
+class _FirstRowBound(_Bound):
+    """For scores that give the first row of every setting seen the probability 1/r."""
+
+    def __init__(self, cache: ScoreCache, cards: Sequence[int]) -> None:
+        self.cache, self.cards = cache, cards
+        self.seen: dict[int, int] = {0: 1}
+
+    def prepare(self, alive: Sequence[Mapping[int, tuple[float, float]]]) -> None:
+        """Count the settings of each set that were seen."""
+        masks = [m for m in dict.fromkeys(mask for own in alive for mask in own) if m not in self.seen]
+        batch: list[int] = []
+        cells = 0
+        for mask in [*masks, None]:
+            size = math.prod(self.cards[p] for p in members(mask)) if mask else 0
+            if batch and (mask is None or cells + size > MAX_CELLS):
+                names = [tuple(self.cache.names[p] for p in members(m)) for m in batch]
+                tables = self.cache.source.counts(names)
+                self.seen.update((m, int(np.count_nonzero(t))) for m, t in zip(batch, tables, strict=True))
+                batch, cells = [], 0
+            if mask is not None and size <= MAX_CELLS:
+                batch.append(mask)
+                cells += size
+
+    def useless(
+        self,
+        child: int,
+        mask: int,
+        top: float,
+        required: int,
+        alive: Sequence[Mapping[int, tuple[float, float]]],
+    ) -> bool:
+        """See `_Bound`."""
+        least = max(self.seen.get(mask ^ 1 << p, 1) for p in members(mask))
+        return -least * math.log(self.cards[child]) <= top
+
+
+PENALTIES = ("bic", "mdl", "aic")
+FIRST_ROW = ("bdeu", "bds", "k2")
+
+
+def _bound(cache: ScoreCache, variables: Sequence[Variable], score: Any) -> _Bound:
+    """The bound that a score has."""
+    if not all(isinstance(v, Variable) for v in variables):
+        return _Bound()
+    cards = [v.card for v in variables]
+    if score in PENALTIES:
+        total = cache.source.total
+        return _PenaltyBound(cards, 1.0 if score == "aic" else 0.5 * math.log(total) if total > 0 else 0.0)
+    whole = all(not (t % 1).any() for t in cache.source.counts([(v.name,) for v in variables]))
+    if whole and (score in FIRST_ROW or hasattr(score, "equivalent_sample_size")):
+        return _FirstRowBound(cache, cards)
+    return _Bound()
+
+
+def _sorted(sets: Sequence[Sets]) -> tuple[tuple[tuple[int, float], ...], ...]:
+    """Best first; of equal scores the smaller set, then the smaller mask."""
+    return tuple(
+        tuple(sorted(own.items(), key=lambda item: (-item[1], item[0].bit_count(), item[0]))) for own in sets
+    )
