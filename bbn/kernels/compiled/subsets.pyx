@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free, malloc
 
 from bbn.kernels.compiled.watch cimport poll
 
-from bbn.kernels.contracts.checks import check_families
+from bbn.kernels.contracts.checks import check_families, check_uniforms
 
 cdef extern from "long_number.h":
     ctypedef struct bbn_long:
@@ -163,6 +163,156 @@ def _sums(const int64_t[::1] ptr, const int64_t[::1] masks, const double[::1] sc
         free(above)
         free(scratch)
     return total, arcs
+
+
+def sample_networks(const int64_t[::1] ptr, const int64_t[::1] masks, const double[::1] scores, bint dags,
+                    const double[:, ::1] uniforms):
+    """See `pure.subsets.sample_networks`."""
+    check_families(ptr.base, masks.base, scores.base)
+    check_uniforms(ptr.base, uniforms.base)
+    cdef int64_t n = ptr.shape[0] - 1, half = <int64_t> 1 << (n - 1), size = <int64_t> 1 << n, k
+    cdef bbn_long* sums = <bbn_long*> calloc(n * half, sizeof(bbn_long))
+    cdef bbn_long* through = <bbn_long*> calloc(n * half, sizeof(bbn_long))
+    cdef bbn_long* below = <bbn_long*> calloc(size, sizeof(bbn_long))
+    cdef bbn_long* above = <bbn_long*> calloc(size, sizeof(bbn_long))
+    cdef bbn_long* scratch = <bbn_long*> malloc(2 * size * sizeof(bbn_long))
+    drawn = np.zeros((uniforms.shape[0], n), dtype=np.int64)
+    cdef int64_t[:, ::1] out = drawn
+    try:
+        if sums == NULL or through == NULL or below == NULL or above == NULL or scratch == NULL:
+            raise MemoryError
+        with nogil:
+            parent_sums(ptr, masks, scores, n, sums)
+            if dags:
+                dags_below(n, sums, below, scratch)
+                dags_above(n, sums, below, above, through, scratch)
+            else:
+                orders(n, sums, below, above, through)
+            for k in range(uniforms.shape[0]):
+                if dags:
+                    draw_layers(ptr, masks, scores, n, sums, above, scratch, &uniforms[k, 0], &out[k, 0])
+                else:
+                    draw_order(ptr, masks, scores, n, sums, below, &uniforms[k, 0], &out[k, 0])
+                poll()
+    finally:
+        free(sums)
+        free(through)
+        free(below)
+        free(above)
+        free(scratch)
+    return drawn
+
+
+cdef int draw_layers(const int64_t[::1] ptr, const int64_t[::1] masks, const double[::1] scores, int64_t n,
+                     bbn_long* sums, bbn_long* above, bbn_long* scratch, const double* uniform,
+                     int64_t* out) noexcept nogil:
+    """Draw a DAG layer by layer: a variable is in the next one if it has parents in the last and all among those so far.
+
+    Whether a variable is in is decided one after the other. The weight of what was decided is a sum over those that
+    must not have all their parents within some set, by inclusion and exclusion.
+    """
+    cdef int64_t full = (<int64_t> 1 << n) - 1, u = 0, last = 0, layer, i, used = 0, decided
+    cdef bbn_long total, inside, own
+    while u != full:
+        layer = 0
+        decided = 0
+        total = weight_of_layer(n, sums, above, scratch, u, last, 0, 0)
+        for i in range(n):
+            if u >> i & 1:
+                continue
+            own = sums[(i << (n - 1)) + squeezed(u, i)]
+            if last:
+                own = bbn_sum(own, bbn_negative(sums[(i << (n - 1)) + squeezed(u ^ last, i)]))
+            inside = weight_of_layer(n, sums, above, scratch, u, last, layer | <int64_t> 1 << i, decided)
+            inside = bbn_product(inside, own)
+            if uniform[used] < bbn_ratio(inside, total):
+                layer |= <int64_t> 1 << i
+                total = weight_of_layer(n, sums, above, scratch, u, last, layer, decided)
+            else:
+                decided |= <int64_t> 1 << i
+                total = bbn_sum(total, bbn_negative(inside))
+            used += 1
+        if layer == 0:  # rounding alone leads here; any variable that may go on does
+            for i in range(n):
+                if not u >> i & 1:
+                    layer = <int64_t> 1 << i
+                    break
+        for i in range(n):
+            if layer >> i & 1:
+                out[i] = draw_set(ptr, masks, scores, i, u, last, uniform[used])
+                used += 1
+        u |= layer
+        last = layer
+    return 0
+
+
+cdef bbn_long weight_of_layer(int64_t n, bbn_long* sums, bbn_long* above, bbn_long* scratch, int64_t u, int64_t last,
+                              int64_t layer, int64_t decided) noexcept nogil:
+    """The weight of what may follow u, the variables of `layer` being next and those of `decided` not.
+
+    The factors of the layer's own parents are left out. Variables not decided must not have all parents within u but
+    outside the last layer.
+    """
+    cdef int64_t rest = ((<int64_t> 1 << n) - 1) ^ u ^ layer, t = 0, index = 0, i, bits
+    cdef bbn_long total = above[u | layer], minus
+    scratch[0] = bbn_of_log(0.0)
+    while t != rest:
+        t = (t - rest) & rest
+        index += 1
+        bits = t
+        i = 0
+        while not bits & 1:
+            bits >>= 1
+            i += 1
+        if decided >> i & 1:
+            minus = sums[(i << (n - 1)) + squeezed(u, i)]
+        elif last:
+            minus = sums[(i << (n - 1)) + squeezed(u ^ last, i)]
+        else:
+            minus = bbn_of_log(-INFINITY)
+        scratch[index] = bbn_product(scratch[index & (index - 1)], bbn_negative(minus))
+        total = bbn_sum(total, bbn_product(scratch[index], above[u | layer | t]))
+    return total
+
+
+cdef int draw_order(const int64_t[::1] ptr, const int64_t[::1] masks, const double[::1] scores, int64_t n,
+                    bbn_long* sums, bbn_long* below, const double* uniform, int64_t* out) noexcept nogil:
+    """Draw an order from its end, and each variable's parents among those before it."""
+    cdef int64_t s = (<int64_t> 1 << n) - 1, i, chosen, used = 0
+    cdef double left
+    while s:
+        left = uniform[used]
+        chosen = -1
+        for i in range(n):
+            if s >> i & 1:
+                chosen = i
+                left -= bbn_ratio(
+                    bbn_product(sums[(i << (n - 1)) + squeezed(s ^ (<int64_t> 1 << i), i)],
+                                below[s ^ (<int64_t> 1 << i)]), below[s])
+                if left < 0.0:
+                    break
+        s ^= <int64_t> 1 << chosen
+        out[chosen] = draw_set(ptr, masks, scores, chosen, s, 0, uniform[used + 1])
+        used += 2
+    return 0
+
+
+cdef int64_t draw_set(const int64_t[::1] ptr, const int64_t[::1] masks, const double[::1] scores, int64_t i,
+                      int64_t within, int64_t last, double uniform) noexcept nogil:
+    """Draw a parent set of i within some variables, with one of the last layer unless that is empty."""
+    cdef int64_t k, chosen = 0
+    cdef bbn_long total = bbn_of_log(-INFINITY)
+    cdef double left = uniform
+    for k in range(ptr[i], ptr[i + 1]):
+        if not masks[k] & ~within and (last == 0 or masks[k] & last):
+            total = bbn_sum(total, bbn_of_log(scores[k]))
+    for k in range(ptr[i], ptr[i + 1]):
+        if not masks[k] & ~within and (last == 0 or masks[k] & last):
+            chosen = masks[k]
+            left -= bbn_ratio(bbn_of_log(scores[k]), total)
+            if left < 0.0:
+                break
+    return chosen
 
 
 cdef int parent_sums(const int64_t[::1] ptr, const int64_t[::1] masks, const double[::1] scores, int64_t n,

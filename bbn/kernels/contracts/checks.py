@@ -171,3 +171,12 @@ def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
         raise ValueError(f"masks: expected sets of {n} variables without the child")
     if np.isnan(scores).any() or (scores == np.inf).any():
         raise ValueError("scores: expected numbers below infinity")
+
+
+def check_uniforms(ptr: Anything, uniforms: Anything) -> None:
+    """Raise TypeError or ValueError unless these are rows of enough numbers in [0, 1) to draw a network each."""
+    check_doubles(uniforms)
+    n = len(ptr) - 1
+    check_shape("uniforms", uniforms, len(uniforms), n * (n + 3))
+    if ((uniforms < 0) | (uniforms >= 1)).any():
+        raise ValueError("uniforms: expected numbers from 0 up to but not including 1")

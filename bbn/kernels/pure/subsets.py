@@ -11,13 +11,14 @@ over orders (Koivisto & Sood 2004), O(n² 2^n), or over DAGs by their sinks, wit
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.kernels import watch
-from bbn.kernels.contracts.checks import check_families
+from bbn.kernels.contracts.checks import check_families, check_uniforms
 from bbn.kernels.contracts.types import Floats, Ints
 
 Objects = NDArray[Any]
@@ -125,6 +126,114 @@ def dag_sums(ptr: Ints, masks: Ints, scores: Floats) -> tuple[float, Floats]:
             if not u >> i & 1:
                 through[i, _squeezed(u, i)] = terms[subsets >> i & 1 == 1].sum() * below[u]
     return _log(below[full], scale), _arcs(sums, through, below[full])
+
+
+def sample_networks(ptr: Ints, masks: Ints, scores: Floats, dags: bool, uniforms: Floats) -> Ints:
+    """Draw networks with probability in proportion to their weights: the mask of each variable's parents, a row each.
+
+    With `dags` false the weight of a DAG is multiplied by the number of orders that agree with it. Each row of
+    `uniforms` has n (n + 3) numbers. A DAG is drawn layer by layer: a variable is in the next layer if it has a parent
+    in the last one and all its parents among the layers so far.
+    """
+    check_families(ptr, masks, scores)
+    check_uniforms(ptr, uniforms)
+    n = len(ptr) - 1
+    full = (1 << n) - 1
+    sums, _ = _parent_sums(ptr, masks, scores)
+    table = _zeros(full + 1)
+    if dags:
+        table[full] = 1
+        for u in range(full - 1, -1, -1):
+            subsets, products = _products(sums, u, n)
+            table[u] = -(products[1:] * table[u | subsets[1:]]).sum()
+    else:
+        table[0] = 1
+        for s in range(full):
+            for i in range(n):
+                if not s >> i & 1:
+                    table[s | 1 << i] += sums[i, _squeezed(s, i)] * table[s]
+    drawn = np.zeros((len(uniforms), n), dtype=np.int64)
+    for row, numbers in zip(drawn, uniforms, strict=True):
+        watch.check()
+        sets = _Sets(ptr, masks, scores, iter(numbers.tolist()))
+        if dags:
+            _draw_layers(sums, table, sets, row)
+        else:
+            _draw_order(sums, table, sets, row)
+    return drawn
+
+
+class _Sets:
+    """Parent sets to draw from, and the numbers to draw with."""
+
+    def __init__(self, ptr: Ints, masks: Ints, scores: Floats, uniform: Iterator[float]) -> None:
+        self.ptr, self.masks, self.scores, self.uniform = ptr, masks, scores, uniform
+
+    def draw(self, i: int, within: int, last: int) -> int:
+        """A parent set of i within some variables, with one of the last layer unless that is empty."""
+        own = slice(self.ptr[i], self.ptr[i + 1])
+        masks, scores = self.masks[own], self.scores[own]
+        fitting = (masks & ~within == 0) & ((last == 0) | (masks & last != 0))
+        masks, scores = masks[fitting], scores[fitting]
+        shares = np.cumsum(np.exp(scores - scores.max()))
+        at = int(np.searchsorted(shares, next(self.uniform) * shares[-1], side="right"))
+        return int(masks[min(at, len(masks) - 1)])
+
+
+def _draw_layers(sums: Objects, above: Objects, sets: _Sets, row: Ints) -> None:
+    n = len(sums)
+    u = last = 0
+    while u != (1 << n) - 1:
+        layer = decided = 0
+        for i in range(n):
+            if u >> i & 1:
+                continue
+            total = _weight_of_layer(sums, above, u, last, layer, decided)
+            own = sums[i, _squeezed(u, i)] - (sums[i, _squeezed(u ^ last, i)] if last else 0)
+            inside = own * _weight_of_layer(sums, above, u, last, layer | 1 << i, decided)
+            if int(next(sets.uniform) * 2.0**53) * total < inside << 53:
+                layer |= 1 << i
+            else:
+                decided |= 1 << i
+        for i in range(n):
+            if layer >> i & 1:
+                row[i] = sets.draw(i, u, last)
+        u |= layer
+        last = layer
+
+
+def _weight_of_layer(sums: Objects, above: Objects, u: int, last: int, layer: int, decided: int) -> int:
+    """The weight of what may follow u, the variables of `layer` being next and those of `decided` not.
+
+    The factors of the layer's own parents are left out. Variables not decided must not have all parents within u but
+    outside the last layer.
+    """
+    subsets, products = np.zeros(1, dtype=np.int64), _zeros(1) + 1
+    for i in range(len(sums)):
+        if not (u | layer) >> i & 1:
+            if decided >> i & 1:
+                minus = sums[i, _squeezed(u, i)]
+            elif last:
+                minus = sums[i, _squeezed(u ^ last, i)]
+            else:
+                continue
+            subsets = np.concatenate([subsets, subsets | 1 << i])
+            products = np.concatenate([products, products * -minus])
+    return int((products * above[u | layer | subsets]).sum())
+
+
+def _draw_order(sums: Objects, below: Objects, sets: _Sets, row: Ints) -> None:
+    n = len(sums)
+    s = (1 << n) - 1
+    while s:
+        there = [i for i in range(n) if s >> i & 1]
+        left = int(next(sets.uniform) * 2.0**53) * below[s]
+        for chosen in there:
+            left -= sums[chosen, _squeezed(s ^ 1 << chosen, chosen)] * below[s ^ 1 << chosen] << 53
+            if left < 0:
+                break
+        s ^= 1 << chosen
+        row[chosen] = sets.draw(chosen, s, 0)
 
 
 def _products(sums: Objects, u: int, n: int) -> tuple[Ints, Objects]:

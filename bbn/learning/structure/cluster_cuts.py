@@ -45,10 +45,18 @@ class Timer:
     def __init__(self, seconds: float | None) -> None:
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds
 
+    def left(self) -> float:
+        """Seconds until time is up."""
+        return self.deadline - time.monotonic()
+
+    def within(self, seconds: float) -> Timer:
+        """A timer that ends after some seconds, or with this one."""
+        return Timer(min(seconds, self.left()))
+
     def check(self) -> None:
         """Raise TimeoutError when time is up, and let Ctrl-C through."""
         watch.check()
-        if time.monotonic() > self.deadline:
+        if self.left() < 0:
             raise TimeoutError
 
 

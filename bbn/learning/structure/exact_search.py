@@ -3,7 +3,7 @@
     score the parent sets that can matter                                            local_scores
     split the variables where those sets allow no cycle (Fan, Malone & Yuan 2014)
     for each part:
-        up to DYNAMIC variables: the best last variable of every subset              kernels.subsets
+        up to QUICK variables: the best last variable of every subset                kernels.subsets
         beyond: branch and cut over clusters, each of which has a variable without parents in it   cluster_cuts
 
 n variables cost O(n 2^n) steps and bytes by dynamic programming (Silander & Myllymäki 2006). Branch and cut (Cussens
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 DYNAMIC = 26
 """Variables up to which dynamic programming is used, where its memory fits."""
 QUICK = 20
-"""Variables up to which it takes no more than a second or two."""
+"""Variables up to which it comes first; beyond, it follows where branch and cut has taken as long without a proof."""
+DYNAMIC_STEP = 1e-8
+"""Seconds that dynamic programming takes per subset and variable, about."""
 
 Method = Literal["auto", "dynamic-programming", "branch-and-cut"]
 
@@ -70,8 +72,8 @@ def exact_search(
     time_limit : float, optional
         The most seconds; then the best structure so far is given, with the gap that is left.
     method : {"auto", "dynamic-programming", "branch-and-cut"}, default "auto"
-        How to search each part of the variables; "auto" takes dynamic programming up to 26 variables where its memory
-        fits.
+        How to search each part of the variables. "auto" takes dynamic programming up to 20 variables and branch and cut
+        beyond; up to 26 dynamic programming follows where that has not ended in the time it would take itself.
     memory_limit : int, float or str, optional
         The most bytes for dynamic programming, such as "2 GB".
     progress : bool, optional
@@ -168,12 +170,17 @@ def _search(
     gap, interrupted = 0.0, False
     good: list[int] | None = None
     for part in _parts(scores):
-        if method != "branch-and-cut" and _suits(part, method, limit):
-            chosen = _dynamic(part, limit if method != "auto" else None)
+        n = len(part.members)
+        if method == "dynamic-programming" or (method == "auto" and n <= QUICK):
+            chosen = _dynamic(part, limit)
         else:
             if good is None and start is not None:
                 good = start()
-            chosen, total, top, stopped = branch_and_cut(part, good, timer, advance)
+            second = method == "auto" and n <= DYNAMIC and _dynamic_bytes(part) <= memory_limit(limit) // 2
+            patience = timer.within(n * 2**n * DYNAMIC_STEP) if second else timer
+            chosen, total, top, stopped = branch_and_cut(part, good, patience, advance)
+            if second and top > total and not stopped and timer.left() > 0:
+                chosen, top = _dynamic(part, limit), total
             interrupted |= stopped
             gap += max(top - total, 0.0)
         for i, mask in zip(part.members, part.full_sets(chosen), strict=True):
@@ -194,14 +201,6 @@ def _parts(scores: LocalScores) -> list[Part]:
         possible.add_edges_from((p, child) for p in members(union))
     parts = [sorted(part) for part in nx.strongly_connected_components(possible)]
     return [Part.of(scores, part) for part in sorted(parts)]
-
-
-def _suits(part: Part, method: str, limit: int | float | str | None) -> bool:
-    """Whether dynamic programming is the way to search a part."""
-    n = len(part.members)
-    if method == "dynamic-programming" or n <= QUICK:
-        return True
-    return n <= DYNAMIC and _dynamic_bytes(part) <= memory_limit(limit) // 2
 
 
 def _dynamic_bytes(part: Part) -> int:

@@ -16,20 +16,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbn.core.atomic import replacing
-from bbn.core.errors import DataError, ParseError
-from bbn.core.frozen import Frozen
+from bbn.core.errors import BudgetError, DataError, ParseError
+from bbn.core.frozen import Array, Frozen
 from bbn.learning.structure.constraints import Constraints, members
 from bbn.learning.structure.scores import MAX_CELLS, ScoreCache
 from bbn.model.variable import Variable
 
 BATCH = 50_000
 """Families that are asked for at a time."""
+Ints = NDArray[np.int64]
 Sets = dict[int, float]
 """The mask of a parent set to its score."""
 
@@ -208,105 +210,141 @@ def useful_sets(
     n = len(variables)
     bound = _bound(cache, variables, score)
     kept: list[Sets] = [{} for _ in range(n)]
-    alive: list[dict[int, tuple[float, float]]] = [{} for _ in range(n)]  # a set's score, and the best of its subsets
-    families = [(i, constraints.required[i]) for i in range(n)]
-    tops = [-math.inf] * n
-    size = 0
-    while families:
-        found: list[dict[int, tuple[float, float]]] = [{} for _ in range(n)]
-        for first in range(0, len(families), BATCH):
+    level = _Level.first(n)
+    while len(level.child):
+        masks = level.masks(constraints.required)
+        values = np.empty(len(masks))
+        for first in range(0, len(masks), BATCH):
             check()
-            batch = families[first : first + BATCH]
-            values = cache.many(batch)
-            for (i, mask), value, top in zip(batch, values, tops[first : first + BATCH], strict=True):
-                if value > top or not size:
-                    kept[i][mask] = value
-                    top = value
-                found[i][mask] = value, top
+            stop = first + BATCH
+            batch = list(zip(level.child[first:stop].tolist(), masks[first:stop], strict=True))
+            values[first:stop] = cache.many(batch)
             advance(len(batch))
-        alive, families, tops = found, [], []
-        bound.prepare(alive)
-        for i, mask, top in _larger(alive, constraints):
-            if not bound.useless(i, mask, top, constraints.required[i], alive):
-                families.append((i, mask))
-                tops.append(top)
-        size += 1
+        better = values > level.top
+        for k in np.flatnonzero(better).tolist():
+            kept[level.child[k]][masks[k]] = float(values[k])
+        level = level.scored(values)
+        larger = level.larger(constraints)
+        level = larger.only(~bound.useless(level, larger, constraints))
     return kept
 
 
-def _larger(
-    alive: Sequence[Mapping[int, tuple[float, float]]], constraints: Constraints
-) -> Iterator[tuple[int, int, float]]:
-    """(child, set, best score of its subsets) for each set of one parent more whose subsets of one less are alive."""
-    for i, own in enumerate(alive):
-        required = constraints.required[i]
-        for mask in own:
-            if mask.bit_count() >= constraints.max_parents:
-                continue
-            free = mask ^ required
-            rest = constraints.allowed[i] & ~mask & -(1 << free.bit_length())
-            for j in members(rest):
-                larger = mask | 1 << j
-                top = own[mask][1]
-                for p in members(free):
-                    other = own.get(larger ^ 1 << p)
-                    if other is None:
-                        break
-                    top = max(top, other[1])
-                else:
-                    yield i, larger, top
+class _Level(NamedTuple):
+    """Sets of one size for every child, sorted by child and members."""
+
+    n: int
+    child: Ints
+    members: Ints
+    """One row per set: its members without the required ones, ascending."""
+    top: Array
+    """The best score of a proper subset; once scored, of the set too."""
+    score: Array
+
+    @classmethod
+    def first(cls, n: int) -> _Level:
+        """For each child the set of required parents alone."""
+        nothing = np.full(n, -np.inf)
+        return cls(n, np.arange(n), np.empty((n, 0), dtype=np.int64), nothing, nothing)
+
+    def scored(self, values: Array) -> _Level:
+        """With scores."""
+        return self._replace(top=np.maximum(self.top, values), score=values)
+
+    def only(self, kept: NDArray[np.bool_]) -> _Level:
+        """Some of the sets."""
+        return _Level(self.n, self.child[kept], self.members[kept], self.top[kept], self.score[kept])
+
+    def masks(self, required: Sequence[int]) -> list[int]:
+        """The sets with the required parents."""
+        bits = [1 << j for j in range(self.n)]
+        return [
+            sum([bits[j] for j in row], required[i])
+            for i, row in zip(self.child.tolist(), self.members.tolist(), strict=True)
+        ]
+
+    def keys(self, child: Ints, members: Ints) -> Ints:
+        """A number for each pair of a child and a set, in the order of the sets."""
+        if self.n ** (members.shape[1] + 1) > 2**62:
+            raise BudgetError(
+                f"sets of {members.shape[1]} among {self.n} variables are too many; lower max_parents", 0, 0
+            )
+        key = child
+        for column in members.T:
+            key = key * self.n + column
+        return key
+
+    def find(self, child: Ints, members: Ints) -> Ints:
+        """Where some sets of this size are, −1 for those that are not there."""
+        own = self.keys(self.child, self.members)
+        wanted = self.keys(child, members)
+        at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+        return np.where(own[at] == wanted, at, -1)
+
+    def without(self, position: int) -> Ints:
+        """The sets without the member at a position."""
+        return np.delete(self.members, position, axis=1)
+
+    def larger(self, constraints: Constraints) -> _Level:
+        """The sets of one member more all of whose subsets of this size are here."""
+        size = self.members.shape[1]
+        room = np.array([constraints.max_parents - mask.bit_count() for mask in constraints.required])
+        free = np.array(
+            [
+                [(allowed & ~required) >> j & 1 for j in range(self.n)]
+                for allowed, required in zip(constraints.allowed, constraints.required, strict=True)
+            ],
+            dtype=bool,
+        ).reshape(self.n, self.n)
+        last = self.members[:, -1] if size else np.full(len(self.child), -1)
+        may = free[self.child] & (np.arange(self.n) > last[:, None]) & (room[self.child] > size)[:, None]
+        at, added = np.nonzero(may)
+        child = self.child[at]
+        members = np.column_stack([self.members[at], added])
+        top = self.top[at]
+        found = _Level(self.n, child, members, top, np.full(len(top), -np.inf))
+        for position in range(size):
+            other = self.find(found.child, found.without(position))
+            found = found._replace(top=np.maximum(found.top, self.top[other])).only(other >= 0)
+        return found
 
 
 class _Bound:
     """No bound: every set may be of use."""
 
-    def prepare(self, alive: Sequence[Mapping[int, tuple[float, float]]]) -> None:
-        """Look at the sets of the last size, before `useless` is asked about those of the next."""
+    def useless(self, level: _Level, larger: _Level, constraints: Constraints) -> NDArray[np.bool_]:
+        """Which sets, and all that contain them, score no higher than `top` or than one of their subsets.
 
-    def useless(
-        self,
-        child: int,
-        mask: int,
-        top: float,
-        required: int,
-        alive: Sequence[Mapping[int, tuple[float, float]]],
-    ) -> bool:
-        """Whether the set and all that contain it score no higher than `top` or than one of their subsets."""
-        return False
+        `level` holds the sets of one member less, with their scores.
+        """
+        return np.zeros(len(larger.child), dtype=bool)
 
 
 class _PenaltyBound(_Bound):
     """For scores that are a likelihood less `unit` per free parameter."""
 
     def __init__(self, cards: Sequence[int], unit: float) -> None:
-        self.cards, self.unit = cards, unit
+        self.cards, self.unit = np.array(cards, dtype=np.float64), unit
 
-    def useless(
-        self,
-        child: int,
-        mask: int,
-        top: float,
-        required: int,
-        alive: Sequence[Mapping[int, tuple[float, float]]],
-    ) -> bool:
+    def useless(self, level: _Level, larger: _Level, constraints: Constraints) -> NDArray[np.bool_]:
         """See `_Bound`."""
-        penalty = self._penalty(child, mask)
-        if -penalty <= top:
-            return True
-        for p in members(mask & ~required):
-            card = self.cards[p]
-            smaller = mask ^ 1 << p
-            own = penalty / card
-            gain = -(alive[child][smaller][0] + own)
-            if smaller in alive[p]:
-                gain = min(gain, -(alive[p][smaller][0] + self._penalty(p, smaller)))
-            if gain <= own * (card - 1):
-                return True
-        return False
+        fixed = np.array([math.prod(self.cards[list(members(m))].tolist()) for m in constraints.required])
+        free = not any(constraints.required)  # a set then means the same for every child
+        penalty = self._penalty(fixed, larger.child, larger.members)
+        result = -penalty <= larger.top
+        for position in range(larger.members.shape[1]):
+            added = larger.members[:, position]
+            smaller = larger.without(position)
+            own = penalty / self.cards[added]
+            gain = -(level.score[level.find(larger.child, smaller)] + own)
+            if free:
+                other = level.find(added, smaller)
+                likelihood = level.score[other] + self._penalty(fixed, added, smaller)
+                gain = np.where(other >= 0, np.minimum(gain, -likelihood), gain)
+            result |= gain <= own * (self.cards[added] - 1)
+        return result
 
-    def _penalty(self, child: int, mask: int) -> float:
-        settings = math.prod(self.cards[p] for p in members(mask))
-        return self.unit * (self.cards[child] - 1) * settings
+    def _penalty(self, fixed: Array, child: Ints, members: Ints) -> Array:
+        return self.unit * (self.cards[child] - 1) * fixed[child] * self.cards[members].prod(axis=1)
 
 
 class _FirstRowBound(_Bound):
@@ -316,12 +354,24 @@ class _FirstRowBound(_Bound):
         self.cache, self.cards = cache, cards
         self.seen: dict[int, int] = {0: 1}
 
-    def prepare(self, alive: Sequence[Mapping[int, tuple[float, float]]]) -> None:
-        """Count the settings of each set that were seen."""
-        masks = [m for m in dict.fromkeys(mask for own in alive for mask in own) if m not in self.seen]
+    def useless(self, level: _Level, larger: _Level, constraints: Constraints) -> NDArray[np.bool_]:
+        """See `_Bound`."""
+        if not len(larger.child):
+            return np.zeros(0, dtype=bool)
+        masks = level.masks(constraints.required)
+        self._count(dict.fromkeys(masks))
+        seen = np.array([self.seen.get(mask, 1) for mask in masks])
+        least = np.ones(len(larger.child))
+        for position in range(larger.members.shape[1]):
+            at = level.find(larger.child, larger.without(position))
+            least = np.maximum(least, seen[at])
+        return np.asarray(-least * np.log(np.array(self.cards))[larger.child] <= larger.top)
+
+    def _count(self, masks: Iterable[int]) -> None:
+        """Count the settings of sets that were seen; those of a set too large to count are taken as one."""
         batch: list[int] = []
         cells = 0
-        for mask in [*masks, None]:
+        for mask in [*(m for m in masks if m not in self.seen), None]:
             size = math.prod(self.cards[p] for p in members(mask)) if mask else 0
             if batch and (mask is None or cells + size > MAX_CELLS):
                 names = [tuple(self.cache.names[p] for p in members(m)) for m in batch]
@@ -331,18 +381,6 @@ class _FirstRowBound(_Bound):
             if mask is not None and size <= MAX_CELLS:
                 batch.append(mask)
                 cells += size
-
-    def useless(
-        self,
-        child: int,
-        mask: int,
-        top: float,
-        required: int,
-        alive: Sequence[Mapping[int, tuple[float, float]]],
-    ) -> bool:
-        """See `_Bound`."""
-        least = max(self.seen.get(mask ^ 1 << p, 1) for p in members(mask))
-        return -least * math.log(self.cards[child]) <= top
 
 
 PENALTIES = ("bic", "mdl", "aic")
