@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: venv
 	$(BIN)/ruff check

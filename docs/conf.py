@@ -23,6 +23,7 @@ napoleon_use_ivar = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 exclude_patterns = ["_build"]
+suppress_warnings = ["ref.python"]  # several classes have an attribute of the same name, such as `converged`
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "bbn"
@@ -34,10 +35,43 @@ ROUTING = [
 ]
 """Methods that scikit-learn adds to every estimator; its own pages explain them."""
 
+FOREIGN = (
+    "object",
+    "dict",
+    "tuple",
+    "Mapping",
+    "BaseEstimator",
+    "ClassifierMixin",
+    "DensityMixin",
+    "TransformerMixin",
+    "_MetadataRequester",
+)
+"""Bases from elsewhere, whose methods their own pages explain."""
+
+RESULTS = (
+    "bbn.results.posterior.Posteriors",
+    "bbn.results.sampling_report.SamplingReport",
+    "bbn.inference.credible.CrediblePosterior",
+    "bbn.inference.exact.junction_tree.Stats",
+    "bbn.learning.incomplete.fit_result.FitResult",
+    "bbn.analysis.explain.Explanation",
+    "bbn.analysis.information.Information",
+    "bbn.analysis.sensitivity.Sensitivity",
+    "bbn.view.scene.Drawing",
+    "bbn.view.explore.Explorer",
+)
+"""Classes that users meet as answers; they need not make them."""
+
 API_HEAD = """# API reference
 
 Every public name, `bbn.NAME`, in the order in which the ideas build on each other.
 """
+
+
+def class_directive(name: str) -> str:
+    """The directive for a class with its methods, those that it inherits from other classes of bbn among them."""
+    lines = [".. autoclass:: " + name, ":members:", f":inherited-members: {', '.join(FOREIGN)}"]
+    return "\n   ".join([*lines, f":exclude-members: {', '.join(ROUTING)}"])
 
 
 def write_api(app: object) -> None:
@@ -53,12 +87,12 @@ def write_api(app: object) -> None:
             if isinstance(value, type) and issubclass(value, Exception):
                 directive = f".. autoclass:: bbn.{name}"
             elif isinstance(value, type):
-                directive = (
-                    f".. autoclass:: bbn.{name}\n   :members:\n   :exclude-members: {', '.join(ROUTING)}"
-                )
+                directive = class_directive(f"bbn.{name}")
             else:
                 directive = f".. autofunction:: bbn.{name}"
             parts.append(f"```{{eval-rst}}\n{directive}\n```\n")
+    parts.append("## What questions give back\n")
+    parts += [f"```{{eval-rst}}\n{class_directive(result)}\n```\n" for result in RESULTS]
     page = Path(__file__).parent / "api.md"
     text = "\n".join(parts)
     if not page.exists() or page.read_text() != text:

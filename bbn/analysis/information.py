@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bbn.model.options import EngineOptions, Method
 
 ROUNDING = 1e-14
-"""Fewer bits than this are none: what is independent would else tell what rounding left."""
+"""Fewer bits than this count as none: they are rounding error between independent variables."""
 
 
 class Information(Tabular, dict[str, float]):

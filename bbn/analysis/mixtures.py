@@ -26,7 +26,7 @@ ROUNDS = 60
 EDGES = np.array([-TAIL, -5.0, -2.0, 0.0, 2.0, 5.0, TAIL])
 """Where the integral over a component is cut, and those over wider ones at this component, in its deviations."""
 CELLS = 1 << 20
-"""Densities are worked out for so many pairs of points and components at once."""
+"""The most pairs of points and components whose densities are computed at once."""
 
 
 def mixture_divergence(after: MixturePosterior, before: MixturePosterior) -> float:

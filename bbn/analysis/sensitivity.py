@@ -36,7 +36,7 @@ ENTRY_BYTES, PARENT_BYTES = 550, 40
 """What an `Entry` takes, and each parent's state in its name."""
 INSTEAD = "ask about a smaller part of the network, such as net.subnetwork(names)"
 STEP = 0.1
-"""A tornado chart moves each entry by so much of its value, and of its distance to 1."""
+"""A tornado chart moves each entry down by this share of its value, and up by this share of its distance to 1."""
 
 
 class Entry(NamedTuple):
@@ -177,7 +177,7 @@ def sensitivity(
         net, evidence = as_discrete(net, evidence)
     findings = check_evidence(net, evidence)
     if target in findings.hard:
-        raise EvidenceError(f"the target {target!r} is observed; there is nothing to be sensitive about")
+        raise EvidenceError(f"the target {target!r} is observed; its probability cannot change")
     if findings.soft:
         raise EvidenceError("sensitivity takes hard and virtual evidence, not Soft")
     ledger = Ledger(memory_limit)

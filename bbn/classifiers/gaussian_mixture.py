@@ -10,6 +10,7 @@ which becomes k-means as σ² falls to 0.
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,13 +26,11 @@ from bbn.classifiers.estimator import (
     checked_weights,
     validate_data,
 )
+from bbn.classifiers.mixture_em import Climb, Mixture
 from bbn.core.frozen import Array
-from bbn.data.source import CodedTable
-from bbn.learning.incomplete.ascent import Problem, climb
-from bbn.learning.incomplete.em import EM, gains_little
+from bbn.learning.gaussian.estimates import GaussianEstimate, GaussianFamily, GaussianParameters, warn_of
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.model.cpt import CPT
-from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
@@ -84,8 +83,6 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
     [0.133, 5.233]
     """
 
-    network_: BayesianNetwork
-    result_: FitResult
     weights_: Array
     means_: Array
     variances_: Array
@@ -151,40 +148,59 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
             raise ValueError(f"column {attribute_names(self)[empty[0]]!r} of X holds no number at all")
         weights = None if sample_weight is None else checked_weights(sample_weight, len(numbers))
         names = attribute_names(self)
-        columns = {name: np.ascontiguousarray(numbers[:, j]) for j, name in enumerate(names)}
-        source = CodedTable((), {}, len(numbers), weights, numbers=columns)
-        start = self._start(numbers, names)
-        hidden = start.names[0]
-        problem = Problem(
-            start, source, [hidden], None, None, [hidden] if self.equal_weights else [], [], None
+        means, variances = self._given(numbers, len(names))
+        mixture = Mixture(
+            names,
+            numbers,
+            weights,
+            bool(self.equal_weights),
+            bool(self.tied_variance),
+            None if self.fixed_variance is None else variances,
         )
-        generator = _generator(self.random_state)
-        if self.means_init is not None:
-            starts = [problem.start_tables()]
+        if means is not None:
+            starts = [mixture.given(means, variances)]
         else:
-            starts = [problem.random_tables(generator) for _ in range(self.n_init)]
-        self.result_ = climb(
-            problem,
-            EM(),
-            gains_little(problem, self.tol),
-            method="em",
-            restarts=len(starts),
-            max_iter=self.max_iter,
-            seed=None,
-            checkpoint=None,
-            progress=False,
-            starts=starts,
-        )
-        self.network_ = self.result_.network
-        self.converged_, self.n_iter_ = self.result_.converged, self.result_.n_iter
-        self.lower_bound_ = self.result_.log_likelihood / source.total
-        self.weights_ = self.network_[hidden].table
-        leaves: list[Any] = [self.network_[name] for name in names]
-        self.means_ = np.column_stack([leaf.means for leaf in leaves])
-        self.variances_ = np.column_stack([leaf.variances for leaf in leaves])
-        assert problem.part is not None
-        problem.part.warn(problem.part.read(dict(zip(names, leaves, strict=True))), stacklevel=2)
+            generator = _generator(self.random_state)
+            starts = [mixture.drawn(self.k, generator) for _ in range(self.n_init)]
+        climbs: list[Climb] = []
+        for start in starts:
+            climbs.append(mixture.climb(start, self.tol, self.max_iter))
+            if climbs[-1].reason == "interrupted":
+                break
+        best = mixture.best(climbs)
+        (self.weights_, means, variances), scale = best.parameters, mixture.scale[:, None]
+        self.means_ = np.ascontiguousarray((mixture.centre[:, None] + scale * means).T)
+        self.variances_ = np.ascontiguousarray((variances * scale**2).T)
+        if self.fixed_variance is not None:
+            self.variances_[:] = self.fixed_variance
+        self.converged_, self.n_iter_ = best.reason == "converged", len(best.log_likelihoods) - 1
+        self.lower_bound_ = best.log_likelihoods[-1] / mixture.total
+        self._climbs, self._best = climbs, best
+        for made in ("network_", "result_"):
+            self.__dict__.pop(made, None)
+        self._warn(mixture.collapsed(best.parameters))
         return self
+
+    @cached_property
+    def network_(self) -> BayesianNetwork:
+        """The mixture as a network, made when it is first asked for."""
+        check_is_fitted(self)
+        z, families = self._families()
+        leaves = [
+            family.gaussian(
+                GaussianParameters(self.means_[:, f], np.empty((self.k, 0)), self.variances_[:, f])
+            )
+            for f, family in enumerate(families)
+        ]
+        return BayesianNetwork([CPT.trusted(z, (), self.weights_.copy()), *leaves])
+
+    @cached_property
+    def result_(self) -> FitResult:
+        """How the climb went."""
+        check_is_fitted(self)
+        told, finals = self._best.log_likelihoods, [climb.log_likelihoods[-1] for climb in self._climbs]
+        reason = "interrupted" if self._climbs[-1].reason == "interrupted" else self._best.reason
+        return FitResult(self.network_, told, told, reason, finals)
 
     @property
     def covariances_(self) -> Array:
@@ -357,46 +373,45 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         checked: Array = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
         return checked
 
-    def _start(self, numbers: Array, names: list[str]) -> BayesianNetwork:
-        """The network to start from: equal weights, the means given, and each column's own variance."""
-        hidden = "Z"
-        while hidden in names:
-            hidden += "_"
-        z = Variable(hidden, list(range(self.k)))
-        means = np.zeros((self.k, len(names)))
+    def _given(self, numbers: Array, columns: int) -> tuple[Array | None, Array]:
+        """The means to start from, if they are given, and the columns' variances: those given, or their own."""
+        means = None
         if self.means_init is not None:
             means = np.asarray(self.means_init, dtype=np.float64)
-            if means.shape != (self.k, len(names)) or not np.isfinite(means).all():
+            if means.shape != (self.k, columns) or not np.isfinite(means).all():
                 raise ValueError(
-                    f"means_init has shape {means.shape}; expected ({self.k}, {len(names)}), finite numbers"
+                    f"means_init has shape {means.shape}; expected ({self.k}, {columns}), finite numbers"
                 )
-        fixed = self.fixed_variance is not None
-        if fixed:
+        if self.fixed_variance is not None:
             given = np.asarray(self.fixed_variance, dtype=np.float64)
             legal = (np.isfinite(given) & (given > 0)).all() and not isinstance(self.fixed_variance, bool)
-            if given.shape not in ((), (len(names),)) or not legal:
+            if given.shape not in ((), (columns,)) or not legal:
                 raise ValueError(
                     f"fixed_variance is {self.fixed_variance!r}; expected a number above 0, or one per column"
                 )
-            variances = np.broadcast_to(given, len(names))
-        else:
-            with np.errstate(over="ignore"):
-                variances = np.nanvar(numbers, axis=0)
-            variances = np.where(np.isfinite(variances) & (variances > 0), variances, 1.0)
-        none = np.empty((self.k, 0))
-        leaves = [
-            Gaussian.trusted(
-                Continuous(name),
-                (z,),
-                means[:, j].copy(),
-                np.full(self.k, variances[j]),
-                none,
-                bool(self.tied_variance),
-                fixed,
-            )
-            for j, name in enumerate(names)
+            return means, np.broadcast_to(given, columns)
+        with np.errstate(over="ignore"):
+            variances = np.nanvar(numbers, axis=0)
+        return means, np.where(np.isfinite(variances) & (variances > 0), variances, 1.0)
+
+    def _families(self) -> tuple[Variable, list[GaussianFamily]]:
+        """The hidden variable, and what each column is to it."""
+        names = attribute_names(self)
+        hidden = "Z"
+        while hidden in names:
+            hidden += "_"
+        z, tied, fixed = Variable(hidden, list(range(self.k))), bool(self.tied_variance), self.fixed_variance
+        given = [None if fixed is None else self.variances_[:, f] for f in range(len(names))]
+        return z, [
+            GaussianFamily(Continuous(name), (z,), tied, own) for name, own in zip(names, given, strict=True)
         ]
-        return BayesianNetwork([CPT(z, table=np.full(self.k, 1.0 / self.k)), *leaves])
+
+    def _warn(self, collapsed: NDArray[np.bool_]) -> None:
+        """Warn of the variances (columns, k) that are held at their floor."""
+        if collapsed.any():
+            none = np.zeros(self.k, dtype=bool)
+            found = [GaussianEstimate(GaussianParameters(none, none, none), none, low) for low in collapsed]
+            warn_of(self._families()[1], found, stacklevel=3)
 
     def _look(self, X: Any) -> tuple[Array, Array]:
         """ln p of each row, and its posterior over the components."""

@@ -12,7 +12,13 @@ from bbn import kernels
 from bbn.classifiers.encoding import as_numbers, split
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
-from bbn.learning.gaussian.estimates import Estimate, GaussianFamily, Numbers, estimate_leaves, warn_of
+from bbn.learning.gaussian.estimates import (
+    GaussianEstimate,
+    GaussianFamily,
+    GaussianParameters,
+    estimate_leaves,
+    warn_of,
+)
 from bbn.learning.gaussian.moments import leaf_moments
 from bbn.model.gaussian import Gaussian
 from bbn.model.variable import Continuous, Variable
@@ -38,7 +44,7 @@ class Measured:
     """
 
     target: Variable
-    numbers: Numbers
+    numbers: GaussianParameters
 
     def __init__(self, told: Any, names: Sequence[str]) -> None:
         listed = list(names) if told is True else [told] if isinstance(told, str) else list(told)
@@ -48,7 +54,7 @@ class Measured:
             position = own if isinstance(own, int) and not isinstance(own, bool) else None
             if position is None:
                 if own not in place:
-                    raise DataError(f"continuous= names {own!r}, which is no column{nearest(own, names)}")
+                    raise DataError(f"continuous= names {own!r}, which is not a column{nearest(own, names)}")
                 position = place[own]
             if not 0 <= position < len(names):
                 raise DataError(f"continuous= names column {own}; there are {len(names)}")
@@ -99,7 +105,7 @@ class Measured:
         self.numbers, unseen, collapsed = estimate_leaves(moments)
         told = np.flatnonzero((unseen | collapsed).any(axis=1))
         families = [GaussianFamily(Continuous(self.names[k]), (target,)) for k in told]
-        estimates = [Estimate(self.numbers, unseen[k], collapsed[k]) for k in told]
+        estimates = [GaussianEstimate(self.numbers, unseen[k], collapsed[k]) for k in told]
         warn_of(families, estimates, stacklevel=4)
 
     def gaussians(self) -> list[Gaussian]:

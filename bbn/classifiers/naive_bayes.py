@@ -41,7 +41,7 @@ class NaiveBayes(NetworkClassifier):
     bins
         How many intervals a column of measurements is cut into, at its quantiles.
     max_iter, tol
-        When EM stops, if some labels are missing: after so many rounds, or when the gain per example is below `tol`.
+        When EM stops, if some labels are missing: after `max_iter` rounds, or when the gain per example is below `tol`.
 
     Attributes
     ----------

@@ -21,6 +21,7 @@ from bbn.data.source import CodedTable
 from bbn.hypotheses.space import HypothesisSpace
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.structure.chow_liu import chow_liu, tan
+from bbn.learning.structure.constraints import ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
 from bbn.learning.structure.scores import score
@@ -154,10 +155,10 @@ class BayesNetClassifier(NetworkClassifier):
         structures = self._structures(data)
         self.networks_ = [self._tables_of(structure, data) for structure in structures]
         weights = self._weigh(structures, data)
-        self.network_ = self.networks_[int(np.argmax(weights))]
-        self._scorers = [Scorer(net, target.name) for net in self.networks_]
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(weights)
+        self.network_ = self.networks_[int(ranked(self._log_weights, tie_of(data.total))[0])]
+        self._scorers = [Scorer(net, target.name) for net in self.networks_]
         return self
 
     def _structures(self, data: CodedTable) -> list[Any]:
@@ -177,7 +178,7 @@ class BayesNetClassifier(NetworkClassifier):
         own = {v.name: v for v in data.variables}
         for name in shape.names:
             if name not in own:
-                raise ModelError(f"the structure has {name!r}, which is no column{nearest(name, own)}")
+                raise ModelError(f"the structure has {name!r}, which is not a column{nearest(name, own)}")
         target = self.class_variable_.name
         if target not in shape.parents:
             raise ModelError(

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="use the corpus that ships with the package")
     parser.add_argument("--min-count", type=int, help="leave out words seen fewer times (3; with --small 1)")
     parser.add_argument(
-        "--drop-top", type=int, help="leave out so many of the commonest words (100; with --small 30)"
+        "--drop-top", type=int, help="leave out this many of the commonest words (100; with --small 30)"
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="of the split into training and test documents (0)"

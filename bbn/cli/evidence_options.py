@@ -45,7 +45,26 @@ def read_evidence(network: BayesianNetwork, options: argparse.Namespace) -> tupl
     for text in options.none_of:
         variable, value = _split(network, text)
         add(variable, Not(*(find_state(variable, part) for part in value.split(","))))
+    targets += [text for text in options.do if "=" not in text]
     return targets, evidence
+
+
+def read_do(network: BayesianNetwork, options: argparse.Namespace) -> dict[str, Any] | None:
+    """What is done to variables, by name: a state, a number, or a probability for each state; None if nothing is."""
+    done: dict[str, Any] = {}
+    for text in options.do:
+        if "=" not in text:  # a target
+            continue
+        variable, value = _split(network, text)
+        if variable.name in done:
+            raise EvidenceError(f"--do names {variable.name!r} twice")
+        if isinstance(variable, Continuous):
+            done[variable.name] = _number(variable, value)
+        elif ":" in value and value not in map(str, variable.states):
+            done[variable.name] = _weights(variable, value)
+        else:
+            done[variable.name] = find_state(variable, value)
+    return done or None
 
 
 def _number(variable: Variable, text: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bbn.cli.evidence_options import read_evidence
+from bbn.cli.evidence_options import read_do, read_evidence
 from bbn.cli.files import open_network
 from bbn.cli.output import print_rows, show
 
@@ -13,6 +13,7 @@ def explain(options: argparse.Namespace) -> int:
     """Print which findings moved the target, how it depends on the tables, or what to ask next."""
     network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
+    network = network.do(read_do(network, options) or {})
     if options.ask_next:
         bits = network.information(options.target, evidence)
         if options.format == "table":

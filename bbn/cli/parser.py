@@ -117,6 +117,7 @@ def make_parser() -> Parser:
         "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
     )
     predict.add_argument("--target", required=True, metavar="TARGET", help="the variable to predict")
+    _add_do(predict)
     predict.add_argument("--proba", action="store_true", help="the probability of each state instead")
     predict.add_argument(
         "--impossible",
@@ -306,6 +307,18 @@ def _add_evidence(parser: Parser) -> None:
     add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
     add("--one-of", metavar="NAME=STATE,…", help="one of several states")
     add("--none-of", metavar="NAME=STATE,…", help="none of these states")
+    _add_do(parser)
+
+
+def _add_do(parser: Parser) -> None:
+    parser.add_argument(
+        "--do",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=STATE",
+        help="set a variable from outside, before anything is observed; NAME=STATE:P,… draws its state",
+    )
 
 
 def _add_dask(parser: Parser, does: str) -> None:

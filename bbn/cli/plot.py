@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 
-from bbn.cli.evidence_options import read_evidence
+from bbn.cli.evidence_options import read_do, read_evidence
 from bbn.cli.files import open_network
 from bbn.cli.output import show, write
 
@@ -14,7 +14,9 @@ def plot(options: argparse.Namespace) -> int:
     """Draw the network with its beliefs to a file, or as SVG on standard output."""
     network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
-    drawing = network.plot(evidence, beliefs=not options.structure, information=options.information)
+    drawing = network.do(read_do(network, options) or {}).plot(
+        evidence, beliefs=not options.structure, information=options.information
+    )
     if options.output != "-":
         drawing.save(options.output, options.to_format)
     elif options.to_format in (None, "svg"):

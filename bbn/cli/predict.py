@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from bbn.cli.evidence_options import read_do
 from bbn.cli.files import data_file, open_network, table_output
 from bbn.cli.output import print_rows
 from bbn.core.errors import DataError
@@ -15,6 +16,7 @@ def predict(options: argparse.Namespace) -> int:
     """Print the most probable state of the target for each row of data, or the probability of each state."""
     network = open_network(options.file)
     variable = network.variable(options.target)
+    done = read_do(network, options)
     if options.dask is not None and options.output == "-":
         raise DataError("the workers of a cluster write their answers to a folder; -o names it")
     with data_file(options.data, options.from_format) as data:
@@ -23,9 +25,9 @@ def predict(options: argparse.Namespace) -> int:
             to: Any = options.output
             if options.dask is None:
                 to = table_output(options.output, options.to_format, options.escape_formulas)
-            ask(data, options.target, impossible=options.impossible, to=to, client=options.dask)
+            ask(data, options.target, do=done, impossible=options.impossible, to=to, client=options.dask)
             return 0
-        given = ask(data, options.target, impossible=options.impossible)
+        given = ask(data, options.target, do=done, impossible=options.impossible)
         head = list(variable.states) if options.proba else [options.target]
         print_rows(options, head, _rows(given, head, options.proba))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from bbn.cli.evidence_options import read_evidence, wants_progress
+from bbn.cli.evidence_options import read_do, read_evidence, wants_progress
 from bbn.cli.files import open_model
 from bbn.cli.output import print_rows, show
 from bbn.core.display import grid
@@ -18,7 +18,7 @@ def query(options: argparse.Namespace) -> int:
     """Print the joint posterior of the targets; without targets, that of each unobserved variable."""
     network = open_model(options.file, options.from_format)
     targets, evidence = read_evidence(network, options)
-    settings = read_settings(options)
+    settings = {**read_settings(options), "do": read_do(network, options)}
     if targets:
         posterior: Any = network.query(targets, evidence, options.method, **settings)
         if isinstance(posterior, MixturePosterior):
@@ -55,7 +55,8 @@ def mpe(options: argparse.Namespace) -> int:
     if targets and options.k is not None:
         raise EvidenceError("-k goes with explanations by all variables; leave the targets out")
     k = 1 if options.k is None else options.k
-    best = [network.map(targets, evidence)] if targets else network.mpe(evidence, k=k)
+    done = read_do(network, options)
+    best = [network.map(targets, evidence, do=done)] if targets else network.mpe(evidence, k=k, do=done)
     head = ["rank", "variable", "state", "log_probability"]
     rows = [
         [rank, name, state, found.log_probability]

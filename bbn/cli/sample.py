@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from bbn.cli.evidence_options import read_evidence, wants_progress
+from bbn.cli.evidence_options import read_do, read_evidence, wants_progress
 from bbn.cli.files import KINDS, open_network, table_output
 from bbn.cli.output import in_utf8
 from bbn.core.errors import DataError, nearest
@@ -24,6 +24,7 @@ def sample(options: argparse.Namespace) -> int:
     """Write rows drawn from a network, given evidence, to a CSV or Parquet file, to a folder or to standard output."""
     network = open_network(options.file, options.from_format)
     _, evidence = read_evidence(network, options)
+    network = network.do(read_do(network, options) or {})
     if options.dask is not None:
         if options.output == "-":
             raise DataError("the workers of a cluster write their rows to a folder; -o names it")

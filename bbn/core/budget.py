@@ -22,9 +22,15 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from numbers import Integral
 from pathlib import Path
+from typing import Protocol
 
 from bbn.core.errors import BudgetError
 from bbn.kernels.watch import check
+
+try:
+    import resource
+except ImportError:  # not a Unix
+    resource = None  # type: ignore[assignment]
 
 MAX_AXES = 32
 """The most axes one table may have, whatever their lengths."""
@@ -139,13 +145,20 @@ class Ledger:
         return other
 
 
+class Keeper(Protocol):
+    """Whoever keeps things between runs."""
+
+    def make_room(self, size: int) -> None:
+        """Drop what is kept down to `size` bytes."""
+
+
 class Room:
     """The memory that threads share while they run: one that would take them past the limit waits for another.
 
     Parameters
     ----------
-    clear
-        A method that drops what is kept between runs down to a number of bytes; not held on to.
+    keeper
+        Who keeps things between runs: its `make_room` drops them down to a number of bytes. Not held on to.
 
     Attributes
     ----------
@@ -160,16 +173,13 @@ class Room:
     600000
     """
 
-    def __init__(self, clear: Callable[[int], None] | None = None) -> None:
-        self.kept = 0
-        self._clear = weakref.WeakMethod(clear) if clear is not None else None
-        self._empty()
+    def __init__(self, keeper: Keeper | None = None) -> None:
+        self.kept = self.held = 0
+        self._keeper = None if keeper is None else weakref.ref(keeper)
+        self._freed: threading.Condition | None = None  # made for the first who holds memory
 
     def _empty(self) -> None:
-        self.held = 0
-        self._freed: threading.Condition | None = (
-            None  # made for the first who holds memory: few rooms see one
-        )
+        self.held, self._freed = 0, None
 
     def _meet(self) -> threading.Condition:
         with _meeting:
@@ -180,9 +190,9 @@ class Room:
 
     def clear(self, size: int) -> None:
         """Drop what is kept between runs down to `size` bytes."""
-        clear = self._clear() if self._clear is not None else None
-        if clear is not None:
-            clear(size)
+        keeper = self._keeper() if self._keeper is not None else None
+        if keeper is not None:
+            keeper.make_room(size)
 
     @contextmanager
     def hold(self, size: int, limit: Callable[[], int]) -> Iterator[None]:
@@ -257,12 +267,10 @@ def _cores() -> int:
 def memory_there_is() -> int:
     """The bytes that this process may have: physical memory, or what its control groups or RLIMIT_AS leave of it."""
     total = _machine_memory()
-    try:
-        import resource
-    except ImportError:  # not a Unix
+    if resource is None:
         return total
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return total if most == resource.RLIM_INFINITY else min(total, most)
+    return total if most < 0 else min(total, most)  # negative: RLIM_INFINITY
 
 
 @lru_cache(maxsize=1)

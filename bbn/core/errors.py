@@ -6,6 +6,7 @@ nearest legal choice. All derive from `BBNError`; the kinds a caller may want to
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 
@@ -166,6 +167,25 @@ class CheckpointWarning(BBNWarning):
 
 class NoMemberWarning(BBNWarning):
     """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
+
+
+def warn_user(message: str, kind: type[Warning]) -> None:
+    """Warn as if from the line outside the library that called it, however deep inside the warning arises.
+
+    Parameters
+    ----------
+    message : str
+        What to say.
+    kind : type of Warning
+        One of the classes above.
+    """
+    import warnings
+
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "bbn":
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
 MOST_COMPARED = 100

@@ -21,7 +21,7 @@ from bbn.data.error_places import located
 from bbn.data.numbers import read_numbers
 from bbn.data.source import CodedTable
 from bbn.model.evidence import is_missing
-from bbn.model.variable import Continuous, State, Variable, plain
+from bbn.model.variable import Continuous, State, Variable, check_states, plain
 
 MANY_NUMBERS = 100
 """A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
@@ -149,10 +149,8 @@ def _declared(
     declared = {v.name: v for v in variables or ()}
     for name, listed in (states or {}).items():
         own = Variable(name, listed)
-        if name in declared and set(declared[name].states) != set(own.states):
-            raise DataError(
-                f"states= gives {name!r} the states {list(own.states)}, but it has {list(declared[name].states)}"
-            )
+        if name in declared:
+            check_states(name, own.states, declared[name].states)
         declared.setdefault(name, own)
     return declared
 

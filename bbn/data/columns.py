@@ -246,10 +246,12 @@ def _object_levels(array: NDArray[Any]) -> Levels:
         raise DataError(f"row {row} of a column holds {array[row]!r}; expected one plain value") from None
 
 
-def _pandas_levels(series: Any) -> Levels:
+def _pandas_levels(column: Any) -> Levels:
+    """The levels of a Series, an Index, or an array of pandas' own such as a Categorical."""
     import pandas as pd
 
-    array = series.array
+    series: Any = column if isinstance(column, pd.Series | pd.Index) else pd.Series(column, copy=False)
+    array: Any = series.array
     if isinstance(series.dtype, pd.CategoricalDtype):
         return Levels(array.codes, array.categories.tolist(), declared=True)
     if isinstance(series.dtype, np.dtype):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.data.coding import MANY_NUMBERS
 from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.kinds import Pandas
@@ -24,6 +25,7 @@ from bbn.data.kinds import Pandas
 METHODS = ("quantiles", "equal-width", "k-means", "mdlp")
 
 
+@keywords_checked
 def discretize(
     data: Any,
     columns: str | Iterable[str] | None = None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
 
 
-class Model(Protocol):
+class HypothesisModel(Protocol):
     """How hypotheses of one kind meet data."""
 
     def log_likelihoods(self, hypotheses: Sequence[Any], data: Iterable[Any]) -> Array:

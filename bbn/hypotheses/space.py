@@ -17,7 +17,7 @@ from bbn.core.display import BAR, Bar, Cell, Table, Tabular
 from bbn.core.errors import ImpossibleEvidenceError, ModelError
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.hypotheses.description_length import Bits, DescriptionLengths
-from bbn.hypotheses.likelihoods import Classifiers, Concepts, Functions, Model, Networks, labelled
+from bbn.hypotheses.likelihoods import Classifiers, Concepts, Functions, HypothesisModel, Networks, labelled
 from bbn.hypotheses.weights import checked_priors, named, normalised
 from bbn.model.variable import State, Variable, plain
 from bbn.results.posterior import Posterior
@@ -67,7 +67,7 @@ class HypothesisSpace(Tabular, Frozen):
     log_evidence: float
     _priors: Array
     _log_likelihoods: Array
-    _model: Model
+    _model: HypothesisModel
 
     def __init__(
         self,
@@ -423,13 +423,13 @@ class HypothesisSpace(Tabular, Frozen):
 
     # Within
 
-    def _start(self, priors: Mapping[Any, float], model: Model) -> None:
+    def _start(self, priors: Mapping[Any, float], model: HypothesisModel) -> None:
         hypotheses, values = checked_priors(priors)
         self._fill(hypotheses, values, np.zeros(len(hypotheses)), model)
 
     @classmethod
     def _of(
-        cls, given: Mapping[Any, Any], priors: Mapping[Any, float] | None, model: Model
+        cls, given: Mapping[Any, Any], priors: Mapping[Any, float] | None, model: HypothesisModel
     ) -> HypothesisSpace:
         if priors is None:
             priors = dict.fromkeys(given, 1.0 / len(given))
@@ -441,13 +441,15 @@ class HypothesisSpace(Tabular, Frozen):
 
     @classmethod
     def _with(
-        cls, hypotheses: tuple[Any, ...], priors: Array, log_likelihoods: Array, model: Model
+        cls, hypotheses: tuple[Any, ...], priors: Array, log_likelihoods: Array, model: HypothesisModel
     ) -> HypothesisSpace:
         space = cls.__new__(cls)
         space._fill(hypotheses, priors, log_likelihoods, model)
         return space
 
-    def _fill(self, hypotheses: tuple[Any, ...], priors: Array, log_likelihoods: Array, model: Model) -> None:
+    def _fill(
+        self, hypotheses: tuple[Any, ...], priors: Array, log_likelihoods: Array, model: HypothesisModel
+    ) -> None:
         with np.errstate(divide="ignore"):
             joint = np.log(priors) + log_likelihoods
         peak = joint.max()

@@ -226,9 +226,10 @@ max_iter, tol, damping, schedule
     def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
         settings = self._with(options)
         findings = self._findings(evidence, settings)
-        cards = [v.card for v in self.model.variables if v.name not in findings.hard]
-        size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards)) if k > 1 else 0
-        require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
+        if k > 1:
+            cards = [v.card for v in self.model.variables if v.name not in findings.hard]
+            size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards))
+            require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
         best = [
             self._assignment(codes, log_probability)
             for codes, log_probability in self._k_best(findings, k, settings)

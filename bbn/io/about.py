@@ -7,11 +7,10 @@ is believed only if what stands in the file is what bbn writes for them, so what
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bbn.core.errors import LossyFormatWarning
+from bbn.core.errors import LossyFormatWarning, warn_user
 from bbn.io.labels import distinct
 
 NOTE = "bbn"
@@ -49,12 +48,11 @@ def about(name: str, metadata: Mapping[str, str], format: str, legal: Legal) -> 
         changed += zip(*pair, strict=True)
     told = [f"{old!r} as {new!r}" for old, new in changed if old != new]
     if told:
-        warnings.warn(
+        warn_user(
             f"{format} cannot hold {len(told)} of the texts about the network; written {', '.join(told[:3])}"
             + ", …" * (len(told) > 3)
             + ". bbn reads them back as they were, other programs see the substitutes",
             LossyFormatWarning,
-            stacklevel=4,
         )
     note = json.dumps({"name": name, "metadata": metadata})
     return About(written.name, {**written.metadata, NOTE: note})

@@ -14,6 +14,7 @@ import numpy as np
 from bbn.core.budget import require_table
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.io.number_tables import tables
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@keywords_checked
 def from_pgmpy(model: Any) -> BayesianNetwork:
     """A pgmpy DiscreteBayesianNetwork as a network; states keep their names and kinds.
 
@@ -70,6 +72,7 @@ def from_pgmpy(model: Any) -> BayesianNetwork:
     return BayesianNetwork(conditionals, str(getattr(model, "name", None) or ""))
 
 
+@keywords_checked
 def to_pgmpy(network: BayesianNetwork) -> Any:
     """The network as a pgmpy DiscreteBayesianNetwork.
 
@@ -114,6 +117,7 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
     return model
 
 
+@keywords_checked
 def from_pyagrum(model: Any) -> BayesianNetwork:
     """A pyAgrum BayesNet as a network; labels are strings, the values of integer and range variables integers.
 
@@ -152,6 +156,7 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
     return BayesianNetwork(conditionals, title)
 
 
+@keywords_checked
 def to_pyagrum(network: BayesianNetwork) -> Any:
     """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels.
 
@@ -197,6 +202,7 @@ def _is_increasing(states: tuple[State, ...]) -> bool:
     return len(numbers) == len(states) and numbers == sorted(numbers)
 
 
+@keywords_checked
 def to_networkx(network: BayesianNetwork) -> nx.DiGraph[str]:
     """The network as a networkx graph of its own, free to be changed; nodes carry "states" and "cpt".
 
@@ -227,6 +233,7 @@ def to_networkx(network: BayesianNetwork) -> nx.DiGraph[str]:
     return nx.DiGraph(network.graph)
 
 
+@keywords_checked
 def from_pandas_joint(
     joint: pd.Series[float] | pd.DataFrame,
     structure: nx.DiGraph[str] | Iterable[tuple[str, str]],

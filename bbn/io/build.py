@@ -12,11 +12,11 @@ from math import prod
 from typing import NamedTuple, NoReturn, TypeVar
 
 from bbn.core.budget import MAX_AXES, require_table
+from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import BudgetError, ModelError, ParseError
 from bbn.core.frozen import Array
 from bbn.io.row_sums import Values, settle
 from bbn.io.source_text import OversizedFileError, Source, cut
-from bbn.model.assembly import shown_cycle
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
@@ -293,23 +293,8 @@ def _also_at(problems: Problems, node: RawNode) -> str:
 def _add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
     """Note a cycle among the nodes, if there is one, by the first of its nodes in the file."""
     by_name = {node.name: node for node in nodes}
-    done: set[str] = set()
-    for start in by_name:
-        path: dict[str, None] = {}
-        stack = [(start, iter(by_name[start].parents))]
-        while stack:
-            name, parents = stack[-1]
-            path[name] = None
-            for parent in parents:
-                if parent in path and parent != name:
-                    trail = list(path)
-                    cycle = [parent, *reversed(trail[trail.index(parent) :])]
-                    problems.add(f"the network has a cycle: {shown_cycle(cycle)}", by_name[parent].where)
-                    return
-                if parent in by_name and parent not in done and parent not in path:
-                    stack.append((parent, iter(by_name[parent].parents)))
-                    break
-            else:
-                done.add(name)
-                del path[name]
-                stack.pop()
+    others = {name: [p for p in node.parents if p in by_name and p != name] for name, node in by_name.items()}
+    cycle = find_cycle(others)
+    if cycle:
+        places = [where for where in (by_name[name].where for name in cycle) if where is not None]
+        problems.add(f"the network has a cycle: {shown_cycle(cycle)}", min(places, default=None))

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bbn.core.errors import nearest
+from bbn.core.keywords import keywords_checked
 
 if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
 
 
+@keywords_checked
 def examples() -> tuple[str, ...]:
     """The names of the networks that ship with the package.
 
@@ -24,6 +26,7 @@ def examples() -> tuple[str, ...]:
     return tuple(_paths())
 
 
+@keywords_checked
 def example(name: str) -> BayesianNetwork:
     """The network of this name among those that ship with the package.
 

@@ -52,7 +52,8 @@ def write(network: BayesianNetwork) -> str:
     top, reserved = texts(network)
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
-    nodes = ",\n".join(map(_node_text, conditionals(network)))
+    hidden = set(network.latent)
+    nodes = ",\n".join(_node_text(one, one.name in hidden) for one in conditionals(network))
     return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
 
 
@@ -168,10 +169,11 @@ class JsonDocument:
         self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
 
 
-def _node_text(conditional: CPT | Gaussian) -> str:
+def _node_text(conditional: CPT | Gaussian, latent: bool) -> str:
     fields = (
         _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
     )
+    fields |= {"latent": "true"} if latent else {}
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 

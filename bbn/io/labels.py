@@ -8,11 +8,10 @@ exactly what it wrote; other programs see the substitutes.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bbn.core.errors import LossyFormatWarning
+from bbn.core.errors import LossyFormatWarning, warn_user
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
 from bbn.model.network import BayesianNetwork
@@ -65,12 +64,11 @@ def labels(
             changed += [f"{a!r} as {b!r}" for a, b in zip(old, (name, *states), strict=True) if a != b]
         found[variable.name] = Label(name, states, note)
     if changed:
-        warnings.warn(
+        warn_user(
             f"{format} cannot hold {len(changed)} of the names and states; written {', '.join(changed[:3])}"
             + ", …" * (len(changed) > 3)
             + ". bbn reads them back as they were, other programs see the substitutes",
             LossyFormatWarning,
-            stacklevel=4,
         )
     return found
 

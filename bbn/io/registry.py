@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bbn.core.atomic import write_bytes
 from bbn.core.errors import ModelError, nearest
+from bbn.core.keywords import keywords_checked
 from bbn.io.source_text import Source, pack
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+@keywords_checked
 def load(path: str | os.PathLike[str], format: str | None = None, strict: bool = False) -> BayesianNetwork:
     """Read a network from a file.
 
@@ -135,6 +137,7 @@ def loads(
     return _read(Source(text.encode() if isinstance(text, str) else text, path), chosen, strict)
 
 
+@keywords_checked
 def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 

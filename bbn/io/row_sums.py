@@ -8,13 +8,12 @@ costs a few array operations; large tables are looked at one by one, and not cop
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
 
 import numpy as np
 
-from bbn.core.errors import RenormalisedWarning
+from bbn.core.errors import RenormalisedWarning, warn_user
 from bbn.core.frozen import Array, read_only
 from bbn.model.table_input import EXACT, ROUNDED
 
@@ -76,11 +75,10 @@ def settle(
         for i, start, stop in zip(group, starts, starts[1:], strict=False):
             settled[i] = rows[start:stop]
     if noticed:
-        warnings.warn(
+        warn_user(
             f"{path or 'the text'}: {noticed} row{'s' * (noticed != 1)} off 1 by up to {worst:.2g} "
             "renormalised; strict=True makes this an error",
             RenormalisedWarning,
-            stacklevel=2,
         )
     return settled
 

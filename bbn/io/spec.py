@@ -11,6 +11,7 @@ are known.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping as MappingABC
 from typing import NamedTuple
 
@@ -54,6 +55,7 @@ class _DocumentReader:
         self.where = document.where
         self.tables = TableReader(document)
         self.gaussians = GaussianReader(document, self.tables)
+        self.latent: list[str] = []
 
     def network(self, strict: bool) -> BayesianNetwork:
         document = self.document
@@ -128,7 +130,8 @@ class _DocumentReader:
         """The metadata of the top level and of the mapping; the same key in both is a problem."""
         for key in texts.keys() & metadata.keys():
             self.problems.add(f"the key {key!r} is given here and in 'metadata'", first[key])
-        return texts | metadata
+        hidden = {"latent": json.dumps(self.latent, ensure_ascii=False)} if self.latent else {}
+        return texts | metadata | hidden
 
     # First pass: one node after the other, as they stand in the file
 
@@ -156,7 +159,7 @@ class _DocumentReader:
         fields: dict[str, Node] = {}
         misspelt = False
         continuous = self._is_gaussian(name, spec)
-        known = GAUSSIAN_FIELDS if continuous else _FIELDS
+        known = (*(GAUSSIAN_FIELDS if continuous else _FIELDS), "latent")
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -171,6 +174,8 @@ class _DocumentReader:
             else:
                 fields[field] = value
         misspelt = misspelt or ("type" in fields and not continuous)
+        if "latent" in fields:
+            self._take_latent(name, fields.pop("latent"))
         for field in ("table",) if continuous else ("states", "table"):
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
@@ -182,6 +187,16 @@ class _DocumentReader:
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
         return _Draft(name, states, parents or [], table, where)
+
+    def _take_latent(self, name: str, node: Node) -> None:
+        """Note whether a node is never measured."""
+        value = node.value if isinstance(node, Scalar) else None
+        if value is True:
+            self.latent.append(name)
+        elif value is not False:
+            self.problems.add(
+                f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
+            )
 
     def _is_gaussian(self, name: str, spec: Mapping) -> bool:
         """Whether a node is continuous by its type; another type than that is a problem."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from functools import cached_property, partial
 from math import prod
 from typing import NoReturn
@@ -22,7 +21,8 @@ from typing import NoReturn
 import numpy as np
 
 from bbn.core.budget import MAX_AXES
-from bbn.core.errors import BudgetError, LossyFormatWarning, ModelError
+from bbn.core.errors import BudgetError, LossyFormatWarning, ModelError, warn_user
+from bbn.core.keywords import keywords_checked
 from bbn.io.block_syntax import shortened
 from bbn.io.build import RawNode, build
 from bbn.io.number_tables import BadNumberError, NumberParser, row_texts, tables
@@ -146,6 +146,7 @@ def _factor_graph(
         raise source.error(str(error)) from None
 
 
+@keywords_checked
 def load_evidence(path: str | os.PathLike[str]) -> dict[str, int]:
     """Read a UAI evidence file (.evid): the observed variables and their states.
 
@@ -263,10 +264,9 @@ def write(model: BayesianNetwork | FactorGraph) -> str:
     numbers = by_number if kept else {name: i for i, name in enumerate(model.names)}
     ordered = sorted(model.variables, key=lambda variable: numbers[variable.name])
     if not kept or any(variable.states != tuple(range(variable.card)) for variable in ordered):
-        warnings.warn(
+        warn_user(
             "UAI cannot hold names and states; written are their numbers, in the order of the model's variables",
             LossyFormatWarning,
-            stacklevel=3,
         )
     lines = [kind, str(len(ordered)), " ".join(str(variable.card) for variable in ordered), str(len(factors))]
     lines += [" ".join(map(str, [len(f.names), *(numbers[name] for name in f.names)])) for f in factors]

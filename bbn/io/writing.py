@@ -22,7 +22,8 @@ RESERVED = ("name", "nodes", "version", "metadata")
 def texts(network: BayesianNetwork) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
     top = {"name": network.name} if network.name else {}
-    top |= {key: text for key, text in network.metadata.items() if key not in RESERVED}
+    told = RESERVED if not network.latent else (*RESERVED, "latent")  # which each hidden node says itself
+    top |= {key: text for key, text in network.metadata.items() if key not in told}
     return top, {key: text for key, text in network.metadata.items() if key in RESERVED}
 
 

@@ -73,11 +73,14 @@ def write(network: BayesianNetwork) -> str:
     if reserved:
         lines += ["metadata:", *(f"  {key}: {_text(value)}" for key, value in reserved.items())]
     lines.append("nodes:")
+    hidden = set(network.latent)
     for conditional in conditionals(network):
         if isinstance(conditional, Gaussian):
             lines += _gaussian_lines(conditional)
         else:
             lines += _node_lines(conditional)
+        if conditional.name in hidden:
+            lines.append("    latent: true")
     lines.append("")
     return "\n".join(lines)
 

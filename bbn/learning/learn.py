@@ -20,6 +20,7 @@ from typing import Any
 from bbn.core.errors import BBNWarning, DataError, nearest
 from bbn.core.frozen import Frozen
 from bbn.data import DataSource, as_source
+from bbn.data.reading import Reading
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.structure.chow_liu import chow_liu, tan
@@ -189,8 +190,7 @@ def _source(data: Any, structure: Any, hidden: Any, reading: dict[str, Any]) -> 
         from bbn.learning.structure.structure import observe, read_structure
 
         shape = read_structure(structure)
-        states = reading.pop("states")
-        _, source = observe(shape, data, states, hidden, **reading)
+        _, source = observe(shape, data, Reading(**reading), hidden)
     return source, [*source.incomplete, *unseen]
 
 

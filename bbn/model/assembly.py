@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import ModelError, nearest
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
@@ -72,27 +73,9 @@ def topological_order(given: Mapping[str, Conditional], children: Mapping[str, l
             if waiting[child] == 0:
                 ready.append(child)
     if len(order) < len(given):
-        raise ModelError(f"the network has a cycle: {shown_cycle(_cycle(given, set(given) - set(order)))}")
+        cycle = find_cycle({name: [p.name for p in c.parents] for name, c in given.items()})
+        raise ModelError(f"the network has a cycle: {shown_cycle(cycle)}")
     return order
-
-
-def _cycle(given: Mapping[str, Conditional], stuck: set[str]) -> list[str]:
-    """One cycle among nodes that each have a parent among them, first node repeated at the end."""
-    node = min(stuck)
-    path: list[str] = []
-    seen: dict[str, int] = {}
-    while node not in seen:
-        seen[node] = len(path)
-        path.append(node)
-        node = min(p.name for p in given[node].parents if p.name in stuck)
-    return [node, *reversed(path[seen[node] :])]
-
-
-def shown_cycle(cycle: list[str]) -> str:
-    """A cycle for a message, without the middle of a long one."""
-    if len(cycle) <= 20:
-        return " → ".join(cycle)
-    return f"{' → '.join(cycle[:10])} → … → {' → '.join(cycle[-5:])} ({len(cycle) - 1} nodes)"
 
 
 def of_graph(graph: nx.DiGraph[Any]) -> list[Conditional]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SURELY_SMALL = 1 << 16
-"""Tables of at most so many cells are made without asking for the memory limit."""
+"""Tables of at most this many cells are made without asking for the memory limit."""
 
 
 @runtime_checkable
@@ -373,7 +373,7 @@ def discrete_child(child: str, parent: str) -> str:
     """What to tell the user about a discrete variable with a continuous parent."""
     return (
         f"CPT {child!r}: its parent {parent!r} is continuous; a discrete variable cannot have a continuous parent, "
-        "for then posteriors are no mixtures of Gaussians any more; turn the arc around, or make the parent "
+        "because posteriors would no longer be mixtures of Gaussians; turn the arc around, or make the parent "
         "discrete with bbn.discretize"
     )
 

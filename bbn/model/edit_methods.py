@@ -11,6 +11,7 @@ from bbn.model.variable import State
 
 if TYPE_CHECKING:
     from bbn.model.cpt import Conditional
+    from bbn.model.interventions import Interventions
     from bbn.model.network import BayesianNetwork
 
 
@@ -55,7 +56,7 @@ class EditMethods(Frozen):
         return with_cpts(cast("BayesianNetwork", self), cpts)
 
     @keywords_checked
-    def do(self, interventions: Mapping[str, State | float]) -> BayesianNetwork:
+    def do(self, interventions: Interventions) -> BayesianNetwork:
         """Return the network in which these variables are set from outside (Pearl 2009, section 3.2).
 
         Each one's arcs from its parents are cut, and its state is certain; a continuous variable is set to a number,
@@ -64,7 +65,9 @@ class EditMethods(Frozen):
         Parameters
         ----------
         interventions : mapping
-            Variable name to the state, or the number, that it is set to.
+            Variable name to what is done to it. A state, or a number. A mapping from state to probability: the state is
+            drawn from it. A function: the policy that gives a state, or such a mapping, for the states of the variables
+            that its arguments are named after, or else of the variable's parents in their order. A CPT or a Gaussian.
 
         Returns
         -------
@@ -74,11 +77,13 @@ class EditMethods(Frozen):
         Raises
         ------
         EvidenceError
-            A variable or a state is unknown.
+            A variable or a state is unknown, or probabilities do not sum to 1.
+        ModelError
+            A policy looks at what the variable acts on, so that there is a cycle.
 
         See Also
         --------
-        query : Observing is another thing than doing; evidence goes there.
+        query : Observing is another thing than doing; `evidence` goes there, and `do` may stand beside it.
 
         Examples
         --------
@@ -86,10 +91,13 @@ class EditMethods(Frozen):
         >>> net = bbn.example("campfire").do({"Campfire": "yes"})
         >>> net.parents("Campfire"), net["Campfire"].table
         ((), array([1., 0.]))
+        >>> careful = bbn.example("campfire").do({"Campfire": lambda Storm: "no" if Storm == "yes" else "yes"})
+        >>> careful.parents("Campfire"), careful.query("Campfire")["yes"]
+        (('Storm',), 0.8)
         """
-        from bbn.model.edits import do
+        from bbn.model.interventions import intervened
 
-        return do(cast("BayesianNetwork", self), interventions)
+        return intervened(cast("BayesianNetwork", self), interventions)
 
     @keywords_checked
     def rename(self, names: Mapping[str, str]) -> BayesianNetwork:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -18,22 +19,6 @@ def with_cpts(net: BayesianNetwork, cpts: Iterable[Conditional]) -> BayesianNetw
     """The network with these conditionals in place of (or beside) those of the same variables."""
     kept = {conditional.variable.name: conditional for conditional in net.conditionals}
     return BayesianNetwork({**kept, **by_name(cpts)}.values(), net.name, net.metadata)
-
-
-def do(net: BayesianNetwork, interventions: Mapping[str, State | float]) -> BayesianNetwork:
-    """The network in which these variables are set from outside: no parents, one certain state or number."""
-    if not isinstance(interventions, Mapping):
-        raise EvidenceError(f"do needs a mapping from variable to state, found {interventions!r}")
-    fixed: list[Conditional] = []
-    for name, state in interventions.items():
-        variable = net.variable(name)
-        if isinstance(variable, Continuous):
-            fixed.append(Gaussian.point(variable, variable.number(state)))
-            continue
-        table = np.zeros(variable.card)
-        table[variable.code(state)] = 1.0
-        fixed.append(CPT.trusted(variable, (), table))
-    return with_cpts(net, fixed)
 
 
 def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:
@@ -148,7 +133,11 @@ def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> Baye
         else:
             cpt = _table(net, name)
             conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))
-    return BayesianNetwork(conditionals, net.name, net.metadata)
+    metadata = dict(net.metadata)
+    if net.latent:
+        hidden = [variables[name].name if name in variables else name for name in net.latent]
+        metadata["latent"] = json.dumps(hidden, ensure_ascii=False)
+    return BayesianNetwork(conditionals, net.name, metadata)
 
 
 def _table(net: BayesianNetwork, name: str) -> CPT:

@@ -6,16 +6,17 @@ drawn as a CPDAG: an arc where all members agree, an undirected edge, here arcs 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
 import networkx as nx
 
-from bbn.core.errors import ModelError, NoMemberWarning
+from bbn.core.errors import ModelError, NoMemberWarning, warn_user
+from bbn.core.keywords import keywords_checked
 
 
+@keywords_checked
 def cpdag(dag: nx.DiGraph[Any]) -> nx.DiGraph[Any]:
     """The class of a DAG: its v-structures stay directed, and so does what Meek's rules then compel.
 
@@ -139,6 +140,7 @@ def _compelled(graph: nx.DiGraph[Any], a: Any, b: Any) -> bool:
     )
 
 
+@keywords_checked
 def to_dag(graph: nx.DiGraph[Any]) -> nx.DiGraph[Any]:
     """A member of the class that a CPDAG stands for; the same one each time.
 
@@ -170,10 +172,9 @@ def to_dag(graph: nx.DiGraph[Any]) -> nx.DiGraph[Any]:
         dag.add_edges_from((a, last) for a in graph.predecessors(last) if a in left)
         left.remove_node(last)
     if added:
-        warnings.warn(
+        warn_user(
             f"no DAG has exactly this graph's arcs and v-structures; the one given has {added} more v-structures",
             NoMemberWarning,
-            stacklevel=2,
         )
     return dag
 

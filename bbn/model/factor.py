@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 FEW_CELLS = 10_000
-"""Up to so many cells, what is made of an array is not worth pricing."""
+"""Up to this many cells, what is made of an array is not checked against the memory limit."""
 DICT_BYTES = 140
 """What an entry of a dictionary takes."""
 TEXT_BYTES = 700

@@ -8,7 +8,7 @@ Peyton 1993). No rule for the order wins everywhere, so the rules are functions 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -25,13 +25,23 @@ Elimination = tuple[Ints, Ints, Ints]
 """The order; and, as offsets and members, the neighbours of each variable when its turn came."""
 
 Rule = Callable[..., Elimination]
-"""(cards, scope offsets, scope members, kept=None) to an elimination; see `bbn.kernels.triangulate.eliminate`."""
+"""(cards, scope offsets, scope members, kept=None, most=inf) to an elimination; see `kernels.triangulate.eliminate`."""
+
+
+def _rule(number: int) -> Rule:
+    eliminate = kernels.triangulate.eliminate
+
+    def rule(cards: Ints, ptr: Ints, scope: Ints, kept: Ints | None = None, most: float = inf) -> Elimination:
+        return eliminate(cards, ptr, scope, number, kept, most)
+
+    return rule
+
 
 ORDERS: dict[str, Rule] = {
-    "min-fill": partial(kernels.triangulate.eliminate, rule=MIN_FILL),
-    "weighted-min-fill": partial(kernels.triangulate.eliminate, rule=WEIGHTED_MIN_FILL),
-    "min-weight": partial(kernels.triangulate.eliminate, rule=MIN_WEIGHT),
-    "min-neighbours": partial(kernels.triangulate.eliminate, rule=MIN_NEIGHBOURS),
+    "min-fill": _rule(MIN_FILL),
+    "weighted-min-fill": _rule(WEIGHTED_MIN_FILL),
+    "min-weight": _rule(MIN_WEIGHT),
+    "min-neighbours": _rule(MIN_NEIGHBOURS),
 }
 """The rules by name: fewest edges to add, their weights' products, smallest clique, fewest neighbours."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bbn.model.evidence import Evidence
+    from bbn.model.interventions import Interventions
     from bbn.model.network import BayesianNetwork
 
 
@@ -23,12 +24,17 @@ class RowQuestions(Frozen):
 
     __slots__ = ()
 
+    def _acted(self, do: Interventions | None) -> BayesianNetwork:
+        """The network after an intervention; the network itself if there is none."""
+        raise NotImplementedError
+
     @keywords_checked
     def predict(
         self,
         data: Any,
         target: str,
         *,
+        do: Interventions | None = None,
         impossible: Literal["raise", "nan"] = "raise",
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
@@ -47,6 +53,9 @@ class RowQuestions(Frozen):
             column is ignored, and so are columns that are not variables of the network.
         target : str
             The variable to predict.
+        do : mapping, optional
+            What is done to variables before a row is observed, as in `query`. The columns of variables that are set
+            are not read: they tell what was, not what is done.
         impossible : {"raise", "nan"}, default "raise"
             What to do with a row that the network gives probability zero: raise an error that names it, or answer
             with a missing value.
@@ -99,11 +108,12 @@ class RowQuestions(Frozen):
 
         return answer(
             "predict",
-            cast("BayesianNetwork", self),
+            self._acted(do),
             data,
             target,
             to=to,
             client=client,
+            unread=tuple(do or ()),
             impossible=impossible,
             n_jobs=n_jobs,
             memory_limit=memory_limit,
@@ -117,6 +127,7 @@ class RowQuestions(Frozen):
         data: Any,
         target: str,
         *,
+        do: Interventions | None = None,
         impossible: Literal["raise", "nan"] = "raise",
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
@@ -133,6 +144,8 @@ class RowQuestions(Frozen):
             As in `predict`.
         target : str
             The variable to predict, a discrete one.
+        do : mapping, optional
+            What is done to variables before a row is observed, as in `predict`.
         impossible : {"raise", "nan"}, default "raise"
             What to do with a row of probability zero: raise an error that names it, or answer with NaN.
         n_jobs : int, optional
@@ -176,11 +189,12 @@ class RowQuestions(Frozen):
 
         return answer(
             "predict_proba",
-            cast("BayesianNetwork", self),
+            self._acted(do),
             data,
             target,
             to=to,
             client=client,
+            unread=tuple(do or ()),
             impossible=impossible,
             n_jobs=n_jobs,
             memory_limit=memory_limit,
@@ -193,6 +207,7 @@ class RowQuestions(Frozen):
         self,
         data: Any,
         *,
+        do: Interventions | None = None,
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
         time_limit: float | None = None,
@@ -206,6 +221,8 @@ class RowQuestions(Frozen):
         ----------
         data : table
             As in `predict`; columns that are absent are summed out too.
+        do : mapping, optional
+            What is done to variables before a row is observed, as in `predict`.
         n_jobs : int, optional
             Threads, as in `predict`.
         memory_limit : int, float or str, optional
@@ -246,10 +263,11 @@ class RowQuestions(Frozen):
 
         return answer(
             "log_likelihood",
-            cast("BayesianNetwork", self),
+            self._acted(do),
             data,
             to=to,
             client=client,
+            unread=tuple(do or ()),
             n_jobs=n_jobs,
             memory_limit=memory_limit,
             time_limit=time_limit,
@@ -264,6 +282,7 @@ class RowQuestions(Frozen):
         seed: Seed = None,
         missing: float | Mapping[str, float] = 0.0,
         *,
+        do: Interventions | None = None,
         to: None = None,
         client: None = None,
         as_codes: Literal[False] = False,
@@ -280,6 +299,7 @@ class RowQuestions(Frozen):
         seed: Seed = None,
         missing: float | Mapping[str, float] = 0.0,
         *,
+        do: Interventions | None = None,
         to: str | os.PathLike[str],
         client: Any = None,
         as_codes: bool = False,
@@ -296,6 +316,7 @@ class RowQuestions(Frozen):
         seed: Seed = None,
         missing: float | Mapping[str, float] = 0.0,
         *,
+        do: Interventions | None = None,
         to: str | os.PathLike[str] | None = None,
         client: Any = None,
         as_codes: bool = False,
@@ -313,6 +334,7 @@ class RowQuestions(Frozen):
         seed: Seed = None,
         missing: float | Mapping[str, float] = 0.0,
         *,
+        do: Interventions | None = None,
         to: str | os.PathLike[str] | None = None,
         client: Any = None,
         as_codes: bool = False,
@@ -334,6 +356,8 @@ class RowQuestions(Frozen):
             The same seed gives the same rows, whatever `n_jobs`, `to` and `client` are.
         missing : float or mapping, default 0.0
             The share of values to hide, completely at random: of all columns, or by column.
+        do : mapping, optional
+            What is done to variables before rows are drawn, as in `query`.
         to : path, optional
             Write the rows as they are drawn: to a .parquet, .csv or .tsv file, or to a folder of Parquet files.
         client : dask.distributed.Client or str, optional
@@ -375,7 +399,7 @@ class RowQuestions(Frozen):
         >>> rows.shape, rows["Storm"].unique().tolist()
         ((1000, 6), ['yes'])
         """
-        net = cast("BayesianNetwork", self)
+        net = self._acted(do)
         options: dict[str, Any] = {
             "as_codes": as_codes,
             "chunks": chunks,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any
 
-from bbn.core.errors import EvidenceError, ModelError, nearest, shown
+from bbn.core.errors import DataError, EvidenceError, ModelError, nearest, shown
 from bbn.core.frozen import Frozen
 
 State = str | int | bool
@@ -232,6 +232,12 @@ class Continuous(Variable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Continuous, (self.name,)
+
+
+def check_states(name: str, given: Sequence[State], known: Sequence[State]) -> None:
+    """DataError if states= gives a variable other states than it is known to have; their order may differ."""
+    if set(map(repr, map(plain, given))) != set(map(repr, map(plain, known))):
+        raise DataError(f"states= gives {name!r} the states {list(given)}, but it has {list(known)}")
 
 
 def plain(state: Any) -> Any:

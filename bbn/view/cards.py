@@ -15,7 +15,7 @@ from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import Box, Curve, Drawing, Words
 
 SPOKEN = 40
-"""The words of a picture name so many arcs and nodes."""
+"""The most arcs and nodes that the description of a picture names."""
 MAX_STATES = 12
 """A node with more states shows the most probable ones."""
 

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from bbn.core.errors import ModelError
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
 from bbn.view.colours import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@keywords_checked
 def plot_compare(learned: Any, truth: Any) -> Drawing:
     """Two structures over the same variables in one picture.
 
@@ -102,6 +104,7 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
     )
 
 
+@keywords_checked
 def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing:
     """The junction tree of a network's discrete variables: cliques as cards, their separators on the lines between.
 
@@ -181,6 +184,7 @@ def plot_junction_tree(net: BayesianNetwork, order: str = "min-fill") -> Drawing
     return Drawing(plan.width, plan.height, tuple(shapes), told)
 
 
+@keywords_checked
 def plot_cpt(cpt: CPT) -> Drawing:
     """A conditional table as a heat map: a row per setting of the parents, a column per state.
 
@@ -247,6 +251,7 @@ def plot_cpt(cpt: CPT) -> Drawing:
     return Drawing(width, top + 20 * len(rows), tuple(shapes), told)
 
 
+@keywords_checked
 def plot_log_likelihood(result: Any, axes: Axes | None = None) -> Axes:
     """The log-likelihood of a learning run by iteration, and with a prior its objective too.
 

@@ -14,6 +14,8 @@ from typing import Any
 from bbn.analysis.explain import explain
 from bbn.analysis.information import information
 from bbn.core.errors import EvidenceError, ModelError
+from bbn.core.keywords import unknown_keyword
+from bbn.inference import engine_class
 from bbn.model.evidence import Virtual
 from bbn.model.network import BayesianNetwork
 from bbn.view.layout import layered
@@ -41,6 +43,11 @@ class Explorer:
                 f"{net.continuous[0]!r} is continuous; the interactive page shows discrete variables: "
                 "plot() draws this network, and discrete_part() is what the page can show of it"
             )
+        method = options.get("method", "auto")
+        known = ("method", *engine_class(method).defaults)
+        for option in options:
+            if option not in known:
+                raise unknown_keyword(f"method {method!r}", option, known)
         self.net, self.options = net, options
         self.layout = _layout(net)
         self.server = Server((host, port), self)

@@ -33,7 +33,7 @@ Node = str | tuple[int, int]
 """A node's name, or (arc, step) of a dummy node."""
 
 
-class Layout(NamedTuple):
+class GraphLayout(NamedTuple):
     """Where everything goes: the centre of each node, and the points each arc passes between the two."""
 
     centres: dict[str, tuple[float, float]]
@@ -47,7 +47,7 @@ def layered(
     arcs: Sequence[tuple[str, str]],
     gap: float = 24.0,
     layer_gap: float = 48.0,
-) -> Layout:
+) -> GraphLayout:
     """Lay out nodes of these (width, height) and arcs (parent, child).
 
     >>> plan = layered({"a": (10, 10), "b": (10, 10)}, [("a", "b")])
@@ -74,7 +74,7 @@ def layered(
     centres = {
         name: (x[name] - left, float(tops[layer_of[name]] + heights[layer_of[name]] / 2)) for name in sizes
     }
-    return Layout(centres, paths, right - left, float(tops[-1] - layer_gap))
+    return GraphLayout(centres, paths, right - left, float(tops[-1] - layer_gap))
 
 
 def _layers(names: list[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]:

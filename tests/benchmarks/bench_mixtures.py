@@ -154,7 +154,7 @@ class _Ours:
         table = code({name: x[:, f] for f, name in enumerate(names)}, continuous=names)
         self.problem = Problem(_network(start), table, ["Z"], None, None, [], [], 1)
         self.method = EM()
-        self.point = self.problem.look(self.problem.start_tables())
+        self.point = self.problem.evaluate(self.problem.start_tables())
 
     def __call__(self) -> None:
         self.point, _ = self.method.step(self.problem, self.point, None)

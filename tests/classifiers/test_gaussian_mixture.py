@@ -177,6 +177,43 @@ def test_numbers_that_are_missing_say_nothing():
     assert np.diff(model.result_.log_likelihoods).min() >= -1e-9 * abs(model.result_.log_likelihood)
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize(
+    "options", [{}, {"tied_variance": True}, {"fixed_variance": 2.0}, {"equal_weights": True}]
+)
+def test_a_climb_is_that_of_fit_em_on_its_network(columns, options):
+    x, _ = blobs(300, columns, 3, seed=3)
+    x = np.where(np.random.default_rng(1).random(x.shape) < 0.1, np.nan, x * 1e3 + 1e6)
+    untouched, weights = x.copy(), np.random.default_rng(2).uniform(0, 2, len(x))
+    options = {name: value * 1e6 if name == "fixed_variance" else value for name, value in options.items()}
+    start = np.nan_to_num(x[[0, 5, 9]], nan=1e6)
+    model = GaussianMixture(3, means_init=start, tol=0, max_iter=6, **options).fit(x, sample_weight=weights)
+    np.testing.assert_array_equal(x, untouched)
+    z = bbn.Variable("Z", [0, 1, 2])
+    fixed = options.get("fixed_variance")
+    leaves = [
+        bbn.Gaussian(f"x{f}", [z], start[:, f], np.full(3, fixed or np.nanvar(x[:, f])))
+        for f in range(columns)
+    ]
+    result = bbn.fit_em(
+        bbn.BayesianNetwork([bbn.CPT(z, table=[1 / 3] * 3), *leaves]),
+        {f"x{f}": x[:, f] for f in range(columns)},
+        hidden=["Z"],
+        weights=weights,
+        tol=0,
+        max_iter=6,
+        fixed=["Z"] if options.get("equal_weights") else (),
+        tied_variance=bool(options.get("tied_variance")),
+        fixed_variance=fixed,
+    )
+    np.testing.assert_allclose(model.result_.log_likelihoods, result.log_likelihoods, rtol=1e-12)
+    np.testing.assert_allclose(model.weights_, result.network["Z"].table, rtol=1e-9)
+    for f in range(columns):
+        leaf, own = result.network[f"x{f}"], model.network_[f"x{f}"]
+        np.testing.assert_allclose(own.means, leaf.means, rtol=1e-11)
+        np.testing.assert_allclose(own.variances, leaf.variances, rtol=1e-8)
+
+
 def test_samples_are_those_of_the_mixture():
     x, _ = blobs(500)
     model = GaussianMixture(3, random_state=0).fit(x)
@@ -290,7 +327,7 @@ def test_naive_bayes_with_columns_of_both_kinds():
     np.testing.assert_allclose(model.predict_joint_log_proba(hole)[0], without, rtol=1e-12)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
-    with pytest.raises(bbn.DataError, match="no column"):
+    with pytest.raises(bbn.DataError, match="not a column"):
         bbn.NaiveBayes(continuous=["heet"]).fit(frame, y)
     with pytest.raises(bbn.DataError, match="more than numbers"):
         bbn.NaiveBayes(continuous=["sky"]).fit(frame, y)

@@ -551,7 +551,7 @@ def test_structures_over_some_of_the_columns_are_weighed_by_all_the_data():
 
 def test_faults_of_structures_and_learners():
     X, y = tennis()
-    with pytest.raises(ModelError, match="'Sky', which is no column"):
+    with pytest.raises(ModelError, match="'Sky', which is not a column"):
         BayesNetClassifier(structure=[("PlayTennis", "Sky")]).fit(X, y)
     with pytest.raises(ModelError, match="does not have the class 'PlayTennis'"):
         BayesNetClassifier(structure=[("Wind", "Outlook")]).fit(X, y)

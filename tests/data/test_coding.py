@@ -364,3 +364,11 @@ def test_a_dict_of_columns_does_not_load_pandas():
         "sys.exit('pandas' in sys.modules or 'networkx' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", [pd.Series, pd.Categorical, pd.Index, pd.array])
+def test_columns_may_be_any_array_of_pandas(kind):
+    table = code({"X": kind(["b", "a", "b"])})
+    assert [table.variables[0].states[c] for c in table.codes["X"]] == ["b", "a", "b"]
+    assert code({"X": pd.Categorical(["a"], categories=["c", "a"])}).variables[0].states == ("c", "a")
+    assert code({"X": pd.array([1, None, 2], dtype="Int64")}).incomplete == ("X",)

@@ -97,6 +97,24 @@ KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
         lambda: [[CODES[0], CODES[1].astype(np.uint16)], ints(0, 2), floats(5, 3), np.zeros((10, 3))],
         {1},
     ),
+    "bitmaps": ("count", lambda: [CODES[0], 2], set()),
+    "worth_bitmaps": ("count", lambda: [ints(0, 2, 4), ints(0, 1, 2, 1), ints(2, 3, 2)], {0, 1}),
+    "count_families": (
+        "count",
+        lambda: [
+            *([CODES[0], CODES[1].astype(np.uint16), CODES[2]], [None, None, None], ints(2, 3, 2)),
+            *(ints(0, 2, 4), ints(0, 1, 2, 1), ints(0, 6, 12), floats(10)),
+        ],
+        {0, 2, 3, 4, 5},
+    ),
+    "log_likelihoods": ("score", lambda: [ints(3, 1, 0, 2, 5), ints(0, 2, 5), ints(2, 3)], {1, 2}),
+    "log_dirichlets": ("score", lambda: [ints(3, 1, 0, 2, 5), ints(0, 2, 5), ints(2, 3), floats(2)], {1, 2}),
+    "observed_rows": ("score", lambda: [ints(3, 1, 0, 2, 5), ints(0, 2, 5), ints(2, 3)], {1, 2}),
+    "independence": (
+        "score",
+        lambda: [ints(*range(10)), ints(0, 4, 10), ints(2, 3), ints(2, 2), False],
+        {1, 2, 3},
+    ),
     "code_matrix": (
         "classify",
         lambda: [
@@ -227,6 +245,36 @@ def test_findings_that_no_variable_has_are_refused(twin, name):
     again = made.run([(1, 2)], [(2, [0.5, 0.5])])
     assert good[0].tolist() == again[0].tolist()
     assert good[1] == again[1]
+
+
+@TWINS
+@pytest.mark.parametrize("name", ["propagate", "wide"])
+@pytest.mark.parametrize("size", [0, 11, 13])
+def test_tables_of_another_length_than_the_layouts_are_refused(twin, name, size):
+    module = module_of(twin, name)
+    layout, arguments = layout_of()
+    program = module.Program if name == "propagate" else module.WideProgram
+    with pytest.raises(ValueError, match="12"):
+        program(arguments[0], floats(size), layout)
+
+
+@TWINS
+def test_codes_that_a_column_cannot_have_are_refused(twin):
+    count = module_of(twin, "count").count_families
+    families = [ints(2, 3), ints(0, 2), ints(0, 1), ints(0, 6), None]
+    column = CODES[0].copy()
+    assert count([column, CODES[1]], [None, None], *families).sum() == 10
+    column[7] = 2
+    with pytest.raises(ValueError, match="column 0"):
+        count([column, CODES[1]], [None, None], *families)
+
+
+@TWINS
+def test_negative_counts_are_refused(twin):
+    score = module_of(twin, "score")
+    for cells in (ints(3, -1), np.array([1.0, -0.5]), np.array([1.0, np.nan])):
+        with pytest.raises(ValueError, match="counts"):
+            score.log_likelihoods(cells, ints(0, 2), ints(2))
 
 
 @TWINS

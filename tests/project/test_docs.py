@@ -100,16 +100,19 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
+@pytest.mark.slow
 def test_it_builds_without_a_warning(built):
     assert (built / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_every_public_name_is_in_the_reference(built):
     page = (built / "api.html").read_text()
     for name in set(bbn.__all__) - ROOMS:
         assert f'id="bbn.{name}"' in page, name
 
 
+@pytest.mark.slow
 def test_it_needs_no_network(built):
     for path in built.rglob("*.html"):
         text = path.read_text()
@@ -121,6 +124,7 @@ def test_it_needs_no_network(built):
         assert not re.findall(r"url\(['\"]?(?:https?:)?//", path.read_text()), path.name
 
 
+@pytest.mark.slow
 def test_equations_are_drawn_by_the_browser_itself(built):
     text = (built / "concepts.html").read_text()
     assert text.count("<math ") > 10

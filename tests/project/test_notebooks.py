@@ -16,6 +16,7 @@ def test_notebooks_are_numbered_from_one() -> None:
     assert [path.stem[:3] for path in NOTEBOOKS] == [f"{i:02}_" for i in range(1, len(NOTEBOOKS) + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path) -> None:
     from tests.run_notebooks import run

@@ -118,6 +118,7 @@ def test_the_licence_of_every_model_is_told():
     assert names[0] | names[1] == {name for name in bbn.examples() if "/" not in name}
 
 
+@pytest.mark.slow
 def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     tree = tmp_path / "tree"
     for folder in ("bbn", "models"):

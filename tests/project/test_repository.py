@@ -12,6 +12,8 @@ from tests.benchmarks.bench_inference import evidence_sets
 
 gum = pytest.importorskip("pyagrum", reason="pyAgrum is the oracle here")
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = [
     "asia", "cancer", "earthquake", "survey", "sachs", "child", "insurance", "water", "mildew", "alarm", "barley",
     "hailfinder", "hepar2", "win95pts", "pathfinder", "munin1", "andes", "diabetes", "pigs", "link", "munin2",

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple, Protocol
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
 from bbn.data.columns import checked_names
-from bbn.data.streams.cluster import Cluster
+from bbn.data.streams.dask_cluster import Cluster
 from bbn.data.streams.facts import MOST_ROWS, Facts, batch_size, from_footers, read_declared
-from bbn.data.streams.files import fold_part
+from bbn.data.streams.file_stream import fold_part
 from bbn.data.streams.readers import Batch, ListedTables, Part, Reader, TablePart, is_dask, reader
 from bbn.data.streams.stream import Streamed
 from bbn.data.streams.tasks import Coding

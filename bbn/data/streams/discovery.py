@@ -19,7 +19,7 @@ from bbn.data.coding import MAX_STATES, check_levels, discovered, index_array, m
 from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.numbers import read_numbers
-from bbn.data.streams.sums import Sum
+from bbn.data.streams.sums import RunningSum
 from bbn.model.variable import State, Variable, plain
 
 NO_CODES = np.empty(0, dtype=np.int32)
@@ -68,7 +68,7 @@ class Discovery(NamedTuple):
     """What was found out about one batch, or, by `merge`, about several in their order."""
 
     n_rows: int
-    total: Sum
+    total: RunningSum
     """The sum of the weights."""
     columns: dict[str, Column]
 
@@ -124,7 +124,7 @@ class Discovering(NamedTuple):
             table = read_table(data)
             weights = batch_weights(table, self.weights)
             columns = few_states({name: self._column(table, name, where) for name in self.names})
-        total = Sum([np.array([float(table.n_rows) if weights is None else weights.sum()])])
+        total = RunningSum([np.array([float(table.n_rows) if weights is None else weights.sum()])])
         return Discovery(table.n_rows, total, columns)
 
     def _column(self, table: RawTable, name: str, where: str) -> Column:

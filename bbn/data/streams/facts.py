@@ -12,9 +12,9 @@ from bbn.core.errors import DataError, nearest
 from bbn.data.coding import missing_tokens
 from bbn.data.streams.discovery import Column, Discovery
 from bbn.data.streams.readers import Reader
-from bbn.data.streams.sums import Sum
+from bbn.data.streams.sums import RunningSum
 from bbn.data.streams.tasks import Coding
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Continuous, State, Variable, check_states
 
 MOST_ROWS = 1 << 17
 """The most rows of a batch where nothing else is said: its codes stay in the processor's cache."""
@@ -90,10 +90,8 @@ def read_declared(
         elif isinstance(one, Variable):
             declared[one.name] = one
     for name, own in (states or {}).items():
-        if name in declared and set(declared[name].states) != set(own):
-            raise DataError(
-                f"states= gives {name!r} the states {list(own)}, but it has {list(declared[name].states)}"
-            )
+        if name in declared:
+            check_states(name, own, declared[name].states)
         declared.setdefault(name, Variable(name, own))
     if weights is not None and weights not in there:
         raise DataError(f"weights={weights!r} is not a column of the data{nearest(weights, there)}")
@@ -131,7 +129,7 @@ def from_footers(
         for name in wanted
     }
     n_rows = facts.n_rows or 0
-    facts.found = Discovery(n_rows, Sum([np.array([float(n_rows)])]), columns)
+    facts.found = Discovery(n_rows, RunningSum([np.array([float(n_rows)])]), columns)
     return facts
 
 

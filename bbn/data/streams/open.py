@@ -1,7 +1,7 @@
 """Opening data that do not fit in memory: any number of files, or tables that come one after the other, as a source.
 
 Nothing is counted here. `readers` finds out where batches come from, `facts` what is known of them already; the source
-that is returned reads them, in `files` on this machine and in `dask` on a cluster.
+that is returned reads them, in `file_stream` on this machine and in `dask` on a cluster.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import Any
 from bbn.core.budget import jobs
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
+from bbn.core.keywords import keywords_checked
 from bbn.data.error_places import located
 from bbn.data.source import DataSource, is_source
 from bbn.data.streams.facts import Facts, batch_size, from_footers, read_declared
-from bbn.data.streams.files import FileStream
+from bbn.data.streams.file_stream import FileStream
 from bbn.data.streams.readers import Batch, is_client, is_dask, reader
 from bbn.data.streams.tasks import Coding
 from bbn.model.variable import State, Variable
 
 
+@keywords_checked
 def open_data(
     data: Any,
     *,

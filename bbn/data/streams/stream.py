@@ -25,7 +25,7 @@ from bbn.data.source import Block, Family
 from bbn.data.streams.discovery import Column, Discovering, Discovery, discovered_variables
 from bbn.data.streams.facts import Facts
 from bbn.data.streams.readers import Batch
-from bbn.data.streams.sums import Sum, T
+from bbn.data.streams.sums import RunningSum, T
 from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
 from bbn.model.variable import Continuous, State, Variable
 
@@ -87,7 +87,7 @@ class Streamed(ABC):
             columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
             nothing = {name: Column({}, False, False, False, {}) for name in wanted}
             found = self._fold(lambda batch: find(*batch), columns)
-            found = found or Discovery(0, Sum([np.zeros(1)]), nothing)
+            found = found or Discovery(0, RunningSum([np.zeros(1)]), nothing)
             self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
             self.facts.found = found
         return self.facts.found

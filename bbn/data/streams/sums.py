@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Sum:
+class RunningSum:
     """The sums so far, one per array of a batch's result.
 
-    >>> total = Sum([np.array([1e16]), np.array([1])])
+    >>> total = RunningSum([np.array([1e16]), np.array([1])])
     >>> for _ in range(10):
     ...     total.add([np.array([0.1]), np.array([2])])
     >>> total.add([np.array([-1e16]), np.array([0])])
@@ -42,7 +42,7 @@ class Sum:
         for k, array in enumerate(listed):
             self._add(k, array)
 
-    def merge(self, other: Sum) -> Sum:
+    def merge(self, other: RunningSum) -> RunningSum:
         """Add the sums of other batches; itself."""
         if not self.high:
             self.high, self.low = (

@@ -19,7 +19,7 @@ from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, CodedTable
 from bbn.data.streams.discovery import batch_weights, require_column
-from bbn.data.streams.sums import Sum
+from bbn.data.streams.sums import RunningSum
 from bbn.model.variable import Variable
 
 
@@ -109,10 +109,12 @@ class Coding(NamedTuple):
                 _refuse_holes(table, self.complete)
         return table
 
-    def run(self, task: Task, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0) -> Sum:
+    def run(
+        self, task: Task, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0
+    ) -> RunningSum:
         """A task's result for one batch, then its number of rows and their weight, ready to be added to others'."""
         table = self.table(data, columns, where, first_row)
-        return Sum([*task(table), np.array([table.n_rows]), np.array([table.total])])
+        return RunningSum([*task(table), np.array([table.n_rows]), np.array([table.total])])
 
 
 def _refuse_holes(table: CodedTable, way_out: str) -> None:

@@ -47,8 +47,8 @@ RULES = ("min-fill", "weighted-min-fill")
 class Expected(NamedTuple):
     """What a pass over the data gives."""
 
-    gradient: Array
-    """∂ ln P(data) / ∂ entry, for all tables end to end."""
+    statistics: Array
+    """∂ ln P(data) / ∂ entry for all tables end to end; then, where there are Gaussians, their moments."""
     log_likelihood: float
 
 

@@ -3,7 +3,7 @@
 Evidence is taken by slicing it out before triangulating (which prunes the graph), or, where the whole network's tree
 is so small that triangulating again would cost more than it saves, by masking states on that one tree. Messages are
 passed to the root and back (Jensen, Lauritzen and Olesen 1990); a query needs the first half alone, with the root at
-the targets. The cost is that of the cliques' cells, which `stats` foretells.
+the targets. The cost is that of the cliques' cells, which `stats` predicts.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from bbn.inference.exact.plan import (
     compile_plan,
     flatten,
     largest_clique,
+    make_plan,
     price,
 )
 from bbn.inference.exact.plan_cache import PlanCache
@@ -40,9 +41,9 @@ from bbn.model.variable import Variable
 from bbn.results.posterior import Posteriors
 
 MASKED_CELLS = 2000.0
-"""Up to so many cells, a masked run of the whole network's tree is cheaper than compiling a tree for the evidence."""
+"""With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
 MASKED_VARIABLES = 100
-"""Networks of more variables are never so small; they are not triangulated to find out."""
+"""Networks with more variables are never that small, so they are not triangulated to find out."""
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
 
@@ -101,7 +102,7 @@ class JunctionTree(Engine):
         self._small: bool | None = None
 
     def stats(self) -> Stats:
-        """The size of the tree without evidence, foretold: nothing is allocated."""
+        """The size of the tree without evidence, predicted: nothing large is allocated."""
         cost = price(self.flat, Question(goal=MARGINALS), self.options["order"], math.inf)
         names, cells, cliques = largest_clique(self.flat, cost)
         width = int(np.diff(cost.elimination[1]).max(initial=0))
@@ -256,9 +257,10 @@ class JunctionTree(Engine):
             if len(self.flat.cards) <= MASKED_VARIABLES:
                 question = Question(masked=True, goal=MARGINALS)
                 cost = price(self.flat, question, options["order"])
-                small = cost.cells <= MASKED_CELLS and cost.layout is not None
-                if small and cost.layout is not None:
-                    self._plans.put("masked", Plan(self.flat, question, cost.layout))
+                small = cost.cells <= MASKED_CELLS
+                if small:
+                    limit, kept = options["memory_limit"], self._plans
+                    kept.put("masked", make_plan(self.flat, question, cost, limit, kept))
             self._small = small
         return self._small
 
@@ -273,7 +275,7 @@ class JunctionTree(Engine):
             highest = float(values.max())
             if highest > 0 and not 1e-30 < highest < 1e30:
                 scaled = values / highest
-                if (scaled[values > 0] > 1e-300).all():  # else no scale serves, and wide numbers do
+                if (scaled[values > 0] > 1e-300).all():  # otherwise no scale fits, and wide numbers are used
                     values = scaled
                     log_scale += math.log(highest)
             likelihood.append((number[name], values))

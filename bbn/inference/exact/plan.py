@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from math import inf
+from sys import maxsize
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
-SMALL_MODEL = 65_536
-"""Bytes of tables that are not worth asking for the limit, unless one is given."""
+SMALL_BYTES = 65_536
+"""Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
 BEYOND = 1e15
 """Cells past which no layout is made."""
 SMALL = 100_000.0
@@ -41,9 +42,9 @@ HUGE = 1_000_000.0
 """Cells from which ties are broken at random a few times more: by then elimination is quick beside a run."""
 RESTARTS = 4
 MANY_THREADS = 64
-"""Runs of which so many fit the limit together do not wait for one another."""
+"""Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
 RESTARTED = ("min-fill", "weighted-min-fill")
-"""The rules that are tried again, so many times."""
+"""The rules that are tried RESTARTS more times."""
 INSTEAD = (
     "observe more variables, ask for fewer targets, or choose a sampling method such as "
     'method="likelihood-weighting"'
@@ -77,7 +78,8 @@ def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
     directed = isinstance(model, BayesianNetwork)
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
-        directed = all(issubclass(kind, CPT) for kind in set(map(type, cpts)))
+        kinds = set(map(type, cpts))
+        directed = kinds == {CPT} or all(issubclass(kind, CPT) for kind in kinds)
     if directed:
         members = [number[v.name] for cpt in cpts for v in (*cpt.parents, cpt.variable)]
         tables = [cpt.table for cpt in cpts]
@@ -86,11 +88,11 @@ def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
         members = [number[v.name] for factor in factors for v in factor.variables]
         tables = [factor.values for factor in factors]
     size = 8 * sum([table.size for table in tables])
-    if size > SMALL_MODEL or limit is not None:
+    if size > SMALL_BYTES or limit is not None:
         require_memory(size, "an engine's copy of the model's tables", "use smaller tables", limit)
     cards = [len(v.states) for v in variables]
     packed = kernels.layout.pack_factors(cards, members, tables, directed)
-    return FlatModel(tuple(number), number, *packed, max(cards, default=1))
+    return FlatModel(tuple(number), number, *packed, max(cards) if cards else 1)
 
 
 class Question(NamedTuple):
@@ -132,38 +134,43 @@ class Plan:
     ----------
     model, question, layout
         What it runs.
+    size
+        Its bytes, with one run of it.
     limit
         The bytes that it and its runs may take.
     room
         Shared with other plans.
-    size
-        Its bytes, where they are known.
     """
+
+    kept = 0
+    """The bytes that it is kept with, 0 if it is not."""
 
     def __init__(
         self,
         model: FlatModel,
         question: Question,
         layout: Layout,
-        limit: int | float | str | None = None,
+        size: int,
+        limit: int,
         room: Room | None = None,
-        size: int | None = None,
     ) -> None:
         self.question = question
         self.tables = model.tables
         self.layout = layout
-        self.bytes = plan_bytes(model, layout) if size is None else size
-        self.limit = memory_limit(limit)
-        self.kept = 0
-        """The bytes that it is kept with, 0 if it is not."""
+        self.bytes = size
+        self.limit = limit
         self._making = threading.Lock()
         self._cards = model.cards
         self._room = room
         self._large = room is not None and MANY_THREADS * self.bytes > self.limit
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
-        logs = 1 if question.goal == COLLECTED else 0
-        self.wide_bytes = model.tables.nbytes + (2 + logs) * self.bytes
+
+    @property
+    def wide_bytes(self) -> int:
+        """The memory of its program for wide numbers."""
+        logs = 1 if self.question.goal == COLLECTED else 0
+        return self.tables.nbytes + (2 + logs) * self.bytes
 
     @property
     def program(self) -> Any:
@@ -248,7 +255,7 @@ class Plan:
         return self.limit - kept + self.kept
 
     def drop(self) -> None:
-        """It is no longer kept: a large one gives its memory back, now or when nobody runs it any more."""
+        """Note that it is no longer kept; a large plan gives its memory back as soon as no run needs it."""
         self.kept = 0
         if self._large:
             self._program = None
@@ -256,18 +263,20 @@ class Plan:
 
 def plan_bytes(model: FlatModel, layout: Layout) -> int:
     """The memory that a plan takes with one run of it: its tapes, its potentials, an answer, tables of its own."""
-    tapes = layout.once.size + layout.run.size
-    stored = layout.base_size + swept_cells(model, layout)
-    certain = 2 * model.most_states
     tables = model.tables.size if model.padded else 0
-    return 8 * (tapes + stored + layout.out_size + certain + tables) + run_bytes(model, layout)
+    swept = swept_cells(model, layout)
+    certain = 2 * model.most_states
+    tapes = layout.once.size + layout.run.size
+    return 8 * (tapes + layout.base_size + swept + layout.out_size + certain + tables) + run_bytes(
+        layout, swept
+    )
 
 
-def run_bytes(model: FlatModel, layout: Layout) -> int:
-    """The memory that each run of a plan takes: its potentials and its answer."""
+def run_bytes(layout: Layout, swept: int = 0) -> int:
+    """The memory that each run of a plan takes: its potentials, with `swept` cells, and its answer."""
     if not layout.run.size:
         return 8 * layout.out_size
-    return 8 * (layout.work_size + swept_cells(model, layout) + layout.scratch_size + layout.out_size)
+    return 8 * (layout.work_size + swept + layout.scratch_size + layout.out_size)
 
 
 def swept_cells(model: FlatModel, layout: Layout) -> int:
@@ -324,7 +333,7 @@ def triangulate(
     than `most` cells, and the elimination ends there if all are.
     """
     rules = PORTFOLIO if order == "auto" else (order,)
-    elimination = find_rule(rules[0])(cards, ptr, scope, most=most)
+    elimination = find_rule(rules[0])(cards, ptr, scope, None, most)
     cells = kernels.triangulate.total_cells(cards, *elimination)
     if cells > SMALL:
         for name in rules[1:]:
@@ -362,7 +371,19 @@ def compile_plan(
     cache: PlanCache | None = None,
 ) -> Plan:
     """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
-    cost = price(model, question, order)
+    return make_plan(model, question, price(model, question, order), limit, cache)
+
+
+def make_plan(
+    model: FlatModel,
+    question: Question,
+    cost: Price,
+    limit: int | float | str | None = None,
+    cache: PlanCache | None = None,
+) -> Plan:
+    """The plan of a question that is priced already."""
+    if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES:
+        return Plan(model, question, cost.layout, int(cost.bytes), maxsize)
     allowed, room = memory_limit(limit), None
     require(model, cost, allowed)
     if cost.layout is None:
@@ -371,12 +392,12 @@ def compile_plan(
         cache.make_room(allowed - int(cost.bytes))
         room = cache.room
     shared = 0 if model.padded else model.tables.nbytes
-    return Plan(model, question, cost.layout, max(1, allowed - shared), room, int(cost.bytes) - shared)
+    return Plan(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - shared), room)
 
 
-def require(model: FlatModel, cost: Price, limit: int | float | str | None) -> None:
+def require(model: FlatModel, cost: Price, limit: int) -> None:
     """Raise BudgetError, naming the largest clique, if the potentials would not fit."""
-    if cost.bytes > memory_limit(limit):
+    if cost.bytes > limit:
         names, cells, cliques = largest_clique(model, cost)
         shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
         largest = f"of {cells:.3g} cells over {len(names)} variables: {shown}"

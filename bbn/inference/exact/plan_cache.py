@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from contextlib import suppress
 
 from bbn.core.budget import Room
 from bbn.inference.exact.plan import Plan
@@ -21,22 +20,25 @@ class PlanCache:
         self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
         self._most = plans
         self._lock = threading.Lock()
-        self.room = Room(self.make_room)
+        self.room = Room(self)
 
     def get(self, key: Hashable) -> Plan | None:
         """The plan of this key, if it is here."""
         plan = self._plans.get(key)
         if plan is not None:
-            with suppress(KeyError):  # another thread may have dropped it just now
+            try:  # not suppress(), which takes longer than the rest
                 self._plans.move_to_end(key)
+            except KeyError:
+                return plan  # another thread has dropped it just now
         return plan
 
     def put(self, key: Hashable, plan: Plan) -> None:
         """Keep a plan, dropping the oldest ones past half of its limit; the newest always stays."""
         with self._lock:
+            if key in self._plans:
+                self._forget(self._plans.pop(key))
             plan.kept = plan.bytes
             self.room.kept += plan.kept
-            self._forget(self._plans.pop(key, None))
             self._plans[key] = plan
             self._drop(plan.limit // 2, 1)
 
@@ -49,7 +51,6 @@ class PlanCache:
         while len(self._plans) > stay and (len(self._plans) > self._most or self.room.kept > size):
             self._forget(self._plans.popitem(last=False)[1])
 
-    def _forget(self, plan: Plan | None) -> None:
-        if plan is not None:
-            self.room.kept -= plan.kept
-            plan.drop()
+    def _forget(self, plan: Plan) -> None:
+        self.room.kept -= plan.kept
+        plan.drop()

@@ -21,7 +21,7 @@ import numpy as np
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, timed
-from bbn.inference.gaussian.numbers import Observed, Stand, discrete_network
+from bbn.inference.gaussian.numbers import Observed, StandIn, discrete_network
 from bbn.model.evidence import Evidence, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
@@ -151,7 +151,7 @@ class Case:
         self.discrete = self.observed.discrete
         self._take(self.observed.stand(virtual))
 
-    def _take(self, stand: Stand) -> None:
+    def _take(self, stand: StandIn) -> None:
         self.stand, self.evidence, self.log_scale = stand, stand.evidence, stand.log_scale
         self.asked = self.engine
         """The engine that is asked `evidence` instead: of the discrete network, with further children if need be."""
@@ -159,7 +159,7 @@ class Case:
             network = self.hybrid.network.with_cpts(stand.children)
             self.asked = type(self.engine)(network, **self.engine.options)
 
-    def settled(self) -> Stand:
+    def settled(self) -> StandIn:
         """A stand-in that suffices, if the evidence is possible."""
         while self.stand.cut and self._widened(self.asked.log_evidence(self.evidence, **self.options)):
             pass

@@ -26,21 +26,21 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
 
 KEPT, KEPT_CELLS = 1024, 1 << 14
-"""So many sets of components are kept with a network, none of them larger than so many cells."""
+"""A network keeps at most KEPT sets of components, none of them larger than KEPT_CELLS cells."""
 
 
 RANGE = 600.0
 """One table holds likelihoods down to e^−RANGE; a wider range is the product of several tables."""
 SMALLEST = math.exp(-RANGE)
 TABLES = 64
-"""A stand-in whose favourite settings are all impossible is tried with so many tables before scopes are joined."""
+"""A stand-in whose favourite settings are all impossible is tried with up to TABLES tables before scopes are joined."""
 MARGIN = 40.0
 """What is e^−MARGIN of the total does not show in a double."""
 
 Scope = tuple[str, ...]
 
 
-class Stand(NamedTuple):
+class StandIn(NamedTuple):
     """Discrete evidence that stands for all the evidence."""
 
     children: list[CPT]
@@ -166,7 +166,7 @@ class Observed:
             found = self._answers[part] = part.given(self._columns)
         return found
 
-    def stand(self, virtual: bool, reach: float = RANGE) -> Stand:
+    def stand(self, virtual: bool, reach: float = RANGE) -> StandIn:
         """Each likelihood as an observed child of its variables; with `virtual`, of one variable as its own.
 
         A likelihood with a wider range than one table holds is the product of n equal ones, exp(ln λ / n), down to
@@ -199,11 +199,11 @@ class Observed:
                     child = Variable(unused(self.net, f"{name} ({i + 1})") if i else name, ["seen", "other"])
                     children.append(CPT.trusted(child, parents, table))
                     evidence[child.name] = "seen"
-        return Stand(children, evidence, log_scale, reach, cut)
+        return StandIn(children, evidence, log_scale, reach, cut)
 
     def wider(
-        self, stand: Stand, virtual: bool, log_share: float, prior: Callable[[Scope], Array]
-    ) -> Stand | None:
+        self, stand: StandIn, virtual: bool, log_share: float, prior: Callable[[Scope], Array]
+    ) -> StandIn | None:
         """A stand-in that reaches further, where one does not suffice; None if there is none.
 
         What is left of the total says how far it has to reach. If nothing is left, because all settings that the

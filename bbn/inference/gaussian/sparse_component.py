@@ -33,7 +33,7 @@ STACK = 32
 """Rows are turned into a triangle as soon as there are this many, beside as many as there are columns."""
 
 
-class Rows(NamedTuple):
+class EquationRows(NamedTuple):
     """Equations over some unobserved variables."""
 
     scope: Clique
@@ -43,17 +43,17 @@ class Rows(NamedTuple):
     """Where their right-hand sides are: a number of a step's result, or, counted from −1 down, of a variable's own."""
 
 
-class Step(NamedTuple):
+class Rotation(NamedTuple):
     """Rows turned by an orthogonal matrix."""
 
     places: list[int]
-    """Where the right-hand sides come from, as in `Rows`."""
+    """Where the right-hand sides come from, as in `EquationRows`."""
     order: Ints
     """(settings, rows): the rows sorted by size."""
     turn: Array
     """(settings, rows, rows): Qᵀ."""
     pivots: int
-    """The first so many rows, 0 or 1, are the variable's own;"""
+    """How many of the first rows, 0 or 1, are the variable's own;"""
     kept: int
     """those up to here go on, and the rest have no variable left."""
 
@@ -91,10 +91,10 @@ class SparseComponent(Component):
         self._scales = np.empty((self.settings, len(gaussians)))
         self._known: list[list[tuple[str, Array]]] = []
         """The observed parents of each variable, with their weights."""
-        self.steps: list[Step] = []
+        self.steps: list[Rotation] = []
         self.upper: dict[int, Array] = {}
         """Variable to its row of R, (settings, clique)."""
-        held: dict[int, list[Rows]] = {clique[0]: [] for clique in cliques}
+        held: dict[int, list[EquationRows]] = {clique[0]: [] for clique in cliques}
         for i, (g, scope) in enumerate(zip(gaussians, scopes, strict=True)):
             self._constants[:, i] = self._spread(g, g.means, fixed)
             self._scales[:, i] = np.sqrt(self._spread(g, g.variances, fixed))
@@ -106,12 +106,12 @@ class SparseComponent(Component):
             terms[i] = np.ones(self.settings)
             if scope:
                 left = np.stack([terms[j] for j in scope], axis=-1) / self._scales[:, i, None]
-                held[scope[0]].append(Rows(scope, left[:, None, :], -1 - i))
+                held[scope[0]].append(EquationRows(scope, left[:, None, :], -1 - i))
         self._loose = [i for i, scope in enumerate(scopes) if not scope]
         for clique in cliques:
             self._eliminate(clique, held)
 
-    def _eliminate(self, clique: Clique, held: dict[int, list[Rows]]) -> None:
+    def _eliminate(self, clique: Clique, held: dict[int, list[EquationRows]]) -> None:
         """Turn the rows that hold the first variable of a clique into its row of R, and rows without it."""
         column = {v: k for k, v in enumerate(clique)}
         places: list[int] = []
@@ -128,14 +128,14 @@ class SparseComponent(Component):
         triangle = self._turned(stack, places, 1)
         self.upper[clique[0]] = triangle[:, 0]
         if triangle.shape[1] > 1:
-            held[clique[1]].append(Rows(clique[1:], triangle[:, 1:, 1:], len(self.steps) - 1))
+            held[clique[1]].append(EquationRows(clique[1:], triangle[:, 1:, 1:], len(self.steps) - 1))
 
     def _turned(self, stack: Array, places: list[int], pivots: int) -> Array:
         """Rows in their upper triangle; the step is kept to turn the right-hand sides with."""
         order = np.argsort(-np.abs(stack).max(axis=-1), axis=-1, kind="stable")
         q, r = np.linalg.qr(np.take_along_axis(stack, order[..., None], axis=1), mode="complete")
         kept = min(stack.shape[1:])
-        self.steps.append(Step(places, order, q.transpose(0, 2, 1), pivots, kept))
+        self.steps.append(Rotation(places, order, q.transpose(0, 2, 1), pivots, kept))
         return np.asarray(r[:, :kept])
 
     @property

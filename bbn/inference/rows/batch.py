@@ -32,7 +32,7 @@ AT_LEAST = 256
 INSTEAD = "answer fewer rows at a time; rows that are opened by bbn.open_data are answered batch by batch"
 
 
-class Rows(NamedTuple):
+class CodedRows(NamedTuple):
     """Coded rows: the variables observed, and their codes, the code ``card`` where a value is missing."""
 
     columns: Ints
@@ -127,7 +127,7 @@ def coding_bytes(codes: Mapping[str, NDArray[Any]], n_rows: int) -> int:
     return n_rows * (28 + sum(4 + column.dtype.itemsize for column in codes.values()))
 
 
-def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[Rows, Ints]:
+def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[CodedRows, Ints]:
     """The rows without repeats, columns in the model's order, and for each given row its place among them.
 
     A column of a variable of one state says nothing, and is left out.
@@ -135,15 +135,15 @@ def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: i
     order = sorted((n for n in codes if model.cards[model.number[n]] > 1), key=model.number.__getitem__)
     columns = np.array([model.number[name] for name in order], np.int64)
     if not order:
-        return Rows(columns, np.empty((min(n_rows, 1), 0), np.int32)), np.zeros(n_rows, np.int64)
+        return CodedRows(columns, np.empty((min(n_rows, 1), 0), np.int32)), np.zeros(n_rows, np.int64)
     first, index = kernels.coding.merge_rows([np.asarray(codes[name]) for name in order])
     table = np.empty((len(first), len(order)), np.int32)
     for k, name in enumerate(order):
         table[:, k] = codes[name][first]
-    return Rows(columns, table), index
+    return CodedRows(columns, table), index
 
 
-def columns_with_gaps(model: FlatModel, rows: Rows, wanted: Ints) -> tuple[list[int], list[int]]:
+def columns_with_gaps(model: FlatModel, rows: CodedRows, wanted: Ints) -> tuple[list[int], list[int]]:
     """The variables with gaps: those in one relevant factor alone, and the others."""
     gaps = (rows.codes == model.cards[rows.columns]).any(axis=0)
     if not gaps.any():
@@ -160,7 +160,9 @@ def columns_with_gaps(model: FlatModel, rows: Rows, wanted: Ints) -> tuple[list[
     return incomplete[alone].tolist(), incomplete[~alone].tolist()
 
 
-def groups(model: FlatModel, rows: Rows, crowded: list[int]) -> list[tuple[Any, Rows, frozenset[int]]]:
+def groups(
+    model: FlatModel, rows: CodedRows, crowded: list[int]
+) -> list[tuple[Any, CodedRows, frozenset[int]]]:
     """Parts of the rows, each with its columns, and which of those are likelihoods."""
     everyone = slice(None)
     if not crowded:
@@ -170,14 +172,14 @@ def groups(model: FlatModel, rows: Rows, crowded: list[int]) -> list[tuple[Any, 
     first, index = kernels.coding.merge_rows([column.astype(np.uint8) for column in there.T])
     if len(rows.codes) < GROUP * len(first):
         return [(everyone, rows, frozenset(crowded))]
-    parts: list[tuple[Any, Rows, frozenset[int]]] = []
+    parts: list[tuple[Any, CodedRows, frozenset[int]]] = []
     order = np.argsort(index, kind="stable")
     ends = np.cumsum(np.bincount(index, minlength=len(first))).tolist()
     for pattern, (start, stop) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         chosen = order[start:stop]
         kept = np.ones(len(rows.columns), bool)
         kept[places] = there[first[pattern]]
-        part = Rows(rows.columns[kept], np.ascontiguousarray(rows.codes[np.ix_(chosen, kept)]))
+        part = CodedRows(rows.columns[kept], np.ascontiguousarray(rows.codes[np.ix_(chosen, kept)]))
         parts.append((chosen, part, frozenset()))
     return parts
 
@@ -210,7 +212,7 @@ def pad(model: FlatModel, padded: frozenset[int]) -> FlatModel:
 
 
 def run_plan(
-    model: FlatModel, plan: Plan, rows: Rows, n_jobs: int | None = None, ledger: Ledger | None = None
+    model: FlatModel, plan: Plan, rows: CodedRows, n_jobs: int | None = None, ledger: Ledger | None = None
 ) -> RowAnswers:
     """The answers of one plan to rows whose columns it knows; it and its threads take what the ledger has left."""
     ledger = ledger or Ledger()
@@ -218,7 +220,7 @@ def run_plan(
     ledger.reserve(plan.bytes, "the junction tree for these rows", INSTEAD)
     block = block_bytes(model, plan)
     in_blocks = plan.layout.whole_size <= BLOCK_CELLS and block <= ledger.left
-    each = block if in_blocks else run_bytes(model, plan.layout)
+    each = block if in_blocks else run_bytes(plan.layout, swept_cells(model, plan.layout))
     threads = min(jobs(n_jobs), -(-n // AT_LEAST))
     if threads > 1 or in_blocks:
         threads = min(threads, ledger.workers(threads, each))
@@ -227,7 +229,7 @@ def run_plan(
         out, logs = np.empty((n, plan.layout.out_size)), np.empty(n)
 
         def work(start: int, stop: int) -> None:
-            part = Rows(rows.columns, rows.codes[start:stop])
+            part = CodedRows(rows.columns, rows.codes[start:stop])
             _run(model, plan, part, out[start:stop], logs[start:stop], in_blocks)
 
         with worker_map(threads, threads) as spread:
@@ -243,7 +245,7 @@ def block_bytes(model: FlatModel, plan: Plan) -> int:
     return 8 * kernels.batch.BLOCK * (cells + swept_cells(model, layout)) + 8 * layout.run.size
 
 
-def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats, in_blocks: bool) -> None:
+def _run(model: FlatModel, plan: Plan, rows: CodedRows, out: Floats, logs: Floats, in_blocks: bool) -> None:
     program = plan.program
     if program.once_log == -np.inf:
         logs[:] = -np.inf
@@ -277,7 +279,7 @@ def _run(model: FlatModel, plan: Plan, rows: Rows, out: Floats, logs: Floats, in
         out[i], logs[i] = plan.run(hard, held=True)
 
 
-def spread(model: FlatModel, plan: Plan, rows: Rows, values: Floats) -> Floats:
+def spread(model: FlatModel, plan: Plan, rows: CodedRows, values: Floats) -> Floats:
     """All marginals of a group in the model's own layout, observed variables certain of their state."""
     starts = _starts(model.cards).tolist()
     cards = model.cards.tolist()

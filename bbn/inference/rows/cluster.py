@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from bbn.core.atomic import replacing_folder
 from bbn.core.errors import ClusterError, DataError
 from bbn.data.columns import table_suffix
-from bbn.data.streams.cluster import Cluster
 from bbn.data.streams.dask import Clustered, rows_of
+from bbn.data.streams.dask_cluster import Cluster
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.tasks import Coding
 from bbn.data.write import ROW_GROUP
@@ -69,13 +69,13 @@ def sample_on(
     cluster = Cluster(client)
     like = sample(net, 0, evidence, seed, missing, **options)
     size = PART_BLOCKS * BLOCK
-    draw = Drawing(net, n, evidence, Seeds(seed), missing, options)
+    draw = PartitionSampler(net, n, evidence, Seeds(seed), missing, options)
     frame = dd.from_map(draw, range(0, max(n, 1), size), meta=like, enforce_metadata=False)
     return frame if to is None else write_on(cluster, frame, to)
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PartitionSampler:
     """Draws a partition of samples: the rows from `start` on."""
 
     net: BayesianNetwork
@@ -93,7 +93,14 @@ class Drawing:
 
 
 def answer_on(
-    client: Any, question: str, net: BayesianNetwork, data: Any, *target: str, to: Any = None, **options: Any
+    client: Any,
+    question: str,
+    net: BayesianNetwork,
+    data: Any,
+    *target: str,
+    to: Any = None,
+    unread: tuple[str, ...] = (),
+    **options: Any,
 ) -> Any:
     """`predict`, `predict_proba` or `log_likelihood` of the rows of a Dask DataFrame or of data on a cluster.
 
@@ -102,16 +109,16 @@ def answer_on(
     dask.dataframe.DataFrame, dask.dataframe.Series or Path
         The answers, computed when they are asked for; or with `to` the folder, once everything is written.
     """
-    wanted = tuple(v for v in net.variables if v.name not in target)
+    wanted = tuple(v for v in net.variables if v.name not in target and v.name not in unread)
     net.variable(target[0]) if target else None
     source = data if isinstance(data, Clustered) else rows_of(data, client)
-    ask = Answering(question, net, target, wanted, source.coding._replace(variables={}), options)
+    ask = BatchAnswerer(question, net, target, wanted, source.coding._replace(variables={}), options)
     frame = source.mapped(ask, [v.name for v in wanted], ask.like())
     return frame if to is None else write_on(source.cluster, frame, to)
 
 
 @dataclass(frozen=True)
-class Answering:
+class BatchAnswerer:
     """Answers a batch: a table with the dtypes of `like`."""
 
     question: str

@@ -34,7 +34,7 @@ from bbn.model.variable import Continuous, Variable
 JOINT_CELLS = 1 << 12
 """A joint of the regime and the target with more cells is not written out; such rows are asked one by one."""
 BLOCK_CELLS = 1 << 21
-"""Blocks have so many rows that no array has many more cells than this."""
+"""Blocks are cut so that no array has many more than BLOCK_CELLS cells."""
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -191,7 +191,7 @@ class MixedRows:
         return np.asarray(picked.reshape(shape))
 
     def _is_simple(self, parts: list[Component], row: int) -> bool:
-        """Whether the numbers speak of one unobserved discrete variable at a time, and the target is no number."""
+        """Whether the numbers speak of one unobserved discrete variable at a time, and the target is not a number."""
         crowded = any(sum(not self._is_observed(v, row) for v in part.regime) > 1 for part in parts)
         return not crowded and not isinstance(self.target, Continuous)
 

@@ -1,7 +1,7 @@
 """Predictions over tables of data: coded once, answered in batches by the junction tree, given back in kind.
 
 A column that is absent, and a missing value, is unobserved; the target's own column is ignored, and so are columns
-that are no variables of the network. A row that the network says cannot happen is an error that names it, or with
+that are not variables of the network. A row that the network says cannot happen is an error that names it, or with
 impossible="nan" an answer of NaN (`predict`: a missing value).
 """
 

@@ -77,6 +77,7 @@ def answer(
     *target: str,
     to: Any = None,
     client: Any = None,
+    unread: tuple[str, ...] = (),
     **options: Any,
 ) -> Any:
     """`predict`, `predict_proba` or `log_likelihood`, batch by batch where the data come so.
@@ -93,6 +94,8 @@ def answer(
         Where to write the answers, as in `sample_to`; its Path is then returned.
     client
         A Dask cluster that does the work, as in `bbn.open_data`.
+    unread
+        Variables whose columns are not read.
 
     Returns
     -------
@@ -104,12 +107,14 @@ def answer(
     if client is not None or is_dask(data) or isinstance(data, Clustered):
         from bbn.inference.rows.cluster import answer_on
 
-        return answer_on(client, question, net, data, *target, to=to, **options)
+        return answer_on(client, question, net, data, *target, to=to, unread=unread, **options)
     if to is None and not isinstance(data, Streamed) and not is_many(data):
         ask: Callable[..., Any] = getattr(predict, question)
+        if unread:
+            data = _without(net, data, {*target, *unread})
         return ask(net, data, *target, **options)
     net.variable(target[0]) if target else None
-    wanted = tuple(v for v in net.variables if v.name not in target)
+    wanted = tuple(v for v in net.variables if v.name not in target and v.name not in unread)
     batches, coding = read_batches(data, [v.name for v in wanted])
     tables = (
         answered(question, net, batch, target, wanted, coding, options, to is not None) for batch in batches
@@ -117,6 +122,21 @@ def answer(
     if to is None:
         return tables
     return write_tables((table.to_frame() if table.ndim == 1 else table for table in tables), to)
+
+
+def _without(net: BayesianNetwork, data: Any, unread: set[str]) -> CodedTable:
+    """The data coded, without the columns of some variables."""
+    if not isinstance(data, CodedTable):
+        wanted = [v for v in net.variables if v.name not in unread]
+        return code(data, wanted, absent="allow", extra="ignore")
+    return CodedTable(
+        tuple(v for v in data.variables if v.name not in unread),
+        {name: column for name, column in data.codes.items() if name not in unread},
+        data.n_rows,
+        None,
+        data.kind,
+        {name: column for name, column in data.numbers.items() if name not in unread},
+    )
 
 
 def answered(

@@ -7,14 +7,11 @@ add to `_warn`, which says aloud that an answer is poor.
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.core.errors import AccuracyWarning
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.sampling.draws import offsets
@@ -101,12 +98,3 @@ def _placed(free: Array, variables: tuple[Any, ...], where: tuple[Any, ...]) -> 
     whole = np.zeros([v.card for v in variables])
     whole[where] = free.reshape(whole[where].shape)
     return whole
-
-
-def say(message: str, kind: type[Warning] = AccuracyWarning) -> None:
-    """Warn, as if from the line outside the library that asked."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "bbn":
-        frame = frame.f_back
-        level += 1
-    warnings.warn(message, kind, stacklevel=level)

@@ -89,13 +89,13 @@ TABLE_COPIES = 3
 def require_copies(
     net: BayesianNetwork, names: Iterable[str], copies: int, limit: int | float | str | None
 ) -> None:
-    """BudgetError if drawing these variables, which takes so many copies of their tables, would not fit."""
+    """BudgetError if drawing these variables, which takes `copies` copies of their tables, would not fit."""
     cells = sum(math.prod(v.card for v in (net.variable(n), *net[n].parents)) for n in names)
     require_memory(8 * copies * cells, "what is drawn from", "ask about a smaller part of the network", limit)
 
 
 def code_type(cards: Iterable[int]) -> type[np.uint8] | type[np.uint16]:
-    """The narrowest type that holds the codes of variables with so many states, as signed numbers too."""
+    """The narrowest type that holds the codes of variables with these numbers of states, as signed numbers too."""
     most = max(cards, default=1)
     if most > 2**15:
         raise ModelError(f"a variable has {most} states; sampling goes up to {2**15}")

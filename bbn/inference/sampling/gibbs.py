@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.core.budget import require_memory
-from bbn.core.errors import EvidenceError, MixingWarning
+from bbn.core.errors import EvidenceError, MixingWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import worker_map
 from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
-from bbn.inference.sampling.approximate import Estimate, say
+from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import code_type
 from bbn.inference.sampling.gibbs_blocks import choose_blocks
 from bbn.inference.sampling.gibbs_start import starting_states
@@ -177,7 +177,7 @@ class GibbsSampling(MonteCarlo):
         names = [", ".join(factor.names) for factor in factors if (factor.values == 0).any()]
         if names:
             shown = "; ".join(names[:3]) + (f"; … ({len(names)} in all)" if len(names) > 3 else "")
-            say(
+            warn_user(
                 f"gibbs: there are zeros in the tables over {shown}; chains may mix slowly or not at all, so look at "
                 "R-hat, or use another method",
                 MixingWarning,
@@ -192,7 +192,7 @@ class GibbsSampling(MonteCarlo):
                 'wrong; use an exact method or method="importance"'
             )
         if r_hat > HIGH_R_HAT:
-            say(
+            warn_user(
                 f"gibbs: the chains disagree, R-hat is {r_hat:.4g}, above {HIGH_R_HAT}; draw more samples, or use "
                 "another method",
                 MixingWarning,

@@ -25,17 +25,17 @@ MOST_CHECKED = 1 << 15
 """Tied variables with more joint states than this are not checked together."""
 
 
-class Block(NamedTuple):
+class GibbsBlock(NamedTuple):
     """Variables that move together, and the joint states they may be in: ``states[j, k]`` is the code of names[k]."""
 
     names: tuple[str, ...]
     states: Ints
 
 
-def choose_blocks(factors: Sequence[Factor], cards: dict[str, int]) -> list[Block]:
+def choose_blocks(factors: Sequence[Factor], cards: dict[str, int]) -> list[GibbsBlock]:
     """Blocks that cover the variables; EvidenceError if zeros tie too many together."""
     zeros = [factor for factor in factors if (factor.values == 0).any()]
-    home = {name: Block((name,), codes[:, None]) for name, codes in _domains(zeros, cards).items()}
+    home = {name: GibbsBlock((name,), codes[:, None]) for name, codes in _domains(zeros, cards).items()}
     for factor in zeros:
         _connect(factor, home, zeros)
     for tied in _tied(home, zeros):
@@ -66,14 +66,14 @@ def _domains(zeros: list[Factor], cards: dict[str, int]) -> dict[str, Ints]:
     return {name: np.flatnonzero(kept) for name, kept in possible.items()}
 
 
-def _connect(factor: Factor, home: dict[str, Block], zeros: list[Factor]) -> None:
+def _connect(factor: Factor, home: dict[str, GibbsBlock], zeros: list[Factor]) -> None:
     """Merge blocks until changing one at a time connects the support of the factor: the smallest merger that helps."""
     allowed = factor.values > 0
     for axis, name in enumerate(factor.names):
         position = home[name].names.index(name)
         codes = np.isin(np.arange(allowed.shape[axis]), home[name].states[:, position])
         allowed = allowed & codes.reshape([-1 if a == axis else 1 for a in range(allowed.ndim)])
-    support = Block(factor.names, np.argwhere(allowed))
+    support = GibbsBlock(factor.names, np.argwhere(allowed))
     while True:
         inside = _distinct(home[name] for name in factor.names)
         part = _parts(support, inside)
@@ -85,12 +85,12 @@ def _connect(factor: Factor, home: dict[str, Block], zeros: list[Factor]) -> Non
         _settle(_refuse_large(_join(a, b, zeros)), home)
 
 
-def _pair(a: Block, b: Block) -> Block:
+def _pair(a: GibbsBlock, b: GibbsBlock) -> GibbsBlock:
     """Both blocks as one, its states not worked out."""
-    return Block(a.names + b.names, np.empty((0, 0), np.int64))
+    return GibbsBlock(a.names + b.names, np.empty((0, 0), np.int64))
 
 
-def _parts(support: Block, blocks: Sequence[Block], part: Ints | None = None) -> Ints:
+def _parts(support: GibbsBlock, blocks: Sequence[GibbsBlock], part: Ints | None = None) -> Ints:
     """The part, from 0, of each state of the support: those that changes of one block at a time join.
 
     States that are in one part already, where `part` says so, stay together.
@@ -114,7 +114,7 @@ def _parts(support: Block, blocks: Sequence[Block], part: Ints | None = None) ->
     return np.asarray(connected_components(graph, directed=False)[1][:n], np.int64)
 
 
-def _tied(home: dict[str, Block], zeros: list[Factor]) -> list[list[Block]]:
+def _tied(home: dict[str, GibbsBlock], zeros: list[Factor]) -> list[list[GibbsBlock]]:
     """Groups of two or more blocks that factors with zeros link."""
     import networkx as nx
 
@@ -130,7 +130,7 @@ def _tied(home: dict[str, Block], zeros: list[Factor]) -> list[list[Block]]:
     return sorted(groups, key=lambda group: group[0].names)
 
 
-def _joined(blocks: list[Block], zeros: list[Factor]) -> Block | None:
+def _joined(blocks: list[GibbsBlock], zeros: list[Factor]) -> GibbsBlock | None:
     """One block of them all, or None if it has too many states to look at."""
     whole = blocks[0]
     for block in blocks[1:]:
@@ -140,7 +140,7 @@ def _joined(blocks: list[Block], zeros: list[Factor]) -> Block | None:
     return whole
 
 
-def _join(a: Block, b: Block, zeros: list[Factor]) -> Block:
+def _join(a: GibbsBlock, b: GibbsBlock, zeros: list[Factor]) -> GibbsBlock:
     """The joint block: the pairs of states that every factor within it allows."""
     if len(a.states) * len(b.states) > 8 * MOST_CHECKED:
         raise _too_large(a.names + b.names)
@@ -150,19 +150,19 @@ def _join(a: Block, b: Block, zeros: list[Factor]) -> Block:
         if set(factor.names) <= set(names):
             allowed = factor.values[tuple(states[:, names.index(name)] for name in factor.names)] > 0
             states = states[allowed]
-    return Block(names, states)
+    return GibbsBlock(names, states)
 
 
-def _settle(block: Block, home: dict[str, Block]) -> None:
+def _settle(block: GibbsBlock, home: dict[str, GibbsBlock]) -> None:
     for name in block.names:
         home[name] = block
 
 
-def _distinct(blocks: Iterable[Block]) -> list[Block]:
+def _distinct(blocks: Iterable[GibbsBlock]) -> list[GibbsBlock]:
     return list({block.names: block for block in blocks}.values())
 
 
-def _refuse_large(block: Block) -> Block:
+def _refuse_large(block: GibbsBlock) -> GibbsBlock:
     if len(block.states) > MOST_STATES:
         raise _too_large(block.names)
     return block

@@ -14,7 +14,7 @@ import numpy as np
 from bbn.core.budget import Ledger
 from bbn.core.frozen import Array
 from bbn.inference.sampling.draws import offsets, smallest_share, starts
-from bbn.inference.sampling.gibbs_blocks import Block
+from bbn.inference.sampling.gibbs_blocks import GibbsBlock
 from bbn.kernels.contracts.moves import SMALLEST_NARROW, Sweep, thresholds
 from bbn.kernels.contracts.types import Ints
 from bbn.model.factor import Factor
@@ -22,12 +22,12 @@ from bbn.model.factor import Factor
 TABLE_BYTES = 20
 """What a cell of a block's table takes: its share, its threshold, and a copy of that."""
 MOST_CELLS = 1 << 16
-"""A block's table has at most so many cells."""
+"""The most cells that a block's table may have."""
 
 
 def compile_sweep(
     factors: Sequence[Factor],
-    blocks: Sequence[Block],
+    blocks: Sequence[GibbsBlock],
     columns: Mapping[str, int],
     limit: int | float | str | None = None,
 ) -> Sweep:
@@ -88,7 +88,7 @@ def compile_sweep(
     )
 
 
-def _table(block: Block, blanket: list[str], held: list[Factor], cards: Mapping[str, int]) -> Array:
+def _table(block: GibbsBlock, blanket: list[str], held: list[Factor], cards: Mapping[str, int]) -> Array:
     """The product of the factors, one row per setting of the blanket, one column per state of the block."""
     axes = len(blanket) + 1
     index: dict[str, Ints] = {}

@@ -36,7 +36,7 @@ DEFENSIVE = 0.1
 PRIOR_ROWS = 2.0
 """What p counts for against the samples of a stage, in rows per state."""
 LEAST_ESS = STAGE_ROWS / 20
-"""Weights are flattened until the stage is worth so many samples."""
+"""Weights are flattened until the stage is worth LEAST_ESS samples."""
 
 
 LEARNED_COPIES = 10

@@ -19,10 +19,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from bbn.core.budget import Ledger
-from bbn.core.errors import ConvergenceWarning
+from bbn.core.errors import ConvergenceWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
-from bbn.inference.sampling.approximate import Approximate, Estimate, say
+from bbn.inference.sampling.approximate import Approximate, Estimate
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
 from bbn.model.options import LoopyOptions
@@ -143,7 +143,7 @@ class LoopyBeliefPropagation(Approximate):
 
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
         if not report.converged:
-            say(
+            warn_user(
                 f"loopy: the messages did not settle in {report.n_samples} iterations, so the answer may be far off; "
                 "try damping=0.5, or another method",
                 ConvergenceWarning,

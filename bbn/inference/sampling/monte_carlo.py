@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bbn.core.errors import BudgetError, NoSampleError
+from bbn.core.errors import AccuracyWarning, BudgetError, NoSampleError, warn_user
 from bbn.inference.sampling.accuracy import LOW_ESS
-from bbn.inference.sampling.approximate import Approximate, say
+from bbn.inference.sampling.approximate import Approximate
 from bbn.inference.sampling.draws import offsets, starts
 from bbn.kernels.contracts.moves import Groups
 from bbn.model.evidence import Evidence, Findings, Model
@@ -24,7 +24,7 @@ from bbn.results.sampling_report import SamplingReport
 N_SAMPLES = 100_000
 """The samples drawn where nothing else ends a run."""
 HOPELESS = 1 << 26
-"""A run that has no sample yet that agrees with the evidence gives up after so many."""
+"""A run gives up after HOPELESS samples if none of them agrees with the evidence."""
 
 
 class MonteCarlo(Approximate):
@@ -39,7 +39,7 @@ class MonteCarlo(Approximate):
     target_std_error
         Draw until the standard error of every entry is at most this.
     time_limit
-        Draw for at most so many seconds.
+        Draw for at most this many seconds.
     n_jobs
         Threads to use; all cores if None.
     """
@@ -58,18 +58,23 @@ class MonteCarlo(Approximate):
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
         """Say aloud that an answer is poor."""
         if report.interrupted:
-            say(f"{self.name}: interrupted after {report.n_samples:,} samples; the answer is from these")
+            warn_user(
+                f"{self.name}: interrupted after {report.n_samples:,} samples; the answer is from these",
+                AccuracyWarning,
+            )
         if report.ess is not None and report.ess < LOW_ESS:
-            say(
+            warn_user(
                 f"{self.name}: the {report.n_samples:,} samples are worth only {report.ess:.3g} independent ones, too "
-                "few to trust the answer or its standard errors; draw more samples or use another method"
+                "few to trust the answer or its standard errors; draw more samples or use another method",
+                AccuracyWarning,
             )
         target = options["target_std_error"]
         worst = 0.0 if report.std_error is None else float(report.std_error.max(initial=0.0))
         if target is not None and worst > target and not report.interrupted:
-            say(
+            warn_user(
                 f"{self.name}: the largest standard error is {worst:.3g} after {report.n_samples:,} samples, "
-                f"more than the target of {target:g}"
+                f"more than the target of {target:g}",
+                AccuracyWarning,
             )
 
     def _fit_soft(

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs, require_memory
-from bbn.core.errors import BudgetError, EvidenceError
+from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
-from bbn.inference.sampling.approximate import say
 from bbn.inference.sampling.conditioning import conditioned_draws
 from bbn.inference.sampling.draws import TABLE_COPIES, code_type, compile_draws, require_copies
 from bbn.inference.sampling.number_draws import NumberDraws
@@ -65,7 +64,7 @@ def sample(
         Give a dict of arrays of codes, −1 where missing, instead of a DataFrame; continuous variables are numbers
         there too.
     chunks
-        Give an iterator over tables of so many rows (True: a good number), so that memory stays flat.
+        Give an iterator over tables of this many rows (True: CHUNK_ROWS), so that memory stays flat.
 
     Returns
     -------
@@ -162,9 +161,10 @@ class _Sampler:
 
             self.weighted = True
             draws, log_evidence = learned_draws(net, net.names, self.columns, findings, self.seeds)
-            say(
+            warn_user(
                 "exact draws given this evidence do not fit in memory; rows are drawn by importance and resampled "
-                "by weight, so they are approximate"
+                "by weight, so they are approximate",
+                AccuracyWarning,
             )
         if log_evidence == -math.inf:
             if self.numbers is not None:

@@ -41,7 +41,7 @@ class Seeds:
             raise TypeError(f"seed must be a whole number, at least 0, or a numpy Generator, found {seed!r}")
 
     def from_block(self, block: int) -> Seeds:
-        """The same seeds for whoever works on the blocks from this one on, and counts them from 0."""
+        """The same seeds for a worker that starts at this block and counts its blocks from 0."""
         later = Seeds(self)
         later.first_block += block
         return later

@@ -17,12 +17,12 @@ import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs
-from bbn.core.errors import ModelError
+from bbn.core.errors import AccuracyWarning, ModelError, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
 from bbn.inference.sampling.accuracy import LOW_ESS, unseen, weighted_error
-from bbn.inference.sampling.approximate import Estimate, say
+from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import TABLE_COPIES, Draw, code_type, compile_draws, require_copies
 from bbn.inference.sampling.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.inference.sampling.seeded_blocks import BLOCK, Seeds
@@ -185,11 +185,12 @@ class WeightedSampling(MonteCarlo):
         super()._warn(report, options)
         accepted = (report.acceptance_rate or 0.0) * report.n_samples
         if is_heavy(report.pareto_k, (report.ess or 0.0) / accepted):
-            say(
+            warn_user(
                 f"{self.name}: a few weights are so much larger than the others (Pareto k {report.pareto_k:.2f}; "
                 f"{report.n_samples:,} samples are worth {report.ess:,.0f}) that the standard errors are too small; "
                 + ("draw more samples" if self.name == "importance" else 'use method="importance"')
-                + " or an exact method"
+                + " or an exact method",
+                AccuracyWarning,
             )
 
     def _run(

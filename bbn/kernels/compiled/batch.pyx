@@ -408,6 +408,8 @@ def run_rows(const double[::1] tables, layout, const double[::1] base, const dou
         raise ValueError(f"out and logs: expected {n_rows} rows of {out_size} numbers")
     if base.shape[0] < layout.base_size:
         raise ValueError(f"base: expected {layout.base_size} numbers, found {base.shape[0]}")
+    if tables.shape[0] != layout.tables_size:
+        raise ValueError(f"tables: expected length {layout.tables_size}, found {tables.shape[0]}")
     for k in range(n_columns):
         if not 0 <= columns[k] < n:
             raise ValueError(f"columns: expected variables from 0 to {n - 1}, found {columns[k]}")

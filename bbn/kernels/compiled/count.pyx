@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Counting batches of families: the compiled twin of `pure.families`.
+"""Counting batches of families: the compiled twin of `pure.count`.
 
 Searches ask for many families that differ in their first member only: a candidate parent before the same parents and
 child. Such a run shares the work on what it has in common, in one of two ways. Where that has few settings, each is a
@@ -65,6 +65,18 @@ cdef extern from *:
     static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
     #endif
 
+    /* The largest code of a column. */
+    static int64_t bbn_largest(const uint8_t *codes, int64_t n) {
+        uint8_t largest = 0;
+        for (int64_t i = 0; i < n; i++) largest = codes[i] > largest ? codes[i] : largest;
+        return largest;
+    }
+    static int64_t bbn_largest_wide(const uint16_t *codes, int64_t n) {
+        uint16_t largest = 0;
+        for (int64_t i = 0; i < n; i++) largest = codes[i] > largest ? codes[i] : largest;
+        return largest;
+    }
+
     /* The number of bits that are set in both. */
     static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int fast) {
         int64_t total = 0, i;
@@ -92,6 +104,8 @@ cdef extern from *:
     """
     int BBN_HAS_AVX2
     int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int fast) noexcept nogil
+    int64_t bbn_largest(const uint8_t* codes, int64_t n) noexcept nogil
+    int64_t bbn_largest_wide(const uint16_t* codes, int64_t n) noexcept nogil
     void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
 
 cdef enum:
@@ -112,12 +126,25 @@ cdef struct Column:
     int64_t radix
 
 
+cdef int check_codes(const Column* column, int64_t n, int64_t radix, int64_t number) except -1:
+    """Refuse a column that holds a code beyond its radix."""
+    cdef int64_t largest = bbn_largest(column.narrow, n) if column.narrow != NULL else bbn_largest_wide(column.wide, n)
+    if largest >= radix:
+        raise ValueError(f"columns: column {number} holds the code {largest}, expected at most {radix - 1}")
+    return 0
+
+
 def bitmaps(const uint8_t[::1] codes, int64_t radix):
-    """See `pure.families.bitmaps`."""
+    """See `pure.count.bitmaps`."""
     cdef int64_t n = codes.shape[0], words = (n + 63) // 64, s
+    if not 0 <= radix <= 256:
+        raise ValueError(f"radix: expected a number from 0 to 256, found {radix}")
     result = np.zeros((radix, words), dtype=np.uint64)
     cdef uint64_t[:, ::1] out = result
+    cdef Column column
     if n:
+        column.narrow = &codes[0]
+        check_codes(&column, n, radix, 0)
         with nogil:
             for s in range(radix):
                 bbn_bitmap(&codes[0], n, <uint8_t> s, &out[s, 0])
@@ -265,9 +292,43 @@ cdef bint same_rest(const int64_t* members, const int64_t* ptr, int64_t f, int64
     return True
 
 
+cdef int check_families(const int64_t[::1] ptr, const int64_t[::1] members, int64_t n_columns) except -1:
+    """Refuse families that are not of these columns; see `pure.count.check_families`."""
+    cdef int64_t f, i, n = ptr.shape[0]
+    if n == 0 or ptr[0] != 0 or ptr[n - 1] != members.shape[0]:
+        raise ValueError(f"ptr: expected offsets from 0 to {members.shape[0]}")
+    for f in range(1, n):
+        if ptr[f] < ptr[f - 1]:
+            raise ValueError(f"ptr: offsets fall from {ptr[f - 1]} to {ptr[f]} at {f}")
+    for i in range(members.shape[0]):
+        if not 0 <= members[i] < n_columns:
+            raise ValueError(f"members: expected numbers from 0 to {n_columns - 1}, found {members[i]} at {i}")
+    return 0
+
+
+cdef int check_tables(const int64_t[::1] ptr, const int64_t[::1] members, const int64_t[::1] radixes,
+                      const int64_t[::1] offsets) except -1:
+    """Refuse tables that are not as long as their families have settings."""
+    cdef int64_t f, i
+    cdef double cells
+    if offsets.shape[0] != ptr.shape[0] or offsets[0] != 0:
+        raise ValueError(f"offsets: expected {ptr.shape[0]} of them, the first 0")
+    for i in range(radixes.shape[0]):
+        if radixes[i] < 1:
+            raise ValueError(f"radixes: expected at least 1, found {radixes[i]} at {i}")
+    for f in range(ptr.shape[0] - 1):
+        cells = 1.0
+        for i in range(ptr[f], ptr[f + 1]):
+            cells *= radixes[members[i]]
+        if cells != offsets[f + 1] - offsets[f]:
+            raise ValueError(f"table {f}: expected {cells:.15g} cells, found {offsets[f + 1] - offsets[f]}")
+    return 0
+
+
 def worth_bitmaps(const int64_t[::1] ptr, const int64_t[::1] members, const int64_t[::1] radixes):
-    """See `pure.families.worth_bitmaps`: the columns of runs that are long enough and have few settings in common."""
+    """See `pure.count.worth_bitmaps`: the columns of runs that are long enough and have few settings in common."""
     cdef int64_t n_families = ptr.shape[0] - 1, f = 0, g, i, settings
+    check_families(ptr, members, radixes.shape[0])
     wanted = np.zeros(radixes.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] out = wanted
     with nogil:
@@ -290,12 +351,13 @@ def count_families(
     list columns, list bits, const int64_t[::1] radixes, const int64_t[::1] ptr, const int64_t[::1] members,
     const int64_t[::1] offsets, weights,
 ):
-    """See `pure.families.count_families`."""
+    """See `pure.count.count_families`."""
     cdef int64_t n_columns = len(columns), n_families = ptr.shape[0] - 1, n_rows = len(columns[0]) if n_columns else 0
     cdef const uint8_t[::1] narrow
     cdef const uint16_t[::1] wide
     cdef const uint64_t[:, ::1] bit_view
     cdef const double[::1] weight_view
+    cdef uint8_t[::1] used_view
     cdef const double* weight = NULL
     cdef int64_t[::1] cells
     cdef double[::1] sums
@@ -307,6 +369,10 @@ def count_families(
     cdef int64_t n_runs = 0, words = (n_rows + 63) // 64, start, length
     cdef int fast = BBN_HAS_AVX2
     cdef bint all_bits
+    check_families(ptr, members, n_columns)
+    if radixes.shape[0] != n_columns or len(bits) != n_columns:
+        raise ValueError(f"expected {n_columns} radixes and bit maps, found {radixes.shape[0]} and {len(bits)}")
+    check_tables(ptr, members, radixes, offsets)
     result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
     if n_rows == 0 or n_families == 0:
         return result
@@ -324,6 +390,8 @@ def count_families(
             raise MemoryError
         for c in range(n_columns):
             column[c].radix = radixes[c]
+            if len(columns[c]) != n_rows:
+                raise ValueError(f"columns: expected {n_rows} rows, found {len(columns[c])} of column {c}")
             if columns[c].dtype == np.uint8:
                 narrow = columns[c]
                 column[c].narrow = &narrow[0]
@@ -332,9 +400,20 @@ def count_families(
                 column[c].wide = &wide[0]
             if bits[c] is not None:
                 bit_view = bits[c]
+                if bit_view.shape[0] != radixes[c] or bit_view.shape[1] != words:
+                    raise ValueError(f"bits: expected shape {(radixes[c], words)} of column {c}")
                 column[c].bits = &bit_view[0, 0]
+        used = np.zeros(n_columns, np.uint8)
+        used_view = used
+        for i in range(members.shape[0]):
+            used_view[members[i]] = 1
+        for c in range(n_columns):
+            if used_view[c] and bits[c] is None:  # which `bitmaps` has checked
+                check_codes(&column[c], n_rows, radixes[c], c)
         if weights is not None:
             weight_view = np.ascontiguousarray(weights, dtype=np.float64)
+            if weight_view.shape[0] != n_rows:
+                raise ValueError(f"weights: expected length {n_rows}, found {weight_view.shape[0]}")
             weight = &weight_view[0]
             sums = result
         else:

@@ -44,6 +44,10 @@ cdef extern from "gradient.h":
         int64_t* starts
         int64_t* offsets
         int64_t* sizes
+        int64_t* runs
+        int64_t* code
+        int64_t* width
+        int64_t* open
     cdef cppclass Job:
         int64_t n_rows
         int64_t n_columns
@@ -58,7 +62,9 @@ cdef extern from "gradient.h":
         double* logs
         double* row_gradient
     int64_t unknown_code(const int32_t* codes, int64_t rows, int64_t columns, const int64_t* cards) noexcept nogil
-    int64_t room(const Tree& tree, const int32_t* row, int64_t* cells) noexcept nogil
+    void read_row(const int32_t* row, int64_t columns, const int64_t* cards, int64_t* code,
+                  int64_t* width) noexcept nogil
+    int64_t room(const Tree& tree, const int64_t* width, int64_t* cells) noexcept nogil
     int follow_plain "follow<double>"(const Tree& tree, const Job& job, Scratch[double]& own,
                                       Poll poll) except -1 nogil
     int follow_wide "follow<Wide>"(const Tree& tree, const Job& job, Scratch[Wide]& own, Poll poll) except -1 nogil
@@ -111,7 +117,7 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     cdef const int64_t[::1] stream_ptr = tree_arrays.stream_ptr, base = tree_arrays.base
     cdef const int64_t[::1] stride_ptr = tree_arrays.stride_ptr, strides = tree_arrays.strides
     cdef const int64_t[::1] separators = tree_arrays.separator
-    cdef int64_t n_cliques = n_factors.shape[0], r, c, i, most = 1, indices = 1, need, count, widest = 1
+    cdef int64_t n_cliques = n_factors.shape[0], r, c, i, most = 1, indices = 1, need, count, widest = 1, deepest = 0
     cdef int64_t message_size = tree_arrays.message_size
     cdef int64_t wrong
     cdef int left_range
@@ -148,16 +154,20 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     tree.axes_ptr, tree.axes, tree.cards, tree.separators = &axes_ptr[0], &axes[0], &cards[0], &separators[0]
     tree.n_factors, tree.n_children = &n_factors[0], &n_children[0]
     tree.stream_ptr, tree.base, tree.stride_ptr, tree.strides = &stream_ptr[0], &base[0], &stride_ptr[0], &strides[0]
+    for c in range(n_cliques):
+        widest = max(widest, stream_ptr[c + 1] - stream_ptr[c])
+        deepest = max(deepest, axes_ptr[c + 1] - axes_ptr[c])
+    cdef int64_t[::1] places = np.empty(4 * n_cliques + 2 * job.n_columns + deepest + 1, np.int64)
+    cdef int64_t* code = &places[4 * n_cliques]
+    cdef int64_t* width = code + job.n_columns
     with nogil:
         for r in range(job.n_rows):
-            need = room(tree, &codes[r, 0], &count)
+            read_row(&codes[r, 0], job.n_columns, tree.cards, code, width)
+            need = room(tree, width, &count)
             indices = max(indices, need)
             most = max(most, count)
-        for c in range(n_cliques):
-            widest = max(widest, stream_ptr[c + 1] - stream_ptr[c])
     job.row_indices = indices
     cdef uint32_t[::1] index = np.empty(indices, np.uint32)
-    cdef int64_t[::1] places = np.empty(3 * n_cliques, np.int64)
     cdef double[::1] cells = np.empty(2 * message_size + most + 2 * widest + 2)
     cdef double[::1] wide_cells
     cdef Scratch[double] plain
@@ -166,6 +176,9 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
     plain.starts = wide.starts = &places[0]
     plain.offsets = wide.offsets = plain.starts + n_cliques
     plain.sizes = wide.sizes = plain.offsets + n_cliques
+    plain.runs = wide.runs = plain.sizes + n_cliques
+    plain.code, plain.width, plain.open = code, width, width + job.n_columns
+    wide.code, wide.width, wide.open = code, width, width + job.n_columns
     plain.up = &cells[0]
     plain.down = plain.up + message_size
     plain.values = plain.down + message_size

@@ -42,11 +42,12 @@ struct Pace {
     static const int64_t STRETCH = 65536; /* cells of a clique between two looks */
 };
 
-/* The memory of one row at a time. */
+/* The memory of one row at a time. `code` and `width` are the row itself, per variable: its code and 1 where it is
+   observed, 0 and the number of its states where it is missing. */
 template <class Cell> struct Scratch {
     Cell *up, *down, *values, *terms, *after;
     uint32_t *index;
-    int64_t *starts, *offsets, *sizes;
+    int64_t *starts, *offsets, *sizes, *runs, *code, *width, *open;
 };
 
 /* The place of the first code that is neither a state's nor that of what is missing, or -1. */
@@ -61,20 +62,22 @@ static int64_t unknown_code(const int32_t *codes, int64_t rows, int64_t columns,
     return -1;
 }
 
-/* The cells of clique c that agree with the row: how many there are, or of its separator alone. */
-BBN_HOT static inline int64_t agreeing(const Tree &tree, const int32_t *row, int64_t first, int64_t last) {
-    int64_t cells = 1;
-    for (int64_t k = first; k < last; k++)
-        if (row[tree.axes[k]] == tree.cards[tree.axes[k]]) cells *= tree.cards[tree.axes[k]];
-    return cells;
+/* Sets `code` and `width` to those of a row. */
+static void read_row(const int32_t *row, int64_t columns, const int64_t *cards, int64_t *code, int64_t *width) {
+    for (int64_t v = 0; v < columns; v++) {
+        const bool missing = row[v] == cards[v];
+        code[v] = missing ? 0 : row[v];
+        width[v] = missing ? cards[v] : 1;
+    }
 }
 
 /* The indices that one row needs, over all cliques and streams; `cells` gets their cells. */
-static int64_t room(const Tree &tree, const int32_t *row, int64_t *cells) {
+static int64_t room(const Tree &tree, const int64_t *width, int64_t *cells) {
     int64_t indices = 0;
     *cells = 0;
     for (int64_t c = 0; c < tree.n_cliques; c++) {
-        const int64_t own = agreeing(tree, row, tree.axes_ptr[c], tree.axes_ptr[c + 1]);
+        int64_t own = 1;
+        for (int64_t k = tree.axes_ptr[c]; k < tree.axes_ptr[c + 1]; k++) own *= width[tree.axes[k]];
         *cells += own;
         indices += own * (tree.stream_ptr[c + 1] - tree.stream_ptr[c]);
     }
@@ -82,24 +85,37 @@ static int64_t room(const Tree &tree, const int32_t *row, int64_t *cells) {
 }
 
 /* The cells of clique c that agree with the row, last axis fastest, as one index per stream; how many they are.
-   Stream s fills index[s * cells : (s + 1) * cells]. */
-BBN_HOT static inline int64_t unfold(const Tree &tree, int64_t c, const int32_t *row, uint32_t *index, Pace &pace) {
+   Stream s fills index[s * cells : (s + 1) * cells]. Of a single cell the children's streams are left out: see
+   `collect`. `runs` gets the cells of the separator. */
+template <class Cell>
+BBN_HOT static inline int64_t unfold(const Tree &tree, int64_t c, const Scratch<Cell> &own, uint32_t *index,
+                                     int64_t *runs, Pace &pace) {
     const int64_t first = tree.axes_ptr[c], depth = tree.axes_ptr[c + 1] - first, s0 = tree.stream_ptr[c];
-    const int64_t n_streams = tree.stream_ptr[c + 1] - s0, *axes = tree.axes + first, *cards = tree.cards;
-    const int64_t cells = agreeing(tree, row, first, first + depth);
+    const int64_t n_streams = tree.stream_ptr[c + 1] - s0, *axes = tree.axes + first;
+    int64_t cells = 1, n_open = 0, j = 0;
+    for (; j < tree.separators[c]; j++) {
+        own.open[n_open] = j;
+        n_open += own.width[axes[j]] > 1;
+        cells *= own.width[axes[j]];
+    }
+    *runs = cells;
+    for (; j < depth; j++) {
+        own.open[n_open] = j;
+        n_open += own.width[axes[j]] > 1;
+        cells *= own.width[axes[j]];
+    }
     for (int64_t s = 0; s < n_streams; s++) {
+        if (cells == 1 && s == tree.n_factors[c]) s += tree.n_children[c];
+        if (s == n_streams) break;
         uint32_t *out = index + s * cells;
         const int64_t *strides = tree.strides + tree.stride_ptr[s0 + s];
-        uint32_t at = (uint32_t) tree.base[s0 + s];
-        for (int64_t j = 0; j < depth; j++)
-            if (row[axes[j]] != cards[axes[j]]) at += (uint32_t) (row[axes[j]] * strides[j]);
-        out[0] = at;
-        if (cells == 1) continue;
+        int64_t at = tree.base[s0 + s];
+        for (int64_t i = 0; i < depth; i++) at += own.code[axes[i]] * strides[i];
+        out[0] = (uint32_t) at;
         int64_t m = 1;
-        for (int64_t j = depth - 1; j >= 0; j--) {
-            const int64_t card = cards[axes[j]];
-            if (row[axes[j]] != card) continue;
-            const uint32_t step = (uint32_t) strides[j];
+        for (int64_t i = n_open - 1; i >= 0; i--) {
+            const int64_t card = own.width[axes[own.open[i]]];
+            const uint32_t step = (uint32_t) strides[own.open[i]];
             for (int64_t a = 1; a < card; a++)
                 for (int64_t k = 0; k < m; k++) out[a * m + k] = out[k] + (uint32_t) a * step;
             m *= card;
@@ -109,46 +125,55 @@ BBN_HOT static inline int64_t unfold(const Tree &tree, int64_t c, const int32_t 
     return cells;
 }
 
-/* Collect: each clique sums its product over all but the separator, and hands that to its parent. ln P(row). */
+/* Collect: each clique sums its product over all but the separator, and hands that to its parent. ln P(row).
+   A message is scaled to a sum of 1, so one of a single cell is 1 and need not be read. */
 template <class Cell>
-double collect(const Tree &tree, const int32_t *row, const double *tables, Scratch<Cell> &own, Pace &pace) {
+double collect(const Tree &tree, const double *tables, Scratch<Cell> &own, Pace &pace) {
     Cell *const up = own.up, *const values = own.values;
     double log_sum = 0.0;
     Cell product = 1.0;
     int64_t at = 0, place = 0;
     for (int64_t c = tree.n_cliques - 1; c >= 0; c--) {
         uint32_t *streams = own.index + place;
-        const int64_t cells = unfold(tree, c, row, streams, pace), nf = tree.n_factors[c], nc = tree.n_children[c];
+        int64_t runs;
+        const int64_t cells = unfold(tree, c, own, streams, &runs, pace), nf = tree.n_factors[c];
+        const int64_t n_terms = nf + tree.n_children[c];
         Cell *cell = values + at;
-        own.starts[c] = at, own.offsets[c] = place, own.sizes[c] = cells;
+        own.starts[c] = at, own.offsets[c] = place, own.sizes[c] = cells, own.runs[c] = runs;
         at += cells;
         place += cells * (tree.stream_ptr[c + 1] - tree.stream_ptr[c]);
-        for (int64_t begin = 0; begin < cells; begin += Pace::STRETCH) {
-            const int64_t end = cells - begin < Pace::STRETCH ? cells : begin + Pace::STRETCH;
-            for (int64_t k = begin; k < end; k++) {
-                Cell value = 1.0;
-                for (int64_t s = 0; s < nf; s++) value *= Cell(tables[streams[s * cells + k]]);
-                for (int64_t s = nf; s < nf + nc; s++) value *= up[streams[s * cells + k]];
-                cell[k] = value;
-            }
-            if (end < cells) pace.spend((nf + nc) * Pace::STRETCH);
-        }
+        const uint32_t *mine = tree.separators[c] < 0 ? nullptr : streams + n_terms * cells;
         Cell total = 0.0;
-        if (tree.separators[c] < 0) {
-            for (int64_t k = 0; k < cells; k++) total += cell[k];
+        if (cells == 1) {
+            total = 1.0;
+            for (int64_t s = 0; s < nf; s++) total *= Cell(tables[streams[s]]);
+            if (mine) up[mine[0]] = 1.0;
         } else {
-            const int64_t first = tree.axes_ptr[c];
-            const int64_t runs = agreeing(tree, row, first, first + tree.separators[c]), run = cells / runs;
-            const uint32_t *mine = streams + (nf + nc) * cells;
-            for (int64_t g = 0; g < runs; g++) {
-                Cell value = 0.0;
-                for (int64_t k = g * run; k < (g + 1) * run; k++) value += cell[k];
-                up[mine[g * run]] = value;
-                total += value;
+            for (int64_t begin = 0; begin < cells; begin += Pace::STRETCH) {
+                const int64_t end = cells - begin < Pace::STRETCH ? cells : begin + Pace::STRETCH;
+                for (int64_t k = begin; k < end; k++) {
+                    Cell value = 1.0;
+                    for (int64_t s = 0; s < nf; s++) value *= Cell(tables[streams[s * cells + k]]);
+                    for (int64_t s = nf; s < n_terms; s++) value *= up[streams[s * cells + k]];
+                    cell[k] = value;
+                }
+                if (end < cells) pace.spend(n_terms * Pace::STRETCH);
             }
-            if (positive(total)) {
-                const Cell inverse = Cell(1.0) / total;
-                for (int64_t g = 0; g < runs; g++) up[mine[g * run]] *= inverse;
+            if (runs == 1) {
+                for (int64_t k = 0; k < cells; k++) total += cell[k];
+                if (mine) up[mine[0]] = 1.0;
+            } else {
+                const int64_t run = cells / runs;
+                for (int64_t g = 0; g < runs; g++) {
+                    Cell value = 0.0;
+                    for (int64_t k = g * run; k < (g + 1) * run; k++) value += cell[k];
+                    up[mine[g * run]] = value;
+                    total += value;
+                }
+                if (positive(total)) {
+                    const Cell inverse = Cell(1.0) / total;
+                    for (int64_t g = 0; g < runs; g++) up[mine[g * run]] *= inverse;
+                }
             }
         }
         if (!positive(total)) return -std::numeric_limits<double>::infinity();
@@ -161,20 +186,24 @@ double collect(const Tree &tree, const int32_t *row, const double *tables, Scrat
     return log_sum + log_of(product);
 }
 
-/* Distribute: each term's share is the product of all the others; add the row's, times its weight, to the slope. */
+/* Distribute: each term's share is the product of all the others; add the row's, times its weight, to the slope.
+   Of a single cell that is the weight over the term itself, and its children need no message. */
 template <class Cell>
-void distribute(const Tree &tree, const int32_t *row, double weight, const double *tables, Scratch<Cell> &own,
-                double *slope, Pace &pace) {
+void distribute(const Tree &tree, double weight, const double *tables, Scratch<Cell> &own, double *slope, Pace &pace) {
     Cell *const up = own.up, *const down = own.down, *const terms = own.terms, *const after = own.after;
     for (int64_t c = 0; c < tree.n_cliques; c++) {
-        const int64_t cells = own.sizes[c], nf = tree.n_factors[c], n_terms = nf + tree.n_children[c];
+        const int64_t cells = own.sizes[c], runs = own.runs[c], nf = tree.n_factors[c];
+        const int64_t n_terms = nf + tree.n_children[c];
         const Cell *cell = own.values + own.starts[c];
         const uint32_t *streams = own.index + own.offsets[c], *mine = nullptr;
+        if (cells == 1) {
+            for (int64_t s = 0; s < nf; s++) slope[streams[s]] += narrow(Cell(weight) / Cell(tables[streams[s]]));
+            continue;
+        }
         Cell total = 0.0;
-        if (tree.separators[c] >= 0) {
+        if (runs > 1) {
             mine = streams + n_terms * cells;
-            const int64_t first = tree.axes_ptr[c];
-            const int64_t runs = agreeing(tree, row, first, first + tree.separators[c]), run = cells / runs;
+            const int64_t run = cells / runs;
             Cell sum = 0.0;
             for (int64_t g = 0; g < runs; g++) sum += down[mine[g * run]];
             const Cell inverse = Cell(1.0) / sum;
@@ -226,9 +255,10 @@ template <class Cell> int follow(const Tree &tree, const Job &job, Scratch<Cell>
         for (int64_t r = 0; r < job.n_rows; r++) {
             const int32_t *row = job.codes + r * job.n_columns;
             for (int64_t i = 0; i < job.n_own; i++) job.tables[job.n_shared + i] = job.row_tables[r * job.n_own + i];
-            job.logs[r] = collect(tree, row, job.tables, own, pace);
+            read_row(row, job.n_columns, tree.cards, own.code, own.width);
+            job.logs[r] = collect(tree, job.tables, own, pace);
             if (std::isinf(job.logs[r]) || job.weights[r] == 0.0) continue;
-            distribute(tree, row, job.weights[r], job.tables, own, job.slope, pace);
+            distribute(tree, job.weights[r], job.tables, own, job.slope, pace);
             for (int64_t i = 0; i < job.n_own; i++) {
                 job.row_gradient[r * job.n_own + i] = job.slope[job.n_shared + i];
                 job.slope[job.n_shared + i] = 0.0;

@@ -354,6 +354,7 @@ cdef class Writer(Forest):
             self.base_size,
             self.whole_size,
             self.scratch_size,
+            self.table_ptr[cnp.PyArray_SIZE(self.model[2]) - 1],
         )
 
     cdef int gather(self, int64_t c) except -1:

@@ -269,6 +269,7 @@ cdef class Program:
         self.layout, self.cards, self.tables = layout, cards, tables
         self.n, self.sizes = cnp.PyArray_SIZE(cards), sizes
         check_length(cnp.PyArray_SIZE(layout.out), self.n, "the layout's variables")
+        check_length(cnp.PyArray_SIZE(values), layout.tables_size, "tables")
         self.maximise = maximise
         self.pool = []
         self.out_size, self.work_size, self.scratch_size = layout.out_size, layout.work_size, layout.scratch_size

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Family scores: the compiled twin of `pure.structure`."""
+"""Family scores: the compiled twin of `pure.score`."""
 
 import numpy as np
 
@@ -67,11 +67,26 @@ cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t wh
     return log_gamma(a + n) - log_gamma_a
 
 
+cdef int check_tables(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards) except -1:
+    """Refuse tables that are not rows of counts; see `pure.score.check_tables`."""
+    cdef int64_t n = cards.shape[0], f, i
+    if ptr.shape[0] != n + 1 or ptr[0] != 0 or ptr[n] != cells.shape[0]:
+        raise ValueError(f"ptr: expected {n + 1} offsets from 0 to {cells.shape[0]}")
+    for f in range(n):
+        if cards[f] < 1 or ptr[f + 1] < ptr[f] or (ptr[f + 1] - ptr[f]) % cards[f]:
+            raise ValueError(f"table {f}: {ptr[f + 1] - ptr[f]} cells are not rows of {cards[f]}")
+    for i in range(cells.shape[0]):
+        if not cells[i] >= 0:
+            raise ValueError(f"cells: expected counts, found {cells[i]} at {i}")
+    return 0
+
+
 def log_likelihoods(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards):
-    """See `pure.structure.log_likelihoods`."""
+    """See `pure.score.log_likelihoods`."""
     cdef int64_t n_tables = cards.shape[0], f, i, end, r
     cdef number n, row
     cdef double total
+    check_tables(cells, ptr, cards)
     result = np.empty(n_tables)
     cdef double[::1] out = result
     with nogil:
@@ -97,10 +112,13 @@ def log_likelihoods(const number[::1] cells, const int64_t[::1] ptr, const int64
 def log_dirichlets(
     const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards, const double[::1] alphas
 ):
-    """See `pure.structure.log_dirichlets`."""
+    """See `pure.score.log_dirichlets`."""
     cdef int64_t n_tables = cards.shape[0], f, i, end, r, whole, whole_row
     cdef number n, row
     cdef double total, a, b, log_gamma_a, log_gamma_b
+    check_tables(cells, ptr, cards)
+    if alphas.shape[0] != n_tables:
+        raise ValueError(f"alphas: expected length {n_tables}, found {alphas.shape[0]}")
     result = np.empty(n_tables)
     cdef double[::1] out = result
     with nogil:
@@ -130,9 +148,10 @@ def log_dirichlets(
 
 
 def observed_rows(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards):
-    """See `pure.structure.observed_rows`."""
+    """See `pure.score.observed_rows`."""
     cdef int64_t n_tables = cards.shape[0], f, i, end, r, seen
     cdef number row
+    check_tables(cells, ptr, cards)
     result = np.empty(n_tables, dtype=np.int64)
     cdef int64_t[::1] out = result
     with nogil:
@@ -155,11 +174,18 @@ def observed_rows(const number[::1] cells, const int64_t[::1] ptr, const int64_t
 def independence(
     const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] firsts, const int64_t[::1] cards, bint pearson
 ):
-    """See `pure.structure.independence`."""
+    """See `pure.score.independence`."""
     cdef int64_t n_tables = cards.shape[0], f, x, y, s, rows, columns, slices, stride, seen_rows, seen_columns, most = 1
     cdef const number* table
     cdef number n, total
     cdef double statistic, e
+    check_tables(cells, ptr, cards)
+    if firsts.shape[0] != n_tables:
+        raise ValueError(f"firsts: expected length {n_tables}, found {firsts.shape[0]}")
+    for f in range(n_tables):
+        x = ptr[f + 1] - ptr[f]
+        if not 1 <= firsts[f] <= x or x % (firsts[f] * cards[f]):
+            raise ValueError(f"table {f}: {x} cells are not slices of {firsts[f]} × {cards[f]}")
     statistics = np.empty(n_tables)
     freedom = np.zeros(n_tables, dtype=np.int64)
     cdef double[::1] out = statistics

@@ -60,6 +60,9 @@ cdef class WideProgram:
     cdef object base_logs
 
     def __init__(self, const int64_t[::1] cards, tables, layout, cbool maximise=False):
+        if len(layout.out) != cards.shape[0] or len(tables) != layout.tables_size:
+            raise ValueError(f"expected {len(layout.out)} cards and {layout.tables_size} numbers of tables, found "
+                             f"{cards.shape[0]} and {len(tables)}")
         self.layout, self.cards, self.maximise = layout, cards, maximise
         self.tables = np.append(tables, 0.0)
         self.tape = np.append(layout.run, 0)

@@ -101,6 +101,8 @@ class Layout(NamedTuple):
         either would be if each clique that a run goes through were stored, which is the measure of its work.
     scratch_size : int
         The largest slab.
+    tables_size : int
+        The numbers of all the model's tables.
     """
 
     once: Ints
@@ -117,3 +119,4 @@ class Layout(NamedTuple):
     base_size: int
     whole_size: int
     scratch_size: int
+    tables_size: int

@@ -48,6 +48,7 @@ def run_rows(
     """
     check_rows(columns, codes, cards)
     check_length(len(layout.out), len(cards), "the layout's variables")
+    check_length(tables.size, layout.tables_size, "tables")
     check_shape("out", out, len(codes), layout.out_size)
     check_shape("logs", logs, len(codes))
     for start in range(0, len(codes), BLOCK):

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.contracts.checks import (
+    check_ints,
+    check_length,
+    check_numbers,
+    check_offsets,
+    check_range,
+    check_shape,
+)
 from bbn.kernels.contracts.types import Floats, Ints
 
 Bits = NDArray[np.uint64]
@@ -14,6 +23,10 @@ Bits = NDArray[np.uint64]
 
 def bitmaps(codes: NDArray[np.uint8], radix: int) -> Bits:
     """For each code below `radix` the rows that hold it as bits, row i in bit i % 64 of word i // 64."""
+    check_numbers("u", 1, codes)
+    if not 0 <= radix <= 256:
+        raise ValueError(f"radix: expected a number from 0 to 256, found {radix}")
+    check_range(codes, 0, radix, "column 0")
     words = np.zeros((radix, (len(codes) + 63) // 64 * 8), dtype=np.uint8)
     for code in range(radix):
         packed = np.packbits(codes == code, bitorder="little")
@@ -21,8 +34,16 @@ def bitmaps(codes: NDArray[np.uint8], radix: int) -> Bits:
     return words.view("<u8").astype(np.uint64)
 
 
+def check_families(ptr: Ints, members: Ints, n_columns: int) -> None:
+    """Refuse families that are not of these columns."""
+    check_ints(ptr, members)
+    check_offsets(ptr, len(members), "ptr")
+    check_range(members, 0, n_columns, "members")
+
+
 def worth_bitmaps(ptr: Ints, members: Ints, radixes: Ints) -> Ints:
     """The columns whose bit maps would speed these families up: none, as `bincount` has no use for them."""
+    check_families(ptr, members, len(radixes))
     return np.empty(0, dtype=np.int64)
 
 
@@ -58,6 +79,27 @@ def count_families(
         int64 counts, or float64 sums of weights.
     """
     n_rows = len(columns[0]) if columns else 0
+    check_families(ptr, members, len(columns))
+    check_ints(radixes, offsets)
+    check_range(radixes, 1, 2**62, "radixes")
+    check_length(len(radixes), len(columns), "radixes")
+    check_length(len(bits), len(columns), "bits")
+    check_length(len(offsets), len(ptr), "offsets")
+    check_offsets(offsets, int(offsets[-1]), "offsets")
+    for f, found in enumerate(np.diff(offsets).tolist()):
+        settings = prod(map(float, radixes[members[ptr[f] : ptr[f + 1]]]))
+        if settings != found:
+            raise ValueError(f"table {f}: expected {settings:.15g} cells, found {found}")
+    for c, column in enumerate(columns):
+        check_numbers("u", 1, column)
+        check_length(len(column), n_rows, f"column {c}")
+        held = bits[c]
+        if held is not None:
+            check_shape("bits", held, int(radixes[c]), (n_rows + 63) // 64)
+    for c in np.unique(members).tolist() if n_rows else ():
+        check_range(columns[c], 0, int(radixes[c]), f"column {c}")
+    if weights is not None:
+        check_length(len(weights), n_rows, "weights")
     cells = np.zeros(offsets[-1], dtype=np.int64 if weights is None else np.float64)
     for f in range(len(ptr) - 1):
         index = np.zeros(n_rows, dtype=np.int64)

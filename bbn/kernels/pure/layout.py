@@ -78,6 +78,7 @@ class _Writer(Forest):
         self.numbers: list[int] = factors.tolist()
         self.scopes: list[list[int]] = [members[starts[f] : starts[f + 1]] for f in self.numbers]
         self.tables: list[int] = table_ptr[factors].tolist()
+        self.tables_size = int(table_ptr[-1])
         self.masked = t.MASKED in self.role
         self.seat()
         self.place()
@@ -209,6 +210,7 @@ class _Writer(Forest):
             self.base_size,
             self.whole_size,
             self.scratch_size,
+            self.tables_size,
         )
 
     def gather(self, c: int, once: list[int], run: list[int]) -> None:

@@ -45,6 +45,7 @@ class Program:
         check_ints(cards)
         check_doubles(tables)
         check_length(len(layout.out), len(cards), "the layout's variables")
+        check_length(tables.size, layout.tables_size, "tables")
         self.cards = cards.tolist()
         self.layout = layout
         self.maximise = maximise

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.contracts.checks import check_ints, check_length, check_numbers, check_offsets
 from bbn.kernels.contracts.types import Floats, Ints
 
 
@@ -26,6 +27,7 @@ def log_dirichlets(cells: NDArray[Any], ptr: Ints, cards: Ints, alphas: Floats) 
 
     That is Σ_jk ln (α)_{N_jk} − Σ_j ln (rα)_{N_j}, where (a)_n = Γ(a + n) / Γ(a) and r is the child's card.
     """
+    check_numbers("f", 1, alphas)
     return np.array(
         [
             _log_rising(t, a) - _log_rising(t.sum(axis=1), a * t.shape[1])
@@ -48,6 +50,11 @@ def independence(
     X² = Σ (n − e)²/e, with e the product of a slice's row and column sum over its sum. Degrees of freedom are
     (rows − 1)(columns − 1) of those that have counts, added up over slices.
     """
+    check_tables(cells, ptr, cards)
+    check_length(len(firsts), len(cards), "firsts")
+    for f, size in enumerate(np.diff(ptr).tolist()):
+        if not 1 <= firsts[f] <= size or size % (firsts[f] * cards[f]):
+            raise ValueError(f"table {f}: {size} cells are not slices of {firsts[f]} × {cards[f]}")
     statistics = np.zeros(len(cards))
     freedom = np.zeros(len(cards), dtype=np.int64)
     for f in range(len(cards)):
@@ -64,7 +71,21 @@ def independence(
     return statistics, freedom
 
 
+def check_tables(cells: NDArray[Any], ptr: Ints, cards: Ints) -> None:
+    """Refuse tables that are not rows of counts."""
+    check_ints(ptr, cards)
+    check_numbers("if", 1, cells)
+    check_length(len(ptr), len(cards) + 1, "ptr")
+    check_offsets(ptr, len(cells), "ptr")
+    for f, (size, card) in enumerate(zip(np.diff(ptr).tolist(), cards.tolist(), strict=True)):
+        if card < 1 or size % card:
+            raise ValueError(f"table {f}: {size} cells are not rows of {card}")
+    if not (cells >= 0).all():
+        raise ValueError("cells: expected counts, found negative ones")
+
+
 def _tables(cells: NDArray[Any], ptr: Ints, cards: Ints) -> Iterator[NDArray[Any]]:
+    check_tables(cells, ptr, cards)
     for f in range(len(cards)):
         yield cells[ptr[f] : ptr[f + 1]].reshape(-1, cards[f])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.model.equivalence import cpdag, directed, is_cpdag, skeleton, structural_distance
 from bbn.model.network import BayesianNetwork
 
@@ -101,6 +102,7 @@ class Comparison(Tabular, Frozen):
         return Table(["kind", "arcs", "which"], rows, title, shares)
 
 
+@keywords_checked
 def compare(learned: Any, truth: Any) -> Comparison:
     """Compare a learned structure with the true one.
 

@@ -15,6 +15,7 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.progress import progress_bar
 from bbn.data import CodedTable
+from bbn.data.reading import Reading
 from bbn.learning.evaluation.resample import as_learner, columns_of, in_memory, take
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import BDeu, Prior
@@ -96,7 +97,7 @@ def cross_validate(
     prior
         The prior of the tables that are fitted to a structure; without one, rows never seen may get probability 0.
     seed
-        For dealing the rows.
+        For dealing the rows; None deals them anew each time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
@@ -106,7 +107,7 @@ def cross_validate(
     >>> cross_validate(data, k=4, target="B", seed=0).mean
     0.0
     """
-    table = in_memory(data, "cross_validate", **options)
+    table = in_memory(data, "cross_validate", Reading(**options))
     if not 2 <= k <= table.n_rows:
         raise ValueError(f"k is {k}; expected from 2 to the number of rows, {table.n_rows}")
     names = [v.name for v in table.variables]

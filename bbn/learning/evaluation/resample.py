@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.errors import DataError
-from bbn.data import CodedTable, as_source
+from bbn.data import CodedTable
+from bbn.data.reading import Reading
 from bbn.learning.structure.chow_liu import chow_liu
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
@@ -19,9 +20,9 @@ LEARNERS = {"hill-climb": hill_climb, "chow-liu": chow_liu, "k2": k2, "pc": pc}
 """Learners of a structure that need nothing but data, by name."""
 
 
-def in_memory(data: Any, what: str, **options: Any) -> CodedTable:
+def in_memory(data: Any, what: str, reading: Reading) -> CodedTable:
     """`data` as a table in memory; DataError for a source that is not."""
-    source = as_source(data, **options)
+    source = reading.source(data)
     if not isinstance(source, CodedTable):
         raise DataError(f"{what} draws rows and so needs data in memory")
     return source

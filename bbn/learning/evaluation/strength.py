@@ -7,16 +7,19 @@ half for each direction.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.data.reading import Reading
 from bbn.learning.evaluation.resample import as_learner, in_memory, take
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Variable
+from bbn.model.variable import State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -121,6 +124,7 @@ class ArcStrength(Tabular, Frozen, compared=("n", "strengths", "directions")):
         return Table(["from", "to", "strength", "direction", ""], rows, f"{self.n} samples")
 
 
+@keywords_checked
 def arc_strength(
     data: Any,
     learner: Any = "hill-climb",
@@ -128,7 +132,11 @@ def arc_strength(
     seed: int | np.random.Generator | None = None,
     *,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> ArcStrength:
     """Learn from `n` tables of rows drawn with replacement, and count the arcs.
 
@@ -142,11 +150,17 @@ def arc_strength(
     n
         The number of samples.
     seed
-        For the samples.
+        For the samples; None draws others each time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     References
     ----------
@@ -159,7 +173,7 @@ def arc_strength(
     """
     if n < 1:
         raise ValueError(f"n is {n}; expected at least one sample")
-    table = in_memory(data, "arc_strength", **options)
+    table = in_memory(data, "arc_strength", Reading(states, weights, missing, unseen, continuous))
     learn = as_learner(learner)
     rng = np.random.default_rng(seed)
     counts: dict[Arc, float] = {}

@@ -17,9 +17,9 @@ from bbn.core.frozen import Array
 from bbn.core.threads import in_order
 from bbn.data import Block
 from bbn.inference.exact.expected_counts import Expectation, build_tree, read_families, tabled
-from bbn.learning.gaussian.estimates import Numbers
-from bbn.learning.gaussian.linked import Component
-from bbn.learning.gaussian.m_step import GaussianPart
+from bbn.learning.gaussian.estimates import GaussianParameters
+from bbn.learning.gaussian.linked import LinkedGaussians
+from bbn.learning.gaussian.m_step import GaussianFamilies
 from bbn.model.network import BayesianNetwork
 
 ROWS = 4096
@@ -52,31 +52,39 @@ class Group:
     """
 
     def __init__(
-        self, part: GaussianPart, net: BayesianNetwork, scope: tuple[str, ...], units: list[list[int]]
+        self,
+        gaussians: GaussianFamilies,
+        net: BayesianNetwork,
+        scope: tuple[str, ...],
+        units: list[list[int]],
     ) -> None:
         self.scope = scope
         shape = [net.variable(name).card for name in scope]
         self.n_settings = int(np.prod(shape, dtype=np.int64))
         states = dict(zip(scope, np.indices(shape).reshape(len(shape), self.n_settings), strict=True))
-        self.leaves = [unit[0] for unit in units if unit[0] not in part.linked]
+        self.leaves = [unit[0] for unit in units if unit[0] not in gaussians.linked]
         maps = {}
         for i in (i for unit in units for i in unit):
             index = np.zeros(self.n_settings, dtype=np.intp)
-            for parent in part.families[i].discrete:
+            for parent in gaussians.families[i].discrete:
                 index = index * parent.card + states[parent.name]
             maps[i] = index
         self.maps: Index = np.array([maps[i] for i in self.leaves], dtype=np.intp).reshape(
             -1, self.n_settings
         )
-        self.components = [Component(part, unit, maps) for unit in units if unit[0] in part.linked]
+        self.components = [
+            LinkedGaussians(gaussians, unit, maps) for unit in units if unit[0] in gaussians.linked
+        ]
         own = np.arange(self.n_settings)
         self.even = (
-            bool(self.leaves) and len(self.leaves) == len(part.families) and bool((self.maps == own).all())
+            bool(self.leaves)
+            and len(self.leaves) == len(gaussians.families)
+            and bool((self.maps == own).all())
         )
-        self.even = self.even and all(f.n_settings == self.n_settings for f in part.families)
+        self.even = self.even and all(f.n_settings == self.n_settings for f in gaussians.families)
         """Whether it holds all families, each of them a leaf with the group's own settings."""
 
-    def laid_out(self, numbers: Sequence[Numbers], flat: Array) -> tuple[Array, Array]:
+    def laid_out(self, numbers: Sequence[GaussianParameters], flat: Array) -> tuple[Array, Array]:
         """Means and variances of the leaves in each setting of the group, each (leaves, J)."""
         if self.even:
             both = flat.reshape(-1, 2, self.n_settings)
@@ -93,16 +101,16 @@ class MixedExpectation(Expectation):
     Parameters
     ----------
     net
-        Any network of the structure; its numbers play no part.
-    part
+        Any network of the structure; its numbers do not matter.
+    gaussians
         Its continuous families.
     n_jobs
         Threads; None is OMP_NUM_THREADS, or else the number of cores.
     """
 
-    def __init__(self, net: BayesianNetwork, part: GaussianPart, n_jobs: int | None = None) -> None:
-        self.part = part
-        self.groups = _groups(net, part)
+    def __init__(self, net: BayesianNetwork, gaussians: GaussianFamilies, n_jobs: int | None = None) -> None:
+        self.gaussians = gaussians
+        self.groups = _groups(net, gaussians)
         self.names = tabled(net)
         scopes = [group.scope for group in self.groups if group.scope]
         families = read_families(net, scopes)
@@ -125,7 +133,7 @@ class MixedExpectation(Expectation):
             return chunk(block, rows, logs[rows])
 
         starts = range(0, block.n_rows, self.rows)
-        zero = np.zeros(self.n_tables + self.part.stats_size)
+        zero = np.zeros(self.n_tables + self.gaussians.stats_size)
         return sum(in_order(work, starts, self.n_jobs(block, self.rows)), zero), logs
 
 
@@ -135,19 +143,19 @@ class _Chunk:
     def __init__(self, expectation: MixedExpectation, flat: Array) -> None:
         self.whole = expectation
         self.tables = np.ascontiguousarray(flat[: expectation.n_tables])
-        self.numbers = expectation.part.numbers(flat[expectation.n_tables :])
+        self.numbers = expectation.gaussians.numbers(flat[expectation.n_tables :])
         gaussians = flat[expectation.n_tables :]
         self.laid_out = [group.laid_out(self.numbers, gaussians) for group in expectation.groups]
 
     def __call__(self, block: Block, rows: slice, logs: Array) -> Array:
         """The gradient and the moments; ln p of each row goes to `logs`."""
-        whole, part = self.whole, self.whole.part
+        whole, gaussians = self.whole, self.whole.gaussians
         weights = block.weights[rows]
-        z = np.full((len(part.names), len(weights)), np.nan)
-        for i, name in enumerate(part.names):
+        z = np.full((len(gaussians.names), len(weights)), np.nan)
+        for i, name in enumerate(gaussians.names):
             if name in block.numbers:
-                np.subtract(block.numbers[name][rows], part.centre[i], out=z[i])
-                z[i] /= part.scale[i]
+                np.subtract(block.numbers[name][rows], gaussians.centre[i], out=z[i])
+                z[i] /= gaussians.scale[i]
         densities = []
         for group, (means, variances) in zip(whole.groups, self.laid_out, strict=True):
             own = np.zeros((group.n_settings, len(weights)))
@@ -157,7 +165,7 @@ class _Chunk:
                 own += component.log_densities(z, self.numbers)
             densities.append(own)
         gradient, shares = self._responsibilities(block, rows, weights, densities, logs)
-        stats = np.zeros(part.stats_size)
+        stats = np.zeros(gaussians.stats_size)
         for group, (means, _), own in zip(whole.groups, self.laid_out, shares, strict=True):
             if group.leaves:
                 moments = np.zeros((3, *means.shape))
@@ -166,7 +174,7 @@ class _Chunk:
                     stats += moments.transpose(1, 0, 2).ravel()
                     continue
                 for k, i in enumerate(group.leaves):
-                    place = stats[part.stats_ptr[i] : part.stats_ptr[i + 1]].reshape(3, -1)
+                    place = stats[gaussians.stats_ptr[i] : gaussians.stats_ptr[i + 1]].reshape(3, -1)
                     for m in range(3):
                         place[m] += np.bincount(group.maps[k], moments[m, k], minlength=place.shape[1])
             for component in group.components:
@@ -224,8 +232,8 @@ class _Chunk:
             again, shares, told = self._lost_rows(codes[lost], weights[lost], some)
             gradient += again
             logs[lost] = told
-            for own, part in zip(found, shares, strict=True):
-                own[:, lost] = part
+            for own, some_shares in zip(found, shares, strict=True):
+                own[:, lost] = some_shares
         return gradient, found
 
     def _lost_rows(
@@ -234,7 +242,7 @@ class _Chunk:
         """Rows that are impossible, or possible only where a density is too small beside another to be told from 0.
 
         First the settings that the states leave open are found, by the tables alone; then densities are taken relative
-        to the largest of those. Rows that are lost even so are torn: their groups contradict each other.
+        to the largest of those. Rows that are lost even so contradict themselves: their groups exclude each other.
         """
         gradient, logs = np.zeros(len(self.tables)), np.empty(len(weights))
         zeros = [np.zeros(len(weights)) for _ in densities]
@@ -246,22 +254,22 @@ class _Chunk:
         peaks = [np.where(np.isfinite(peak), peak, 0.0) for peak in peaks]
         gradient[:] = 0.0
         shares = self._shares(codes, weights, densities, peaks, gradient, logs)
-        torn = np.flatnonzero(possible & np.isneginf(logs))
-        if len(torn):
-            some = [np.ascontiguousarray(own[:, torn]) for own in densities]
-            again, parts, logs[torn] = self._torn_rows(codes[torn], weights[torn], some, peaks, torn)
+        at = np.flatnonzero(possible & np.isneginf(logs))
+        if len(at):
+            some = [np.ascontiguousarray(own[:, at]) for own in densities]
+            again, parts, logs[at] = self._contradictory_rows(codes[at], weights[at], some, peaks, at)
             gradient += again
-            for own, part in zip(shares, parts, strict=True):
-                own[:, torn] = part
+            for own, some_shares in zip(shares, parts, strict=True):
+                own[:, at] = some_shares
         return gradient, shares, logs
 
-    def _torn_rows(
+    def _contradictory_rows(
         self,
         codes: NDArray[np.int32],
         weights: Array,
         densities: list[Array],
         peaks: list[Array],
-        torn: Index,
+        contradictory: Index,
     ) -> tuple[Array, list[Array], Array]:
         """Rows whose groups contradict each other, each beyond all doubt: a sum in logarithms over all their parents.
 
@@ -272,7 +280,7 @@ class _Chunk:
         scopes = [[self.whole.names.index(name) for name in group.scope] for group in groups]
         parents = sorted({v for scope in scopes for v in scope})
         if np.prod(cards[parents], dtype=np.float64) > JOINT:
-            peaks = [peak[torn] for peak in peaks]
+            peaks = [peak[contradictory] for peak in peaks]
             floors = [peak - 600.0 / len(densities) for peak in peaks]
             densities = [np.maximum(own, floor) for own, floor in zip(densities, floors, strict=True)]
             return gradient, self._shares(codes, weights, densities, peaks, gradient, logs), logs
@@ -324,12 +332,12 @@ class _Chunk:
         return [np.ascontiguousarray(own) for own in np.split(row_gradient.T, ends)] if densities else []
 
 
-def _groups(net: BayesianNetwork, part: GaussianPart) -> list[Group]:
+def _groups(net: BayesianNetwork, gaussians: GaussianFamilies) -> list[Group]:
     """The families in groups: a leaf alone or linked families together, each where its discrete parents are."""
     order = {name: k for k, name in enumerate(net.names)}
     units = []
-    for unit in _units(part):
-        names = {p.name for i in unit for p in part.families[i].discrete}
+    for unit in _units(gaussians):
+        names = {p.name for i in unit for p in gaussians.families[i].discrete}
         units.append((tuple(sorted(names, key=order.__getitem__)), unit))
     units.sort(key=lambda entry: -len(entry[0]))
     homes: dict[tuple[str, ...], list[list[int]]] = {}
@@ -337,13 +345,13 @@ def _groups(net: BayesianNetwork, part: GaussianPart) -> list[Group]:
         sizes = {home: int(np.prod([net.variable(n).card for n in home], dtype=np.int64)) for home in homes}
         wider = [home for home in homes if scope and set(scope) <= set(home) and sizes[home] <= SMALL]
         homes.setdefault(wider[0] if wider and scope not in homes else scope, []).append(unit)
-    return [Group(part, net, scope, sorted(own)) for scope, own in homes.items()]
+    return [Group(gaussians, net, scope, sorted(own)) for scope, own in homes.items()]
 
 
-def _units(part: GaussianPart) -> list[list[int]]:
+def _units(gaussians: GaussianFamilies) -> list[list[int]]:
     """Families that arcs between continuous variables link, parents first; a leaf is alone."""
-    home = list(range(len(part.families)))
-    for i, parents in enumerate(part.parents):
+    home = list(range(len(gaussians.families)))
+    for i, parents in enumerate(gaussians.parents):
         for p in parents:
             old, new = home[p], home[i]
             home = [new if h == old else h for h in home]

@@ -77,7 +77,7 @@ class GaussianFamily(NamedTuple):
         """The least share of the column's variance."""
         return LINKED_FLOOR if self.regressors or self.linked else FLOOR
 
-    def gaussian(self, numbers: Numbers) -> Gaussian:
+    def gaussian(self, numbers: GaussianParameters) -> Gaussian:
         """The conditional with these numbers."""
         fixed = self.fixed is not None
         variances = self.fixed if self.fixed is not None else numbers.variances
@@ -112,7 +112,7 @@ class Units(NamedTuple):
     scale: Array
 
 
-class Numbers(NamedTuple):
+class GaussianParameters(NamedTuple):
     """The parameters of a family."""
 
     means: Array
@@ -123,10 +123,10 @@ class Numbers(NamedTuple):
     """(J,)"""
 
 
-class Estimate(NamedTuple):
+class GaussianEstimate(NamedTuple):
     """Parameters, and where the data could not tell them."""
 
-    numbers: Numbers
+    numbers: GaussianParameters
     unseen: NDArray[np.bool_]
     """(J,) Whether no row reached the setting."""
     collapsed: NDArray[np.bool_]
@@ -172,7 +172,7 @@ def _no_weights(family: GaussianFamily) -> Any:
 
 
 def _named(told: bool | str | Iterable[str], names: Sequence[str], what: str) -> set[str]:
-    """The names that an option speaks of: all, none, or those listed."""
+    """The names that an option gives: all, none, or those listed."""
     if isinstance(told, bool | np.bool_):
         return set(names) if told else set()
     listed = [told] if isinstance(told, str) else list(told)
@@ -183,7 +183,9 @@ def _named(told: bool | str | Iterable[str], names: Sequence[str], what: str) ->
 def _check_names(listed: Iterable[str], names: Sequence[str], what: str) -> None:
     for name in listed:
         if name not in names:
-            raise DataError(f"{what}= names {name!r}, which is no continuous variable{nearest(name, names)}")
+            raise DataError(
+                f"{what}= names {name!r}, which is not a continuous variable{nearest(name, names)}"
+            )
 
 
 def pool(moments: Sequence[Moments]) -> Moments:
@@ -222,7 +224,7 @@ def widths(centre: Array, variances: Array) -> Array:
 
 def estimate(
     family: GaussianFamily, moments: Moments, units: Units, told: ToldGaussian | None = None
-) -> Estimate:
+) -> GaussianEstimate:
     """The parameters of a family, from its moments.
 
     Settings without rows have the mean and the variance of all rows and no weights, unless a prior says what they are.
@@ -267,7 +269,7 @@ def estimate(
     weights = slopes / scale[:p]
     means = intercept + centre[p] - weights @ centre[:p]
     unseen = ~seen if told is None else np.zeros(len(n), dtype=bool)
-    return Estimate(Numbers(means, weights, variances), unseen, low & seen)
+    return GaussianEstimate(GaussianParameters(means, weights, variances), unseen, low & seen)
 
 
 class Leaves(NamedTuple):
@@ -280,7 +282,7 @@ class Leaves(NamedTuple):
 
 def estimate_leaves(
     leaves: Leaves, units: Units | None = None, floor: float = FLOOR
-) -> tuple[Numbers, NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[GaussianParameters, NDArray[np.bool_], NDArray[np.bool_]]:
     """As `estimate` by maximum likelihood, for many columns at once: numbers, unseen and collapsed, all (d, J).
 
     The units are those of the columns, (d,), by `overall` unless they are given.
@@ -295,7 +297,7 @@ def estimate_leaves(
     seen = n > 0
     variances = np.where(seen, np.divide(scatter, n, out=np.zeros_like(scatter), where=seen), whole)
     low = variances < floor * whole
-    found = Numbers(
+    found = GaussianParameters(
         np.where(seen, means, centre[:, None]),
         np.empty((*n.shape, 0)),
         np.where(low, floor * whole, variances),
@@ -303,7 +305,7 @@ def estimate_leaves(
     return found, ~seen, low & seen
 
 
-def log_prior(family: GaussianFamily, numbers: Numbers, told: ToldGaussian) -> float:
+def log_prior(family: GaussianFamily, numbers: GaussianParameters, told: ToldGaussian) -> float:
     """ln of the prior's density, up to a constant, where the parents are in standard units (see `estimate`)."""
     apart = (numbers.means - told.mean) ** 2 + (numbers.weights**2).sum(axis=1)
     pulls = -0.5 * told.strength * apart / numbers.variances
@@ -353,7 +355,9 @@ def _left(w: Array, syy: Array, syx: Array, sxx: Array) -> Array:
     return np.asarray(np.maximum(left, 0.0))
 
 
-def warn_of(families: Sequence[GaussianFamily], estimates: Sequence[Estimate], stacklevel: int) -> None:
+def warn_of(
+    families: Sequence[GaussianFamily], estimates: Sequence[GaussianEstimate], stacklevel: int
+) -> None:
     """One warning that counts the settings that were never seen, and one that names those that collapsed."""
     empty = [
         (f.name, int(e.unseen.sum()), f.n_settings)

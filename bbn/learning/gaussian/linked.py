@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
-from bbn.learning.gaussian.estimates import Numbers
+from bbn.learning.gaussian.estimates import GaussianParameters
 
 if TYPE_CHECKING:
-    from bbn.learning.gaussian.m_step import GaussianPart
+    from bbn.learning.gaussian.m_step import GaussianFamilies
 
 Index = NDArray[np.intp]
 
@@ -33,12 +33,12 @@ class Pattern(NamedTuple):
     """Missing, with an observed descendant."""
 
 
-class Component:
+class LinkedGaussians:
     """Linked families, parents first.
 
     Parameters
     ----------
-    part
+    gaussians
         All continuous families.
     members
         The positions of these.
@@ -46,15 +46,17 @@ class Component:
         Per member, the setting of its own discrete parents in each setting of the group.
     """
 
-    def __init__(self, part: GaussianPart, members: Sequence[int], maps: Mapping[int, Index]) -> None:
-        self.part = part
+    def __init__(
+        self, gaussians: GaussianFamilies, members: Sequence[int], maps: Mapping[int, Index]
+    ) -> None:
+        self.gaussians = gaussians
         self.members = list(members)
         self.maps = [maps[i] for i in members]
         place = {i: k for k, i in enumerate(members)}
-        self.parents = [[place[p] for p in part.parents[i]] for i in members]
+        self.parents = [[place[p] for p in gaussians.parents[i]] for i in members]
         self.n_settings = len(self.maps[0])
 
-    def log_densities(self, z: Array, numbers: Sequence[Numbers]) -> Array:
+    def log_densities(self, z: Array, numbers: Sequence[GaussianParameters]) -> Array:
         """ln p(observed numbers) of each row in each setting, (J, rows)."""
         own = z[self.members]
         logs = np.zeros((self.n_settings, own.shape[1]))
@@ -63,7 +65,9 @@ class Component:
                 logs[j, pattern.rows] = self._log_density(own[:, pattern.rows], pattern, j, numbers)
         return logs
 
-    def add_moments(self, z: Array, shares: Array, numbers: Sequence[Numbers], stats: Array) -> None:
+    def add_moments(
+        self, z: Array, shares: Array, numbers: Sequence[GaussianParameters], stats: Array
+    ) -> None:
         """Add each member's expected Σ share (1, parents, child)(1, parents, child)ᵀ to its place in `stats`."""
         own = z[self.members]
         for pattern in self._patterns(own):
@@ -78,7 +82,7 @@ class Component:
                     chosen = [0, *(p + 1 for p in self.parents[k]), k + 1]
                     i, setting = self.members[k], int(self.maps[k][j])
                     size = len(chosen) ** 2
-                    start = int(self.part.stats_ptr[i]) + setting * size
+                    start = int(self.gaussians.stats_ptr[i]) + setting * size
                     stats[start : start + size] += products[np.ix_(chosen, chosen)].ravel()
 
     def _patterns(self, own: Array) -> Iterator[Pattern]:
@@ -99,7 +103,9 @@ class Component:
                 np.flatnonzero(needed & gone).tolist(),
             )
 
-    def _log_density(self, own: Array, pattern: Pattern, j: int, numbers: Sequence[Numbers]) -> Array:
+    def _log_density(
+        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters]
+    ) -> Array:
         if not pattern.inferred:  # each given its parents
             logs = np.zeros(own.shape[1])
             for k in pattern.observed:
@@ -115,7 +121,7 @@ class Component:
         return np.asarray(-constant - 0.5 * (apart**2).sum(axis=0))
 
     def _filled(
-        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[Numbers]
+        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters]
     ) -> tuple[Array, Array]:
         """The numbers with expected ones where they are missing, and the covariance of what was filled in."""
         filled, spread = np.where(np.isnan(own), 0.0, own), np.zeros((len(own), len(own)))
@@ -128,7 +134,7 @@ class Component:
             spread[np.ix_(gone, gone)] = covariance[np.ix_(gone, gone)] - gain @ across.T
         return filled, spread
 
-    def _joint(self, j: int, numbers: Sequence[Numbers]) -> tuple[Array, Array]:
+    def _joint(self, j: int, numbers: Sequence[GaussianParameters]) -> tuple[Array, Array]:
         """The mean and the covariance of all members in a setting."""
         size = len(self.members)
         mean, covariance = np.zeros(size), np.zeros((size, size))
@@ -139,6 +145,6 @@ class Component:
             covariance[k, k] = v + w @ covariance[np.ix_(parents, parents)] @ w
         return mean, covariance
 
-    def _numbers(self, k: int, j: int, numbers: Sequence[Numbers]) -> tuple[float, Array, float]:
+    def _numbers(self, k: int, j: int, numbers: Sequence[GaussianParameters]) -> tuple[float, Array, float]:
         own, setting = numbers[self.members[k]], self.maps[k][j]
         return float(own.means[setting]), own.weights[setting], float(own.variances[setting])

@@ -16,11 +16,11 @@ from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data import DataSource
 from bbn.learning.gaussian.estimates import (
-    Estimate,
+    GaussianEstimate,
     GaussianFamily,
+    GaussianParameters,
     Leaves,
     Moments,
-    Numbers,
     Units,
     estimate,
     estimate_leaves,
@@ -37,7 +37,7 @@ ROUNDING = 1e-14
 """The share of a sum of squares that is rounding: no variance is taken to be less than that."""
 
 
-class GaussianPart:
+class GaussianFamilies:
     """The continuous families of a problem.
 
     Parameters
@@ -127,19 +127,21 @@ class GaussianPart:
 
     # Flat parameters
 
-    def numbers(self, flat: Array) -> list[Numbers]:
+    def numbers(self, flat: Array) -> list[GaussianParameters]:
         """The parameters of each family, as views of the flat array."""
         found = []
         for i, (count, p) in enumerate(self._shapes):
             own = flat[self.ptr[i] : self.ptr[i + 1]]
             found.append(
-                Numbers(own[:count], own[count : count * (1 + p)].reshape(count, p), own[count * (1 + p) :])
+                GaussianParameters(
+                    own[:count], own[count : count * (1 + p)].reshape(count, p), own[count * (1 + p) :]
+                )
             )
         return found
 
-    def flat(self, numbers: Sequence[Numbers]) -> Array:
+    def flat(self, numbers: Sequence[GaussianParameters]) -> Array:
         """The parameters of all families end to end."""
-        return np.concatenate([np.empty(0), *(part.ravel() for own in numbers for part in own)])
+        return np.concatenate([np.empty(0), *(array.ravel() for own in numbers for array in own)])
 
     def keep_fixed(self, flat: Array, given: Array) -> Array:
         """Parameters with those of fixed Gaussians as given."""
@@ -170,14 +172,14 @@ class GaussianPart:
             means = (own.means.ravel() + weights @ cy - c) / s
             fixed = self.standard[i].fixed
             variances = own.variances.ravel() / s**2 if fixed is None else fixed.ravel()
-            numbers.append(Numbers(means, weights * sy / s, variances))
+            numbers.append(GaussianParameters(means, weights * sy / s, variances))
         for group in self.tied:
             shared = [np.mean([numbers[i][k] for i in group], axis=0) for k in range(3)]
             for i in group:
-                numbers[i] = Numbers(*shared)
+                numbers[i] = GaussianParameters(*shared)
         return self.flat(numbers)
 
-    def gaussians(self, flat: Array, given: Mapping[str, Any]) -> list[Gaussian]:
+    def conditionals(self, flat: Array, given: Mapping[str, Any]) -> list[Gaussian]:
         """The Gaussians of these parameters; fixed ones are those given."""
         made = []
         for i, (family, own) in enumerate(zip(self.families, self.numbers(flat), strict=True)):
@@ -188,7 +190,9 @@ class GaussianPart:
             cy, sy = self.centre[self.parents[i]], self.scale[self.parents[i]]
             weights = own.weights * s / sy
             made.append(
-                family.gaussian(Numbers(c + s * own.means - weights @ cy, weights, own.variances * s**2))
+                family.gaussian(
+                    GaussianParameters(c + s * own.means - weights @ cy, weights, own.variances * s**2)
+                )
             )
         return made
 
@@ -228,7 +232,7 @@ class GaussianPart:
         found = estimate_leaves(Leaves(n, means, scatter), Units(np.zeros(len(n)), np.ones(len(n))))[0]
         return np.stack([found.means, found.variances], axis=1).ravel()
 
-    def moments(self, i: int, old: Numbers, stats: Array) -> Moments:
+    def moments(self, i: int, old: GaussianParameters, stats: Array) -> Moments:
         """The moments of a family, from what an E step added up under the old parameters."""
         own = stats[self.stats_ptr[i] : self.stats_ptr[i + 1]]
         count = self.families[i].n_settings
@@ -278,5 +282,5 @@ class GaussianPart:
     def warn(self, flat: Array, stacklevel: int) -> None:
         """One warning that names the settings that have collapsed."""
         found = zip(self.numbers(flat), self.collapsed(flat), strict=True)
-        estimates = [Estimate(own, np.zeros(len(low), dtype=bool), low) for own, low in found]
+        estimates = [GaussianEstimate(own, np.zeros(len(low), dtype=bool), low) for own, low in found]
         warn_of(self.families, estimates, stacklevel + 1)

@@ -43,7 +43,7 @@ def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[M
     for f, family in enumerate(families):
         n, sums, products = second[3 * f : 3 * f + 3]
         for k, name in enumerate(family.columns):
-            _refuse_overflow(name, products[:, k, k])
+            refuse_overflow(name, products[:, k, k])
         rest = _divided(sums, n[:, None])  # what rounding left of the deviations' mean
         scatter = products - n[:, None, None] * rest[:, :, None] * rest[:, None, :]
         found.append(Moments(n, means[f] + rest, scatter))
@@ -57,7 +57,7 @@ def _whole_columns(families: Sequence[GaussianFamily], source: DataSource) -> li
     means = _divided(sums, n)
     n, sums, squares = source.reduce(_Columns(names, means))
     for name, own in zip(names, squares, strict=True):
-        _refuse_overflow(name, own)
+        refuse_overflow(name, own)
     rest = _divided(sums, n)
     parts = zip(n, means + rest, squares - n * rest**2, strict=True)
     return [Moments(np.array([a]), np.array([[b]]), np.array([[[c]]])) for a, b, c in parts]
@@ -86,7 +86,8 @@ class _Columns:
         return list(found)
 
 
-def _refuse_overflow(name: str, squares: Array) -> None:
+def refuse_overflow(name: str, squares: Array) -> None:
+    """DataError if sums of a column's squares are not finite."""
     if not np.isfinite(squares).all():
         raise DataError(f"column {name!r} holds numbers whose squares overflow; rescale it")
 

@@ -7,13 +7,15 @@ on their content alone, so that a start is the same however the data are stored.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 from bbn.data import Block, DataSource
-from bbn.learning.gaussian.estimates import Numbers
-from bbn.learning.gaussian.m_step import GaussianPart
+from bbn.learning.gaussian.estimates import GaussianParameters
+from bbn.learning.gaussian.m_step import GaussianFamilies
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
 
@@ -23,25 +25,27 @@ SLOTS = 1 << 15
 """The slots that they are kept in: as many whatever the rows, so that a weight of 2 is the same as two rows."""
 
 
-class Seeds:
+class MixtureSeeds:
     """Where climbs over a network with Gaussians start.
 
     Parameters
     ----------
     net
         A network of the structure.
-    part
+    gaussians
         Its continuous families.
     source
         The data.
     """
 
-    def __init__(self, net: BayesianNetwork, part: GaussianPart, source: DataSource) -> None:
-        self.net, self.part = net, part
+    def __init__(self, net: BayesianNetwork, gaussians: GaussianFamilies, source: DataSource) -> None:
+        self.net, self.gaussians = net, gaussians
         observed = {v.name for v in source.variables}
         self.incomplete = set(source.incomplete)
-        self.hidden = [tuple(p for p in f.discrete if p.name not in observed) for f in part.families]
-        self.rows = sample_rows(part, source) if any(self.hidden) else np.empty((0, len(part.names)))
+        self.hidden = [tuple(p for p in f.discrete if p.name not in observed) for f in gaussians.families]
+        self.rows = (
+            sample_rows(gaussians, source) if any(self.hidden) else np.empty((0, len(gaussians.names)))
+        )
 
     def draw(self, generator: np.random.Generator) -> tuple[Array, dict[str, Array]]:
         """Parameters of the Gaussians, flat, and weights of the states of hidden parents that are roots.
@@ -49,8 +53,8 @@ class Seeds:
         Families with hidden parents start at rows far from each other, one per setting of these, with the variance of
         the rows about the nearest. Others start at the whole column, where some parent has holes a little off it.
         """
-        part = self.part
-        numbers: dict[int, Numbers] = {}
+        gaussians = self.gaussians
+        numbers: dict[int, GaussianParameters] = {}
         shares: dict[str, Array] = {}
         for hidden in dict.fromkeys(own for own in self.hidden if own):
             members = [i for i, own in enumerate(self.hidden) if own == hidden]
@@ -62,11 +66,11 @@ class Seeds:
             within = self._within(members, centres, nearest)
             among: dict[tuple[Variable, ...], NDArray[np.intp]] = {}
             for m, i in enumerate(members):
-                discrete = part.families[i].discrete
+                discrete = gaussians.families[i].discrete
                 if discrete not in among:
                     among[discrete] = self._among(i, hidden)
                 numbers[i] = self._start(i, centres[among[discrete], m], within[m])
-        for i, family in enumerate(part.families):
+        for i, family in enumerate(gaussians.families):
             if i not in numbers:
                 loose = any(p.name in self.incomplete for p in family.discrete)
                 means = (
@@ -75,14 +79,14 @@ class Seeds:
                     else np.zeros(family.n_settings)
                 )
                 numbers[i] = self._start(i, means, 1.0)
-        for group in part.tied:
+        for group in gaussians.tied:
             for i in group[1:]:
                 numbers[i] = numbers[group[0]]
-        return part.flat([numbers[i] for i in range(len(part.families))]), shares
+        return gaussians.flat([numbers[i] for i in range(len(gaussians.families))]), shares
 
     def _among(self, i: int, hidden: tuple[Variable, ...]) -> NDArray[np.intp]:
         """The setting of the hidden parents in each setting of a family's parents."""
-        family = self.part.families[i]
+        family = self.gaussians.families[i]
         states = np.indices(family.shape).reshape(len(family.shape), family.n_settings)
         index = np.zeros(family.n_settings, dtype=np.intp)
         for parent, own in zip(family.discrete, states, strict=True):
@@ -92,36 +96,49 @@ class Seeds:
 
     def _within(self, members: list[int], centres: Array, nearest: NDArray[np.intp]) -> list[float]:
         """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
-        if not len(self.rows):
-            return [1.0] * len(members)
-        apart = self.rows[:, members] - centres[nearest]
-        n = (~np.isnan(apart)).sum(axis=0)
-        squares = np.nansum(apart**2, axis=0)
-        found: list[float] = np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0).tolist()
+        found: list[float] = spread_about(self.rows[:, members], centres, nearest).tolist()
         return found
 
-    def _start(self, i: int, means: Array, variance: float) -> Numbers:
-        family = self.part.standard[i]
+    def _start(self, i: int, means: Array, variance: float) -> GaussianParameters:
+        family = self.gaussians.standard[i]
         count = family.n_settings
         variances = np.full(count, variance) if family.fixed is None else family.fixed.ravel()
-        return Numbers(means, np.zeros((count, len(family.regressors))), variances)
+        return GaussianParameters(means, np.zeros((count, len(family.regressors))), variances)
 
 
-def sample_rows(part: GaussianPart, source: DataSource) -> Array:
+class Measured(Protocol):
+    """Columns of numbers: their names, their means and their standard deviations."""
+
+    names: list[str]
+    centre: Array
+    scale: Array
+
+
+def spread_about(rows: Array, centres: Array, nearest: NDArray[np.intp]) -> Array:
+    """The variance of each column about the centres nearest to its rows; 1 where there is no number."""
+    if not len(rows):
+        return np.ones(rows.shape[1])
+    apart = rows - centres[nearest]
+    n = (~np.isnan(apart)).sum(axis=0)
+    squares = np.nansum(apart**2, axis=0)
+    return np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0)
+
+
+def sample_rows(gaussians: Measured, source: DataSource) -> Array:
     """Some different rows of the data in standard units, (rows, columns), NaN where missing.
 
     Where few are found, as many rows are alike, a larger share of them is looked at.
     """
     share = min(1.0, SAMPLE / max(source.n_rows, 1))
-    rows = _drawn(part, source, share)
+    rows = _drawn(gaussians, source, share)
     while len(rows) < SAMPLE // 8 and share < 1.0:
         share = min(1.0, 16 * share)
-        rows = _drawn(part, source, share)
+        rows = _drawn(gaussians, source, share)
     return rows
 
 
-def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
-    count, *parts = source.reduce(_Draw(part, share))
+def _drawn(gaussians: Measured, source: DataSource, share: float) -> Array:
+    count, *parts = source.reduce(_Draw(gaussians, share))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
     # Rows that fell into one slot are kept where they are alike.
@@ -134,8 +151,13 @@ def _drawn(part: GaussianPart, source: DataSource, share: float) -> Array:
 class _Draw:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
-    def __init__(self, part: GaussianPart, share: float) -> None:
-        self.names, self.centre, self.scale, self.share = part.names, part.centre, part.scale, share
+    def __init__(self, gaussians: Measured, share: float) -> None:
+        self.names, self.centre, self.scale, self.share = (
+            gaussians.names,
+            gaussians.centre,
+            gaussians.scale,
+            share,
+        )
 
     def __call__(self, block: Block) -> list[Array]:
         hashes = np.zeros(block.n_rows, dtype=np.uint64)

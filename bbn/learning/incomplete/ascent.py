@@ -19,13 +19,15 @@ from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.data import DataSource
 from bbn.data.error_places import located
+from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, Expected, by_name, flat_tables, tabled
 from bbn.learning.gaussian.e_step import MixedExpectation
 from bbn.learning.gaussian.estimates import read_gaussians
-from bbn.learning.gaussian.m_step import GaussianPart
-from bbn.learning.gaussian.seeding import Seeds
-from bbn.learning.incomplete.checkpoint import Checkpoint, Trace, malformed
+from bbn.learning.gaussian.m_step import GaussianFamilies
+from bbn.learning.gaussian.seeding import MixtureSeeds
+from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.structure.constraints import ranked, tie_of
 from bbn.learning.structure.structure import observe, read_structure
 from bbn.learning.tables.priors import Prior, checked_gaussian_prior, checked_prior
 from bbn.model.cpt import CPT, Conditional
@@ -39,7 +41,7 @@ class Point(NamedTuple):
 
     tables: Array
     """All tables, then the parameters of the Gaussians."""
-    gradient: Array
+    statistics: Array
     """∂ ln P(data) / ∂ entry of all tables, then the moments of the Gaussians."""
     log_likelihood: float
     objective: float
@@ -57,7 +59,7 @@ class Problem:
         Whether `start` was given.
     alpha
         The prior's pseudo-counts, for all tables end to end.
-    part
+    gaussians
         The continuous families, or None.
     """
 
@@ -67,15 +69,14 @@ class Problem:
         data: Any,
         hidden: Mapping[str, Sequence[State]] | Iterable[str] | None,
         prior: Prior | None,
-        states: Mapping[str, Sequence[State]] | None,
+        reading: Reading | None,
         fixed: Iterable[str],
         tied: Iterable[Iterable[str]],
         n_jobs: int | None,
-        gaussians: Mapping[str, Any] | None = None,
-        **options: Any,
+        gaussian_options: Mapping[str, Any] | None = None,
     ) -> None:
         shape = read_structure(structure)
-        variables, source = observe(shape, data, states, hidden, **options)
+        variables, source = observe(shape, data, reading or Reading(), hidden)
         numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
         prior = checked_prior(prior, tuple(name for name in shape.names if name not in numeric))
         parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
@@ -86,7 +87,11 @@ class Problem:
         self.start = shape.network or BayesianNetwork([_blank(variables[n], parents[n]) for n in shape.names])
         for name in fixed:
             self._check_name(name, "fixed")
-        self.part = self._gaussians(parents, variables, fixed, ties, **(gaussians or {})) if numeric else None
+        self.gaussians = (
+            self._gaussian_families(parents, variables, fixed, ties, **(gaussian_options or {}))
+            if numeric
+            else None
+        )
         self.names = tabled(self.start)
         self.alpha = np.zeros(sum(self.start[n].table.size for n in self.names))
         if prior is not None:
@@ -94,16 +99,16 @@ class Problem:
             self.alpha = np.concatenate(tables)
         self.expectation = (
             Expectation(self.start, n_jobs)
-            if self.part is None
-            else MixedExpectation(self.start, self.part, n_jobs)
+            if self.gaussians is None
+            else MixedExpectation(self.start, self.gaussians, n_jobs)
         )
         self._rows()
         self.free = self._free_entries(fixed)
         self.groups = self._tied_entries(ties)
         self.n_passes = 0
-        self._seeds: Seeds | None = None
+        self._seeds: MixtureSeeds | None = None
 
-    def _gaussians(
+    def _gaussian_families(
         self,
         parents: Mapping[str, tuple[Variable, ...]],
         variables: Mapping[str, Variable],
@@ -112,7 +117,7 @@ class Problem:
         prior: Any = None,
         tied_variance: Any = False,
         fixed_variance: Any = None,
-    ) -> GaussianPart:
+    ) -> GaussianFamilies:
         """The continuous families, parents before children."""
         names = self.start.continuous
         prior = checked_gaussian_prior(prior, names)
@@ -126,7 +131,7 @@ class Problem:
                 raise DataError(
                     f"tied= wants Gaussians with the same settings of their parents, found {group}"
                 )
-        return GaussianPart(families, self.source, prior, [n for n in fixed if n in own], groups)
+        return GaussianFamilies(families, self.source, prior, [n for n in fixed if n in own], groups)
 
     def _rows(self) -> None:
         """Where each row of each table begins, and the row of each entry."""
@@ -168,7 +173,9 @@ class Problem:
 
     def _check_name(self, name: str, what: str) -> None:
         if name not in self.start:
-            raise DataError(f"{what}= names {name!r}, which is no variable{nearest(name, self.start.names)}")
+            raise DataError(
+                f"{what}= names {name!r}, which is not a variable{nearest(name, self.start.names)}"
+            )
 
     def tie(self, entries: Array) -> Array:
         """Entries of tied tables added up, and the sum given to each of them."""
@@ -191,7 +198,7 @@ class Problem:
         rows = np.where(seen, entries / np.where(seen, sums, 1.0), 1.0 / self.lengths[self.row_of])
         return np.where(self.free, rows, old)
 
-    def look(self, tables: Array) -> Point:
+    def evaluate(self, tables: Array) -> Point:
         """A pass over the data."""
         expected: Expected = self.expectation(tables, self.source)
         self.n_passes += 1
@@ -199,10 +206,10 @@ class Problem:
         log_likelihood = expected.log_likelihood
         with np.errstate(divide="ignore"):
             log_prior = float(np.dot(self.alpha[counted], np.log(tables[counted]))) if len(counted) else 0.0
-        if self.part is not None:
-            log_likelihood += self.part.constant
-            log_prior += self.part.log_prior(tables[len(self.alpha) :])
-        return Point(tables, expected.gradient, log_likelihood, log_likelihood + log_prior)
+        if self.gaussians is not None:
+            log_likelihood += self.gaussians.constant
+            log_prior += self.gaussians.log_prior(tables[len(self.alpha) :])
+        return Point(tables, expected.statistics, log_likelihood, log_likelihood + log_prior)
 
     def split(self, flat: Array) -> tuple[Array, Array]:
         """What belongs to the tables, and what to the Gaussians."""
@@ -210,7 +217,7 @@ class Problem:
 
     def joined(self, tables: Array, gaussians: Array) -> Array:
         """Tables and the parameters of Gaussians in one array."""
-        return tables if self.part is None else np.concatenate([tables, gaussians])
+        return tables if self.gaussians is None else np.concatenate([tables, gaussians])
 
     def start_tables(self) -> Array:
         """The tables of the start, tied ones at their mean."""
@@ -219,7 +226,9 @@ class Problem:
         for part in (part for group in self.groups for part in group):
             tables[part] = mean[part]
         return (
-            tables if self.part is None else np.concatenate([tables, self.part.read(self._gaussians_given())])
+            tables
+            if self.gaussians is None
+            else np.concatenate([tables, self.gaussians.read(self._gaussians_given())])
         )
 
     def _gaussians_given(self) -> dict[str, Any]:
@@ -229,13 +238,13 @@ class Problem:
         """Each row drawn uniformly from the simplex, tied tables alike; fixed tables as given."""
         drawn = generator.standard_exponential(len(self.alpha))
         numbers = np.empty(0)
-        if self.part is not None:
-            self._seeds = self._seeds or Seeds(self.start, self.part, self.source)
+        if self.gaussians is not None:
+            self._seeds = self._seeds or MixtureSeeds(self.start, self.gaussians, self.source)
             numbers, shares = self._seeds.draw(generator)
             for name, own in shares.items():
                 drawn[self._slice(name)] = own
             if self.given:
-                numbers = self.part.keep_fixed(numbers, self.part.read(self._gaussians_given()))
+                numbers = self.gaussians.keep_fixed(numbers, self.gaussians.read(self._gaussians_given()))
         for group in self.groups:
             for part in group[1:]:
                 drawn[part] = drawn[group[0]]
@@ -247,13 +256,15 @@ class Problem:
         for name, table in by_name(self.start, tables).items():
             cpt = self.start[name]
             made.append(CPT.trusted(cpt.variable, cpt.parents, table.copy()))
-        if self.part is not None:
-            made += self.part.gaussians(self.split(tables)[1], self._gaussians_given())
+        if self.gaussians is not None:
+            made += self.gaussians.conditionals(self.split(tables)[1], self._gaussians_given())
         return BayesianNetwork(made, self.start.name, self.start.metadata)
 
     def collapsed(self, tables: Array) -> bool:
         """Whether a variance is held at its floor."""
-        return self.part is not None and any(low.any() for low in self.part.collapsed(self.split(tables)[1]))
+        return self.gaussians is not None and any(
+            low.any() for low in self.gaussians.collapsed(self.split(tables)[1])
+        )
 
     def fingerprint(self, method: str, seed: Any) -> str:
         """A digest of what a checkpoint belongs to."""
@@ -261,8 +272,8 @@ class Problem:
         start = flat_tables(self.start).tobytes() if self.given else b""
         text = repr((method, families, repr(seed), start, self.free.tobytes(), self.alpha.tobytes()))
         text += repr([[(part.start, part.stop) for part in group] for group in self.groups])
-        if self.part is not None:
-            text += self.part.described()
+        if self.gaussians is not None:
+            text += self.gaussians.described()
             given = self._gaussians_given().values() if self.given else ()
             text += repr([[part.tolist() for part in (g.means, g.variances, g.weights)] for g in given])
         return hashlib.sha256(text.encode()).hexdigest()
@@ -284,7 +295,7 @@ class Climber(Protocol):
         """The next point."""
 
     def memory_shape(self, size: int) -> tuple[int, ...] | None:
-        """The shape of the memory where a point has so many numbers; None if there never is one."""
+        """The shape of the memory where a point has `size` numbers; None if the method keeps none."""
 
 
 Stop = Callable[[Point, Point], bool]
@@ -306,7 +317,8 @@ def climb(
 ) -> FitResult:
     """Climb from each start in turn and keep the best: the given network first, then tables drawn at random.
 
-    One that ends with a variance at its floor, where a likelihood means little, is kept only if they all do.
+    Of those that tie the first is kept. One that ends with a variance at its floor, where a likelihood means little, is
+    kept only if they all do.
     """
     if restarts < 1 or max_iter < 0:
         raise ValueError(
@@ -330,7 +342,7 @@ def climb(
                     problem,
                     climber,
                     stop,
-                    before or Trace(starts[k]),
+                    before or ClimbTrace(starts[k]),
                     max_iter,
                     lambda trace: saved.save([*traces[:k], trace, *traces[k + 1 :]]),  # noqa: B023
                     advance,
@@ -344,7 +356,9 @@ def climb(
             saved.save(traces, now=True)
             if trace.reason == "interrupted":
                 break
-    best = max(traces, key=lambda trace: (not problem.collapsed(trace.tables), trace.objectives[-1]))
+    sound = [trace for trace in traces if not problem.collapsed(trace.tables)] or traces
+    reached = np.array([trace.objectives[-1] for trace in sound])
+    best = sound[int(ranked(reached, tie_of(problem.source.total))[0])]
     reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
     finals = [trace.objectives[-1] for trace in traces]
     return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)
@@ -354,13 +368,13 @@ def _climb_once(
     problem: Problem,
     climber: Climber,
     stop: Stop,
-    trace: Trace,
+    trace: ClimbTrace,
     max_iter: int,
-    save: Callable[[Trace], None],
+    save: Callable[[ClimbTrace], None],
     advance: Callable[..., object],
-) -> Trace:
+) -> ClimbTrace:
     """Climb on from where a trace ends."""
-    point = problem.look(trace.tables)
+    point = problem.evaluate(trace.tables)
     if not trace.objectives:
         trace = trace.on(point, None)
     try:
@@ -377,11 +391,11 @@ def _climb_once(
     return trace._replace(reason="max_iter")
 
 
-def _check_saved(problem: Problem, traces: Sequence[Trace], path: Any) -> None:
+def _check_saved(problem: Problem, traces: Sequence[ClimbTrace], path: Any) -> None:
     """DataError if the climbs of a checkpoint are not at tables, or not at what these data give."""
     for trace in traces:
         tables, gaussians = problem.split(trace.tables)
-        numbers = [] if problem.part is None else problem.part.numbers(gaussians)
+        numbers = [] if problem.gaussians is None else problem.gaussians.numbers(gaussians)
         with located(str(path)):
             if (tables < 0).any() or (abs(problem.row_sums(tables) - 1) > 1e-6).any():
                 raise malformed("a table", "a row that is not a distribution", "numbers that add up to 1")
@@ -390,7 +404,7 @@ def _check_saved(problem: Problem, traces: Sequence[Trace], path: Any) -> None:
     for trace in traces[-1:]:
         told = trace.log_likelihoods[-1]
         try:
-            found = problem.look(trace.tables).log_likelihood
+            found = problem.evaluate(trace.tables).log_likelihood
         except ImpossibleEvidenceError:
             found = -np.inf
         if not (found == told or abs(found - told) <= 1e-9 * abs(told) + 1e-9):

@@ -35,7 +35,7 @@ REASONS = ("", "converged", "max_iter", "interrupted")
 ANEW = "remove it to start anew"
 
 
-class Trace(NamedTuple):
+class ClimbTrace(NamedTuple):
     """A climb from one start, so far."""
 
     tables: Array
@@ -52,9 +52,9 @@ class Trace(NamedTuple):
         """The number of steps taken."""
         return len(self.objectives) - 1
 
-    def on(self, point: Any, memory: Array | None) -> Trace:
+    def on(self, point: Any, memory: Array | None) -> ClimbTrace:
         """The trace with one more point."""
-        return Trace(
+        return ClimbTrace(
             point.tables,
             memory,
             (*self.log_likelihoods, point.log_likelihood),
@@ -88,7 +88,7 @@ class Checkpoint:
         self.fingerprint = fingerprint
         self.size = size
         self.memory_shape = memory_shape
-        self.traces: list[Trace] = []
+        self.traces: list[ClimbTrace] = []
         self._written = time.monotonic()
         self._skipped = 0
         self._warned = False
@@ -120,7 +120,7 @@ class Checkpoint:
             if np.isnan(logs).any() or np.isnan(objectives).any():
                 raise malformed(f"climb {k}", "a log-likelihood that is NaN", "numbers")
             self.traces.append(
-                Trace(
+                ClimbTrace(
                     tables,
                     memory.reshape(self.memory_shape) if self.memory_shape and len(memory) else None,
                     tuple(logs.tolist()),
@@ -147,7 +147,7 @@ class Checkpoint:
             )
         return [size, 0 if memory is None else int(np.prod(memory)), points, points]
 
-    def save(self, traces: Sequence[Trace], now: bool = False) -> None:
+    def save(self, traces: Sequence[ClimbTrace], now: bool = False) -> None:
         """Write the climbs, if it is time again."""
         if self.path is None:
             return
@@ -170,7 +170,7 @@ class Checkpoint:
                     stacklevel=2,
                 )
 
-    def _content(self, traces: Sequence[Trace]) -> bytes:
+    def _content(self, traces: Sequence[ClimbTrace]) -> bytes:
         """The bytes of a file."""
         climbs = [
             {

@@ -17,12 +17,15 @@ from typing import Any
 import numpy as np
 
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
+from bbn.data.reading import Reading
 from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.variable import State
 
 
+@keywords_checked
 def fit_em(
     structure: Any,
     data: Any,
@@ -102,15 +105,11 @@ def fit_em(
         data,
         hidden,
         prior,
-        states,
+        Reading(states, weights, missing, unseen, continuous),
         fixed,
         tied,
         n_jobs,
         {"prior": gaussian_prior, "tied_variance": tied_variance, "fixed_variance": fixed_variance},
-        continuous=continuous,
-        weights=weights,
-        missing=missing,
-        unseen=unseen,
     )
     result = climb(
         problem,
@@ -123,14 +122,16 @@ def fit_em(
         checkpoint=checkpoint,
         progress=progress,
     )
-    if problem.part is not None:
-        problem.part.warn(problem.part.read({n: result.network[n] for n in problem.part.names}), stacklevel=2)
+    if problem.gaussians is not None:
+        problem.gaussians.warn(
+            problem.gaussians.read({n: result.network[n] for n in problem.gaussians.names}), stacklevel=2
+        )
     return result
 
 
 def gains_little(problem: Problem, tol: float | None) -> Stop:
     """When a climb stops: a share of the objective, or with Gaussians a gain per row."""
-    mixed = problem.part is not None
+    mixed = problem.gaussians is not None
     least = (1e-6 if mixed else 1e-8) if tol is None else tol
 
     def stop(old: Point, new: Point) -> bool:
@@ -143,10 +144,14 @@ def gains_little(problem: Problem, tol: float | None) -> Stop:
 def maximise(problem: Problem, point: Point) -> Array:
     """The M step: expected counts, which are θ times its gradient, plus pseudo-counts, normalised; `fit` on moments."""
     tables, numbers = problem.split(point.tables)
-    gradient, moments = problem.split(point.gradient)
+    gradient, moments = problem.split(point.statistics)
     counts = problem.tie(tables * gradient)
     new = problem.normalise(counts + problem.alpha, tables)
-    return new if problem.part is None else problem.joined(new, problem.part.maximise(numbers, moments))
+    return (
+        new
+        if problem.gaussians is None
+        else problem.joined(new, problem.gaussians.maximise(numbers, moments))
+    )
 
 
 class EM:
@@ -154,7 +159,7 @@ class EM:
 
     def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
         """The M step, and the E step at where it leads."""
-        return problem.look(maximise(problem, point)), None
+        return problem.evaluate(maximise(problem, point)), None
 
     def memory_shape(self, size: int) -> None:
         """Nothing is remembered."""
@@ -171,16 +176,16 @@ class Squarem:
         """A plain step, then an extrapolated one, in turn."""
         after = maximise(problem, point)
         if memory is None:
-            return problem.look(after), point.tables
+            return problem.evaluate(after), point.tables
         r = point.tables - memory
         v = (after - point.tables) - r
         length = float(np.linalg.norm(v))
         s = max(1.0, float(np.linalg.norm(r)) / length) if length > 0 else 1.0
         if s > 1.0:
-            reached = problem.look(self._inside(problem, memory + 2 * s * r + s * s * v, after))
+            reached = problem.evaluate(self._inside(problem, memory + 2 * s * r + s * s * v, after))
             if reached.objective >= point.objective:
                 return reached, None
-        return problem.look(after), None
+        return problem.evaluate(after), None
 
     def memory_shape(self, size: int) -> tuple[int, ...]:
         """One point."""
@@ -190,4 +195,8 @@ class Squarem:
         """The guess, where it left what parameters may be, brought back near the plain step's."""
         (tables, numbers), (safe, known) = problem.split(guess), problem.split(after)
         inside = problem.normalise(np.where(safe > 0, np.maximum(tables, 0.01 * safe), 0.0), safe)
-        return inside if problem.part is None else problem.joined(inside, problem.part.repair(numbers, known))
+        return (
+            inside
+            if problem.gaussians is None
+            else problem.joined(inside, problem.gaussians.repair(numbers, known))
+        )

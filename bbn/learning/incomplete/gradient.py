@@ -16,7 +16,9 @@ import numpy as np
 
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
-from bbn.data import Block, as_source
+from bbn.core.keywords import keywords_checked
+from bbn.data import Block
+from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
 from bbn.learning.incomplete.ascent import Point, Problem, climb
 from bbn.learning.incomplete.em import maximise
@@ -31,6 +33,7 @@ SMALLEST = 1e-12
 RULES = ("projected", "textbook")
 
 
+@keywords_checked
 def gradient(
     net: BayesianNetwork,
     data: Any,
@@ -64,11 +67,12 @@ def gradient(
     {'Coin': array([4., 2.])}
     """
     refuse_continuous(read_structure(net), "bbn.gradient")
-    options: dict[str, Any] = {"weights": weights, "missing": missing, "unseen": unseen, "absent": "allow"}
-    source = as_source(data, net.variables, all_missing="allow", **options)
-    return by_name(net, Expectation(net, n_jobs)(flat_tables(net), source).gradient)
+    reading = Reading(None, weights, missing, unseen)
+    source = reading.source(data, variables=net.variables, all_missing="allow", absent="allow")
+    return by_name(net, Expectation(net, n_jobs)(flat_tables(net), source).statistics)
 
 
+@keywords_checked
 def fit_gradient(
     structure: Any,
     data: Any,
@@ -131,13 +135,10 @@ def fit_gradient(
         data,
         hidden,
         prior,
-        states,
+        Reading(states, weights, missing, unseen),
         fixed,
         tied,
         n_jobs,
-        weights=weights,
-        missing=missing,
-        unseen=unseen,
     )
     climber: Any
     if rule == "textbook":
@@ -173,7 +174,7 @@ def ascent_direction(problem: Problem, point: Point) -> tuple[Array, Array]:
     """The objective's gradient, and its projection on the simplex: each row's mean subtracted."""
     with np.errstate(divide="ignore"):
         prior = np.where(problem.alpha > 0, problem.alpha / np.maximum(point.tables, SMALLEST), 0.0)
-    raw = problem.tie(point.gradient + 0.0) + prior
+    raw = problem.tie(point.statistics + 0.0) + prior
     inside = np.ones(len(raw))
     for _ in range(2):  # entries at their least that would sink further take no part in the mean
         mean = problem.row_sums(raw * inside) / np.maximum(problem.row_sums(inside), 1.0)
@@ -195,7 +196,7 @@ class FixedStep:
     def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
         """A step along the projected gradient."""
         _, direction = ascent_direction(problem, point)
-        return problem.look(moved(problem, point.tables, self.learning_rate * direction)), None
+        return problem.evaluate(moved(problem, point.tables, self.learning_rate * direction)), None
 
     def memory_shape(self, size: int) -> None:
         """Nothing is remembered."""
@@ -210,7 +211,9 @@ class Textbook:
     def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
         """A step along the gradient itself."""
         raw, _ = ascent_direction(problem, point)
-        return problem.look(problem.normalise(point.tables + self.learning_rate * raw, point.tables)), None
+        return problem.evaluate(
+            problem.normalise(point.tables + self.learning_rate * raw, point.tables)
+        ), None
 
     def memory_shape(self, size: int) -> None:
         """Nothing is remembered."""
@@ -237,7 +240,7 @@ class Backtracking:
             stuck = (point.tables <= 2 * SMALLEST) & (direction < 0)
             uphill = problem.row_sums(projected * direction) > 0
             direction = np.where(uphill & ~(problem.row_sums(stuck * 1.0) > 0), direction, projected)
-        return problem.look(climb_rows(problem, point, direction)), np.stack([projected, direction])
+        return problem.evaluate(climb_rows(problem, point, direction)), np.stack([projected, direction])
 
     def memory_shape(self, size: int) -> tuple[int, ...]:
         """A gradient and a direction."""
@@ -246,7 +249,7 @@ class Backtracking:
 
 def climb_rows(problem: Problem, point: Point, direction: Array) -> Array:
     """New tables: every row moved along its direction to a higher Q = Σ (N + α) ln w."""
-    counts = problem.tie(point.tables * point.gradient) + problem.alpha
+    counts = problem.tie(point.tables * point.statistics) + problem.alpha
     w = np.maximum(point.tables, SMALLEST)
     # Newton's step along the direction: Q' = Σ N d / w, Q'' = −Σ N (d / w)².
     relative = direction / w
@@ -292,7 +295,7 @@ class Minibatches:
             else:
                 _, direction = ascent_direction(problem, here)
                 tables = moved(problem, tables, self.learning_rate * shrink * direction)
-        return problem.look(tables), np.array([passed + 1])
+        return problem.evaluate(tables), np.array([passed + 1])
 
     def memory_shape(self, size: int) -> tuple[int, ...]:
         """A number."""

@@ -10,7 +10,7 @@ every attribute.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource
+from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import TIE, Arcs, Constraints, complete_source, ranked, to_graph
 from bbn.learning.structure.scores import flatten, log_likelihood
+from bbn.model.variable import State
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -32,6 +35,7 @@ BATCH = 2_000_000
 """Pairs to ask for at a time."""
 
 
+@keywords_checked
 def chow_liu(
     data: Any,
     root: str | None = None,
@@ -39,7 +43,11 @@ def chow_liu(
     min_information: float = 0.0,
     required: Arcs = (),
     forbidden: Arcs = (),
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn the tree that is nearest to the data, its arcs pointing away from the root.
 
@@ -53,8 +61,14 @@ def chow_liu(
         Leave out edges with less mutual information, in nats; a forest comes out. 0 keeps every edge of the tree.
     required, forbidden
         Pairs of variables that must, or must not, be joined, whichever way the arc then points.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     Returns
     -------
@@ -71,7 +85,7 @@ def chow_liu(
     >>> list(tree.edges), round(tree.graph["kl"], 12)
     ([('A', 'B'), ('A', 'C')], 0.0)
     """
-    source = complete_source(data, "chow_liu", **options)
+    source = complete_source(data, "chow_liu", Reading(states, weights, missing, unseen, continuous))
     names = sorted(v.name for v in source.variables)
     first, second = np.triu_indices(len(names), 1)
     information = mutual_information(source, names, first, second)
@@ -82,6 +96,7 @@ def chow_liu(
     return graph
 
 
+@keywords_checked
 def tan(
     data: Any,
     target: str,
@@ -90,7 +105,11 @@ def tan(
     min_information: float = 0.0,
     required: Arcs = (),
     forbidden: Arcs = (),
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn a tree-augmented naive Bayes classifier: the target points to every attribute, which form a tree.
 
@@ -106,8 +125,14 @@ def tan(
         Leave out edges between attributes with less mutual information given the target, in nats.
     required, forbidden
         Pairs of attributes that must, or must not, be joined, whichever way the arc then points.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     Returns
     -------
@@ -122,7 +147,7 @@ def tan(
     >>> sorted(tan(data, "C").edges)
     [('A', 'B'), ('C', 'A'), ('C', 'B')]
     """
-    source = complete_source(data, "tan", **options)
+    source = complete_source(data, "tan", Reading(states, weights, missing, unseen, continuous))
     known = [v.name for v in source.variables]
     if target not in known:
         raise DataError(f"target: the data have no column {target!r}{nearest(target, known)}")

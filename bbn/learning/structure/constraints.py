@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.core.cycles import find_cycle
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
-from bbn.data import DataSource, as_source, complete_data, continuous_columns
+from bbn.data import DataSource, complete_data, continuous_columns
+from bbn.data.reading import Reading
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
 
@@ -31,7 +33,7 @@ the order of the columns and on whether kernels are compiled. It is about 1e-16 
 
 
 def tie_of(total: float) -> float:
-    """How far apart the scores of so many rows, or such a weight, may be and still tie.
+    """How far apart scores of data of this many rows, or of this total weight, may be and still tie.
 
     >>> tie_of(2000)
     2e-08
@@ -61,9 +63,9 @@ def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.in
     return order
 
 
-def complete_source(data: Any, what: str, **options: Any) -> DataSource:
+def complete_source(data: Any, what: str, reading: Reading = Reading()) -> DataSource:  # noqa: B008  # frozen
     """`data` as a source; DataError if it has missing values, with the way out."""
-    return require_complete(as_source(data, **options), what)
+    return require_complete(reading.source(data), what)
 
 
 def require_discrete(source: DataSource, what: str) -> None:
@@ -135,7 +137,7 @@ class Constraints:
                     f"{self.names[child]!r} has {mask.bit_count()} required parents, "
                     f"more than max_parents={max_parents}"
                 )
-        cycle = find_cycle(self.required)
+        cycle = cycle_of(self.required)
         if cycle:
             shown = " → ".join(repr(self.names[i]) for i in cycle)
             raise ModelError(f"the required arcs form a cycle: {shown}")
@@ -178,24 +180,9 @@ class Constraints:
             raise DataError(f"{what}: the data have no column {name!r}{nearest(name, self.names)}") from None
 
 
-def find_cycle(parents: Sequence[int]) -> list[int]:
-    """The variables of a directed cycle, parents first and the first one again at the end, or nothing."""
-    state = [0] * len(parents)
-    for start in range(len(parents)):
-        path = [start]
-        while path:
-            node = path[-1]
-            if state[node] == 0:
-                state[node] = 1
-            later = next((p for p in members(parents[node]) if state[p] < 2), None)
-            if later is None:
-                state[node] = 2
-                path.pop()
-            elif state[later] == 1:
-                return [*reversed(path[path.index(later) :]), path[-1]]
-            else:
-                path.append(later)
-    return []
+def cycle_of(parents: Sequence[int]) -> list[int]:
+    """The variables of a cycle in parents' masks, each a parent of the next, or nothing."""
+    return find_cycle({child: members(mask) for child, mask in enumerate(parents)})
 
 
 def members(mask: int) -> Iterator[int]:
@@ -233,7 +220,7 @@ def masks_of(structure: Any, constraints: Constraints, what: str) -> list[int]:
     masks = [0] * len(constraints.names)
     for a, b in constraints.arcs(arcs, what):
         masks[b] |= 1 << a
-    cycle = find_cycle(masks)
+    cycle = cycle_of(masks)
     if cycle:
         raise ModelError(f"{what} has a cycle: " + " → ".join(repr(constraints.names[i]) for i in cycle))
     return masks

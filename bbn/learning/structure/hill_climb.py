@@ -11,13 +11,13 @@ With a decomposable score a change touches one family, or two for a reversal (He
 section 7.1), so gains are kept by child and parents and nothing is counted twice: a round costs one request for the
 families around the children that it changed. Cutting variables off and putting them back is Moore & Wong's (2003)
 optimal reinsertion made greedy; reversals of covered arcs walk through an equivalence class (Chickering 1995, theorem
-2). A tabu list (Glover 1989) and random restarts (Lourenço et al. 2003) are there for who wants them.
+2). A tabu list (Glover 1989) and random restarts (Lourenço et al. 2003) are options.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,13 +25,15 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
     Arcs,
     Constraints,
     arcs_of,
     complete_source,
-    find_cycle,
+    cycle_of,
     masks_of,
     members,
     ranked,
@@ -39,6 +41,7 @@ from bbn.learning.structure.constraints import (
     to_graph,
 )
 from bbn.learning.structure.scores import ScoreCache
+from bbn.model.variable import State
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -48,6 +51,7 @@ MOST_ESCAPES = 100
 """How many variables are cut off and put back unless asked otherwise."""
 
 
+@keywords_checked
 def hill_climb(
     data: Any,
     score: Any = "bdeu",
@@ -64,7 +68,11 @@ def hill_climb(
     max_iter: int | None = None,
     seed: int | np.random.Generator = 0,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn a structure by greedy search over all DAGs.
 
@@ -73,7 +81,7 @@ def hill_climb(
     data
         Anything tabular, without missing values.
     score
-        The score to climb; see `bbn.score`.
+        The score to climb; see `bbn.score`. "bdeu" by default, the marginal likelihood that most searches use.
     max_parents
         The most parents of a variable, or None for no limit.
     required, forbidden
@@ -95,11 +103,17 @@ def hill_climb(
     max_iter
         The most changes in all, or None.
     seed
-        For the escapes and restarts.
+        For the escapes and restarts; a number by default, so that the same data give the same structure.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     Returns
     -------
@@ -112,7 +126,7 @@ def hill_climb(
     >>> hill_climb(data).edges
     OutEdgeView([('A', 'B')])
     """
-    source = complete_source(data, "hill_climb", **options)
+    source = complete_source(data, "hill_climb", Reading(states, weights, missing, unseen, continuous))
     # by name, so that ties fall alike whatever the order of the columns
     variables = sorted(source.variables, key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers, max_parents)
@@ -212,7 +226,10 @@ class _Search:
                 ):
                     continue
                 changed.update(self.make((kind, p, c)))
-                above = _ancestors(self.parents)
+                if kind == ADD:
+                    above = [mask | above[p] if mask >> c & 1 else mask for mask in above]
+                else:
+                    above = _ancestors(self.parents)
             if self.n_iter == before:
                 return
             self.refresh(sorted(changed))
@@ -266,9 +283,7 @@ class _Search:
             return not above[p] >> c & 1
         if kind == DELETE:
             return True
-        cut = list(self.parents)
-        cut[c] ^= 1 << p
-        return not _ancestors(cut)[c] >> p & 1
+        return not any(above[q] >> p & 1 for q in members(self.parents[c] ^ 1 << p))
 
     def make(self, change: Change) -> list[int]:
         """Change an arc; the children whose families changed."""
@@ -297,8 +312,8 @@ class _Search:
             add = [p for p, bit in enumerate(self.bits) if free & bit]
             delete = list(members(own & ~self.constraints.required[c]))
             plan.append((c, add, delete))
-            families += [(c, own | bit) for bit in self.bits if free & bit]
-            families += [(c, own ^ 1 << p) for p in delete]
+            families += [(c, own | self.bits[p]) for p in add]
+            families += [(c, own ^ self.bits[p]) for p in delete]
             families.append((c, own))
         values = np.array(self.cache.many(families, self.parents))
         start = 0
@@ -346,7 +361,7 @@ class _Search:
             changed[c] ^= 1 << p
             if parents[c] >> p & 1 and rng.random() < 0.5:
                 changed[p] |= 1 << c
-            if self.constraints.allow(changed) and not find_cycle(changed):
+            if self.constraints.allow(changed) and not cycle_of(changed):
                 parents = changed
         return parents
 
@@ -395,6 +410,6 @@ def _start(start: Any, constraints: Constraints) -> list[int]:
                 f"start gives {constraints.names[child]!r} {mask.bit_count()} parents, "
                 f"more than max_parents={constraints.max_parents}"
             )
-    if find_cycle(parents):
+    if cycle_of(parents):
         raise ModelError("start and the required arcs together form a cycle")
     return parents

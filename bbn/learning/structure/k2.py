@@ -18,13 +18,15 @@ order is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bbn.core.errors import DataError, ModelError, nearest
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
     Arcs,
     Constraints,
@@ -36,11 +38,13 @@ from bbn.learning.structure.constraints import (
     to_graph,
 )
 from bbn.learning.structure.scores import ScoreCache
+from bbn.model.variable import State
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
+@keywords_checked
 def k2(
     data: Any,
     order: Sequence[str] | str | None = None,
@@ -49,12 +53,16 @@ def k2(
     *,
     orders: Iterable[Sequence[str]] | None = None,
     restarts: int = 20,
-    seed: int | np.random.Generator | None = None,
+    seed: int | np.random.Generator = 0,
     refine: bool = False,
     required: Arcs = (),
     forbidden: Arcs = (),
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn a structure in which every arc goes forward in an order.
 
@@ -68,9 +76,12 @@ def k2(
     max_parents
         The most parents of a variable, or None for no limit.
     score
-        The score of a family; see `bbn.score`.
+        The score of a family; see `bbn.score`. "k2" by default, as in the paper.
     orders
         Several orders; the structure that scores best is kept.
+    restarts, seed
+        The number of orders that order="random" draws, and the seed of the draws; a number by default, so that the
+        same data give the same structure.
     refine
         Go on where the greedy search stops: remove, add or exchange single parents within the order while that
         raises the score.
@@ -78,8 +89,14 @@ def k2(
         Arcs (parent, child) that must, or must not, be there. A required arc must go forward in the order.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     Returns
     -------
@@ -95,7 +112,7 @@ def k2(
     >>> k2(data, ["A", "B"]).edges
     OutEdgeView([('A', 'B')])
     """
-    source = complete_source(data, "k2", **options)
+    source = complete_source(data, "k2", Reading(states, weights, missing, unseen, continuous))
     constraints = Constraints(source.variables, required, forbidden, max_parents=max_parents)
     rng = np.random.default_rng(seed)
     tried = [

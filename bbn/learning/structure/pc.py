@@ -14,7 +14,7 @@ A level's tests are counted in a few large batches. Tests of sets with k members
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,11 +23,14 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.data import DataSource
+from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import Arcs, Constraints, complete_source, ranked, tie_of, to_graph
 from bbn.learning.structure.scores import flatten
 from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
+from bbn.model.variable import State
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -41,6 +44,7 @@ P_TIE = 1e-6
 """P-values that differ by no more than this tie: rounding must not choose among sets that separate equally well."""
 
 
+@keywords_checked
 def pc(
     data: Any,
     alpha: float = 0.05,
@@ -51,7 +55,11 @@ def pc(
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn a class of structures from tests of independence.
 
@@ -72,8 +80,14 @@ def pc(
         Lists of names, earliest first: no arc goes from a later list to an earlier one.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     Returns
     -------
@@ -96,7 +110,7 @@ def pc(
         raise ValueError(f"alpha is {alpha}; expected a number between 0 and 1")
     if test not in TESTS:
         raise ValueError(f"unknown test {test!r}{nearest(test, TESTS)}; the tests are {', '.join(TESTS)}")
-    source = complete_source(data, "pc", **options)
+    source = complete_source(data, "pc", Reading(states, weights, missing, unseen, continuous))
     # by name, so that the result does not depend on the order of the columns
     variables = sorted(source.variables, key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers)

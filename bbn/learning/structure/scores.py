@@ -19,7 +19,7 @@ A batch costs one request for counts and one pass over the cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -31,10 +31,13 @@ from bbn import kernels
 from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.data import DataSource
 from bbn.data.counts import ContingencyTables
+from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import members, require_complete
 from bbn.learning.structure.structure import observe, read_structure
+from bbn.model.variable import State
 
 Ints = NDArray[np.int64]
 Term = Callable[["FlatCounts"], Array]
@@ -84,7 +87,7 @@ def k2(counts: FlatCounts) -> Array:
 
 
 def bdeu(counts: FlatCounts, equivalent_sample_size: float = 1.0) -> Array:
-    """The Bayesian Dirichlet score whose prior is worth so many rows, spread evenly."""
+    """The Bayesian Dirichlet score whose prior is worth `equivalent_sample_size` rows, spread evenly."""
     alphas = equivalent_sample_size / np.diff(counts.ptr)
     return kernels.score.log_dirichlets(counts.cells, counts.ptr, counts.cards, alphas)
 
@@ -180,7 +183,18 @@ def as_term(score: Any) -> Term:
     raise ValueError(f"score is {score!r}; expected one of {', '.join(SCORES)}, or bbn.BDeu(...)")
 
 
-def score(structure: Any, data: Any, score: Any = "bic", **options: Any) -> float:
+@keywords_checked
+def score(
+    structure: Any,
+    data: Any,
+    score: Any = "bic",
+    *,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
+) -> float:
     """How well a structure explains data: the sum of its families' terms.
 
     Parameters
@@ -192,24 +206,61 @@ def score(structure: Any, data: Any, score: Any = "bic", **options: Any) -> floa
     score
         "k2", "bdeu", "bds", "bic" (also "mdl"), "aic", "log-likelihood", "fnml", or `bbn.BDeu(10)` for another
         equivalent sample size than 1. Natural logs, higher is better.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     >>> data = {"A": [0, 0, 1, 1], "B": [0, 0, 1, 1]}
     >>> score([("A", "B")], data, "log-likelihood"), score([("A", "B")], data, "k2")
     (-2.772588722239781, -5.598421958998...)
     """
-    return float(sum(family_scores(structure, data, score, **options).values()))
+    terms = family_scores(
+        structure,
+        data,
+        score,
+        states=states,
+        weights=weights,
+        missing=missing,
+        unseen=unseen,
+        continuous=continuous,
+    )
+    return float(sum(terms.values()))
 
 
-def family_scores(structure: Any, data: Any, score: Any = "bic", **options: Any) -> dict[str, float]:
+@keywords_checked
+def family_scores(
+    structure: Any,
+    data: Any,
+    score: Any = "bic",
+    *,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
+) -> dict[str, float]:
     """The terms of `bbn.score`, by child.
+
+    Parameters
+    ----------
+    structure, data, score, states, weights, missing, unseen, continuous
+        As in `bbn.score`.
+
+    Returns
+    -------
+    dict
+        Child to its term.
 
     >>> family_scores([("A", "B")], {"A": [0, 0, 1, 1], "B": [0, 0, 1, 1]}, "log-likelihood")
     {'A': -2.772588722239781, 'B': 0.0}
     """
     parsed = read_structure(structure)
-    _, source = observe(parsed, data, **options)
+    _, source = observe(parsed, data, Reading(states, weights, missing, unseen, continuous))
     source = require_complete(source, "a score")
     families = parsed.families
     terms = count_and_score(source, families, as_term(score))
@@ -226,7 +277,7 @@ def count_and_score(source: DataSource, families: Sequence[tuple[str, ...]], ter
 def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]], term: Term) -> Array:
     """The same from several requests, so that no answer has more than `MAX_CELLS` cells.
 
-    A family that has more by itself gets −∞: no data that fit a machine can tell so many parents' settings apart.
+    A family that has more by itself gets −∞: no data that fit in memory reach that many settings of the parents.
     """
     cards = {v.name: v.card for v in source.variables}
     scores = np.full(len(families), -np.inf)

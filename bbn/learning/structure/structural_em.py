@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 from bbn.core.budget import memory_limit, require_memory
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
-from bbn.data import CodedTable, DataSource, as_source
+from bbn.data import CodedTable, DataSource
+from bbn.data.reading import Reading
 from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.fit_result import FitResult
@@ -37,6 +39,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable
 
 
+@keywords_checked
 def structural_em(
     data: Any,
     hidden: Mapping[str, Sequence[State]] | None = None,
@@ -67,7 +70,8 @@ def structural_em(
     hidden
         Variables that were never observed, with their states.
     score
-        The score of a structure on completed rows; see `bbn.score`.
+        The score of a structure on completed rows; see `bbn.score`. "bic" by default: the expected counts of
+        completed rows are not observed counts, so a marginal likelihood of them means little.
     start
         The structure to begin with. By default what hill climbing finds in the rows without holes, if there are
         enough; with hidden variables the required arcs, and an arc from every hidden variable to every observed one,
@@ -81,7 +85,7 @@ def structural_em(
     tol
         Stop when a round gains less than this share of the score.
     seed
-        For the random tables that each start begins with.
+        For the random tables that each start begins with; a number by default, as in `bbn.hill_climb`.
     states, weights, missing, unseen
         How to read the data.
     progress
@@ -101,14 +105,8 @@ def structural_em(
     1
     """
     unseen_variables = [Variable(name, listed) for name, listed in (hidden or {}).items()]
-    source = as_source(
-        data,
-        states=states,
-        weights=weights,
-        missing=missing,
-        unseen=unseen,
-        hidden=[v.name for v in unseen_variables],
-    )
+    reading = Reading(states, weights, missing, unseen)
+    source = reading.source(data, hidden=[v.name for v in unseen_variables])
     require_discrete(source, "structural_em")
     if not isinstance(source, CodedTable):
         raise DataError("structural_em completes rows and so needs data in memory")

@@ -7,14 +7,15 @@ or a network.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
-from bbn.data import DataSource, as_source
+from bbn.data import DataSource
+from bbn.data.reading import Reading
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Continuous, State, Variable, check_states
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -107,46 +108,40 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
     for node in parents:
         if not isinstance(node, str) or not node:
             raise ModelError(f"a node of the structure is {node!r}; expected a variable's name, a string")
-    try:
-        TopologicalSorter(parents).prepare()
-    except CycleError as error:
-        raise ModelError(f"the structure has a cycle: {' → '.join(error.args[1])}") from None
+    cycle = find_cycle(parents)
+    if cycle:
+        raise ModelError(f"the structure has a cycle: {shown_cycle(cycle)}")
     return Structure(parents, states)
 
 
 def observe(
     structure: Structure,
     data: Any,
-    states: Mapping[str, Sequence[State]] | None = None,
+    reading: Reading = Reading(),  # noqa: B008  # frozen
     hidden: Mapping[str, Sequence[State]] | Iterable[str] | None = None,
-    continuous: str | Iterable[str] = (),
-    **options: Any,
 ) -> tuple[dict[str, Variable], DataSource]:
     """The variables of a structure by name, and the data as a source of their columns.
 
-    States come from the network, the graph, `states`, `hidden` or else from the data; nodes are continuous where the
-    structure or `continuous` says so. `options` go to `bbn.data.code`.
+    States come from the network, the graph, `reading`, `hidden` or else from the data; nodes are continuous where the
+    structure or `reading` says so.
     """
-    numeric = _checked_continuous(structure, continuous)
+    states = reading.states or {}
+    numeric = _checked_continuous(structure, reading.continuous)
     unseen = _checked_hidden(structure, states, hidden)
     for name in unseen:
         if name in numeric:
             raise DataError(
                 f"hidden= names {name!r}, which is continuous; only a discrete variable can be hidden"
             )
-    declared: dict[str, Sequence[State]] = {**(states or {}), **structure.states, **unseen}
-    for name in states or {}:
+    declared: dict[str, Sequence[State]] = {**states, **structure.states, **unseen}
+    for name in states:
         if name not in structure.parents:
             raise DataError(
-                f"states= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+                f"states= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
-        if set(map(repr, declared[name])) != set(map(repr, (states or {})[name])):
-            raise DataError(
-                f"states= gives {name!r} the states {list((states or {})[name])}, but it has {list(declared[name])}"
-            )
-    if numeric:
-        options["continuous"] = numeric
-    source = as_source(data, names=structure.names, states=declared, hidden=unseen, **options)
+        check_states(name, states[name], declared[name])
+    reading = reading._replace(states=declared, continuous=numeric)
+    source = reading.source(data, names=structure.names, hidden=unseen)
     found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
     variables = {}
     for name in structure.names:
@@ -164,7 +159,7 @@ def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -
     for name in named:
         if name not in structure.parents:
             raise DataError(
-                f"continuous= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+                f"continuous= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         if name in structure.states:
             raise DataError(
@@ -201,7 +196,7 @@ def _checked_hidden(
     for name, own in listed.items():
         if name not in structure.parents:
             raise DataError(
-                f"hidden= names {name!r}, which is no node of the structure{nearest(name, structure.names)}"
+                f"hidden= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         if own is None and name not in known:
             raise DataError(f"hidden variable {name!r} needs its states: hidden={{{name!r}: [its states]}}")

@@ -18,7 +18,10 @@ import numpy as np
 from bbn.core.budget import MAX_AXES, require_memory, require_table
 from bbn.core.errors import DataError, UnseenRowsWarning
 from bbn.core.frozen import Array, read_only
+from bbn.core.keywords import keywords_checked
+from bbn.core.progress import progress_bar
 from bbn.data import complete_data
+from bbn.data.reading import Reading
 from bbn.learning.gaussian.estimates import (
     Moments,
     estimate,
@@ -43,6 +46,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 
 
+@keywords_checked
 def fit(
     structure: Any,
     data: Any,
@@ -65,7 +69,7 @@ def fit(
     ----------
     structure
         A networkx DiGraph (node attributes "states" and "continuous" honoured), a list of arcs (parent, child), or a
-        network, which keeps its order of parents and states; its tables and means play no part.
+        network, which keeps its order of parents and states; its tables and means do not matter.
     data
         Any table, or a data source.
     prior
@@ -85,12 +89,12 @@ def fit(
     states
         Column to its states, in the order they are to have; discovered where nothing declares them.
     missing, unseen
-        What else means missing, and what to do with a value that is no state: "raise", or take it as "missing".
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     keep_counts
         Keep the counts in the network's tables (`net["X"].counts`), as the Dirichlet posterior of each row. Gaussians
         keep nothing.
     progress
-        Counting is one short pass and shows no progress; taken so that all learners share their options.
+        Whether to show a bar, of one step: the pass over the data. None shows one on a terminal or in a notebook.
 
     Returns
     -------
@@ -109,8 +113,11 @@ def fit(
     array([162., 182.])
     """
     gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
-    options = {"continuous": continuous, "weights": weights, "missing": missing, "unseen": unseen}
-    return _fit(structure, data, prior, gaussians, states, keep_counts, options)
+    reading = Reading(states, weights, missing, unseen, continuous)
+    with progress_bar(progress, 1, "counting", "pass") as advance:
+        net = _fit(structure, data, prior, gaussians, keep_counts, reading)
+        advance(1)
+    return net
 
 
 class _Gaussians(NamedTuple):
@@ -128,12 +135,11 @@ def _fit(
     data: Any,
     prior: Prior | None,
     gaussians: _Gaussians,
-    states: Mapping[str, Sequence[State]] | None,
     keep_counts: bool,
-    options: dict[str, Any],
+    reading: Reading,
 ) -> BayesianNetwork:
     shape = read_structure(structure)
-    variables, source = observe(shape, data, states, **options)
+    variables, source = observe(shape, data, reading)
     parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
     numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
     tables = {name: v for name, v in variables.items() if name not in numeric}
@@ -184,6 +190,7 @@ def _require_tables(shapes: list[list[int]], prior: Prior | None, keep_counts: b
     require_memory(size, what, "use fewer parents or states")
 
 
+@keywords_checked
 def fit_update(
     net: BayesianNetwork,
     data: Any,
@@ -247,12 +254,12 @@ def fit_update(
 
     alpha = {name: weight * table for name, table in family_marginals(net).items()}
     gaussians = _Gaussians(known={name: _known(net, name, weight) for name in net.continuous})
-    options = {"weights": weights, "missing": missing, "unseen": unseen}
-    return _fit(net, data, PseudoCounts(alpha), gaussians, None, keep_counts, options)
+    reading = Reading(None, weights, missing, unseen)
+    return _fit(net, data, PseudoCounts(alpha), gaussians, keep_counts, reading)
 
 
 def _known(net: BayesianNetwork, name: str, weight: float) -> Moments:
-    """The moments of a Gaussian, as if learned from so many rows."""
+    """The moments of a Gaussian, as if learned from `weight` rows."""
     gaussian: Any = net[name]
     if gaussian.continuous_parents:
         raise DataError(

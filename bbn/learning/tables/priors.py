@@ -32,7 +32,7 @@ class Prior(Protocol):
         """One pseudo-count per entry of the family's table, parents' axes first."""
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if the prior speaks of a variable that is not there."""
+        """DataError if the prior names an unknown variable."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class MEstimate:
         return np.asarray(self.m * p)
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if p speaks of a variable that is not there.
+        """DataError if p names an unknown variable.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Dirichlet:
         )
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if alpha speaks of a variable that is not there.
+        """DataError if alpha names an unknown variable.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class NormalInverseGamma:
         )
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """DataError if it speaks of a variable that is not there.
+        """DataError if it names an unknown variable.
 
         Parameters
         ----------
@@ -407,4 +407,4 @@ def _check_size(size: Any, where: str, at_least: bool) -> None:
 def _check_names(given: Mapping[str, Any] | None, names: tuple[str, ...], where: str) -> None:
     for name in given or {}:
         if name not in names:
-            raise DataError(f"{where} names {name!r}, which is no variable{nearest(name, names)}")
+            raise DataError(f"{where} names {name!r}, which is not a variable{nearest(name, names)}")

@@ -18,7 +18,7 @@ from bbn.cli import main
 from bbn.data import code
 from bbn.data.streams.dask import _added
 from bbn.data.streams.discovery import Discovering
-from bbn.data.streams.sums import Sum
+from bbn.data.streams.sums import RunningSum
 
 pytest.importorskip("distributed", reason="clusters need Dask; pip install 'bbn[dask]'")
 
@@ -27,6 +27,8 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 from tests.support.dask_faults import always_kills, count, kills_at, read_part
+
+pytestmark = pytest.mark.slow
 
 NET = bbn.example("asia")
 ORDER = list(NET.names)
@@ -504,7 +506,7 @@ def test_every_partition_is_in_the_sum_once(n, rows):
 
 def test_partial_sums_are_left_as_they_are():
     """A worker may need them again, when another one that had added them up is lost."""
-    parts = [Sum([np.array([1.0, 2.0]), np.array([3])]) for _ in range(3)]
+    parts = [RunningSum([np.array([1.0, 2.0]), np.array([3])]) for _ in range(3)]
     found = [Discovering(("A",))({"A": [value]}) for value in "xyz"]
     for some in (parts, found):
         before = pickle.dumps(some)

@@ -16,7 +16,7 @@ from bbn.core.threads import in_order
 from bbn.data import code, open_data
 from bbn.data.streams.datasets import Dataset
 from bbn.data.streams.parquet import File, ParquetFiles
-from bbn.data.streams.sums import Sum
+from bbn.data.streams.sums import RunningSum
 
 N = 3000
 FAMILIES = [(), ("A",), ("B", "A"), ("C", "A", "B"), ("D", "C"), ("E", "A", "B", "C")]
@@ -148,9 +148,9 @@ def test_a_batch_of_weightless_rows_is_fine_but_not_all(tmp_path):
 
 
 def test_sums_do_not_lose_what_a_double_loses():
-    total = Sum()
+    total = RunningSum()
     for value in [1e100, 1.0, -1e100, 1e-20]:
-        total.merge(Sum([np.array([value]), np.array([2**53]), np.array([np.inf])]))
+        total.merge(RunningSum([np.array([value]), np.array([2**53]), np.array([np.inf])]))
     assert [part.tolist() for part in total.result()] == [[1.0], [4 * 2**53], [np.inf]]
 
 

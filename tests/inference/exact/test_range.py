@@ -183,6 +183,7 @@ def test_factor_graphs_of_any_scale(seed: int) -> None:
         assert graph.mpe().log_probability == pytest.approx(best, rel=1e-10, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_numpy_twins_pass_the_same_checks() -> None:
     done = subprocess.run(
         [

@@ -370,7 +370,7 @@ def test_what_is_refused():
     data = mixed_data(50)
     arcs = [("Y", "a")]
     small = {"Y": data["Y"], "a": data["a"]}
-    with pytest.raises(bbn.DataError, match="no node"):
+    with pytest.raises(bbn.DataError, match="not a node"):
         bbn.fit(arcs, small, continuous=["z"])
     with pytest.raises(bbn.ModelError, match="continuous"):
         bbn.fit([("a", "Y")], small, continuous=["a"])
@@ -380,7 +380,7 @@ def test_what_is_refused():
         bbn.fit(arcs, small, bbn.NormalInverseGamma(), continuous=["a"])
     with pytest.raises(bbn.DataError, match="NormalInverseGamma: strength is -1"):
         bbn.NormalInverseGamma(strength=-1)
-    with pytest.raises(bbn.DataError, match="which is no variable"):
+    with pytest.raises(bbn.DataError, match="which is not a variable"):
         bbn.fit(arcs, small, continuous=["a"], gaussian_prior=bbn.NormalInverseGamma(mean={"q": 1.0}))
     with pytest.raises(bbn.DataError, match="tied_variance= names 'Y'"):
         bbn.fit(arcs, small, continuous=["a"], tied_variance=["Y"])

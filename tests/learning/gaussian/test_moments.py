@@ -125,10 +125,10 @@ def test_an_m_step_of_many_leaves_at_once_is_that_of_each():
     net = bbn.BayesianNetwork([bbn.CPT(z, table=[0.2, 0.3, 0.5]), *leaves])
     table = code(dict(zip(names, x.T, strict=True)), continuous=names)
     problem = Problem(net, table, ["Z"], None, None, [], [], 1)
-    point = problem.look(problem.start_tables())
+    point = problem.evaluate(problem.start_tables())
     tables, flat = problem.split(point.tables)
-    stats = point.gradient[len(tables) :]
-    at_once = problem.part.maximise(flat, stats)
-    problem.part._plain = False
-    np.testing.assert_allclose(at_once, problem.part.maximise(flat, stats), rtol=1e-13, atol=1e-13)
+    stats = point.statistics[len(tables) :]
+    at_once = problem.gaussians.maximise(flat, stats)
+    problem.gaussians._plain = False
+    np.testing.assert_allclose(at_once, problem.gaussians.maximise(flat, stats), rtol=1e-13, atol=1e-13)
     assert start.fit(x).n_iter_ == 1

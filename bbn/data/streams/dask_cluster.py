@@ -7,11 +7,10 @@ needs to know: a cluster without workers is an error instead of an endless wait,
 from __future__ import annotations
 
 import time
-import warnings
 from concurrent.futures import CancelledError
 from typing import Any
 
-from bbn.core.errors import ClusterError, WorkerLostWarning
+from bbn.core.errors import ClusterError, WorkerLostWarning, warn_user
 
 PATIENCE = 60.0
 """Seconds without any worker before the work is given up, unless Dask's own no-workers-timeout says otherwise."""
@@ -96,11 +95,10 @@ class Cluster:
             return
         if any(_died(self.client.get_events(worker)) for worker in sorted(gone)):
             self._told = True
-            warnings.warn(
+            warn_user(
                 "a worker of the cluster was lost; its part was done again on the others and the answer is the same "
                 "(said once)",
                 WorkerLostWarning,
-                stacklevel=2,
             )
 
 
