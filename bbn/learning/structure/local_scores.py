@@ -212,17 +212,18 @@ def useful_sets(
     kept: list[Sets] = [{} for _ in range(n)]
     level = _Level.first(n)
     while len(level.child):
-        masks = level.masks(constraints.required)
-        values = np.empty(len(masks))
-        for first in range(0, len(masks), BATCH):
+        values = np.empty(len(level.child))
+        for first in range(0, len(values), BATCH):
             check()
-            stop = first + BATCH
-            batch = list(zip(level.child[first:stop].tolist(), masks[first:stop], strict=True))
-            values[first:stop] = cache.many(batch)
-            advance(len(batch))
+            batch = level.only(np.s_[first : first + BATCH])
+            values[first : first + BATCH] = cache.once(batch.families(cache.names, constraints.required))
+            advance(len(batch.child))
         better = values > level.top
-        for k in np.flatnonzero(better).tolist():
-            kept[level.child[k]][masks[k]] = float(values[k])
+        good = level.only(better)
+        for i, mask, value in zip(
+            good.child.tolist(), good.masks(constraints.required), values[better].tolist(), strict=True
+        ):
+            kept[i][mask] = value
         level = level.scored(values)
         larger = level.larger(constraints)
         level = larger.only(~bound.useless(level, larger, constraints))
@@ -250,7 +251,7 @@ class _Level(NamedTuple):
         """With scores."""
         return self._replace(top=np.maximum(self.top, values), score=values)
 
-    def only(self, kept: NDArray[np.bool_]) -> _Level:
+    def only(self, kept: NDArray[np.bool_] | slice) -> _Level:
         """Some of the sets."""
         return _Level(self.n, self.child[kept], self.members[kept], self.top[kept], self.score[kept])
 
@@ -260,6 +261,15 @@ class _Level(NamedTuple):
         return [
             sum([bits[j] for j in row], required[i])
             for i, row in zip(self.child.tolist(), self.members.tolist(), strict=True)
+        ]
+
+    def families(self, names: Sequence[str], required: Sequence[int]) -> list[tuple[str, ...]]:
+        """(*parents, child) by name, the last member first: sets that follow each other differ in it alone, mostly."""
+        ends = [(*(names[p] for p in members(mask)), names[i]) for i, mask in enumerate(required)]
+        rows = np.roll(self.members, 1, axis=1).tolist()
+        return [
+            (*[names[j] for j in row], *ends[i])
+            for i, row in zip(self.child.tolist(), rows, strict=True)
         ]
 
     def keys(self, child: Ints, members: Ints) -> Ints:
