@@ -102,7 +102,9 @@ def test_the_number_of_dags():
     known = [1, 3, 25, 543, 29281, 3781503, 1138779265]
     for kernel in TWINS:
         for n, count in enumerate(known, 1):
-            assert kernel.dag_sums(*families(n, 0, 0.0, most=n))[0] == pytest.approx(math.log(count), rel=1e-14)
+            assert kernel.dag_sums(*families(n, 0, 0.0, most=n))[0] == pytest.approx(
+                math.log(count), rel=1e-14
+            )
 
 
 @pytest.mark.parametrize("kernel", TWINS)

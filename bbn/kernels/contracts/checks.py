@@ -165,7 +165,9 @@ def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
         raise ValueError(f"expected 1 to {MOST_VARIABLES} variables, found {n}")
     check_shape("scores", scores, len(masks))
     if ptr[0] != 0 or ptr[-1] != len(masks) or (np.diff(ptr) < 1).any():
-        raise ValueError("ptr: expected offsets from 0 to the number of sets, one set or more for each variable")
+        raise ValueError(
+            "ptr: expected offsets from 0 to the number of sets, one set or more for each variable"
+        )
     child = np.repeat(np.arange(n), np.diff(ptr))
     if (masks < 0).any() or (masks >> n).any() or (masks >> child & 1).any():
         raise ValueError(f"masks: expected sets of {n} variables without the child")

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
+from bbn.kernels import watch
 from bbn.learning.structure.constraints import find_cycle, members
 from bbn.learning.structure.local_scores import LocalScores
-from bbn.kernels import watch
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -220,7 +220,9 @@ class _Search:
         # scores are large and nearly alike: what counts is by how much each falls short of its variable's best
         top = np.array([own[0] for own in self.part.values])
         cost = top[self.child[columns]] - self.value[columns]
-        answer = linprog(cost, A_eq=one_each, b_eq=np.ones(self.n), bounds=(0, None), method="highs", **limits)
+        answer = linprog(
+            cost, A_eq=one_each, b_eq=np.ones(self.n), bounds=(0, None), method="highs", **limits
+        )
         if answer.status == 2:
             return None
         if answer.x is None:
@@ -304,13 +306,18 @@ class _Search:
         in_child = csr_array((np.ones(k), (np.arange(k), child)), shape=(k, self.n))
         limits = [
             LinearConstraint(hstack([-in_child, eye_array(k)]).tocsr(), -np.inf, 0.0),
-            LinearConstraint(hstack([csr_array(-contains.astype(float)), eye_array(k)]).tocsr(), -np.inf, 0.0),
+            LinearConstraint(
+                hstack([csr_array(-contains.astype(float)), eye_array(k)]).tocsr(), -np.inf, 0.0
+            ),
         ]
         answer = milp(
             np.concatenate([np.ones(self.n), -x]),
             integrality=np.concatenate([np.ones(self.n), np.zeros(k)]),
             bounds=Bounds(0, 1),
-            constraints=[*limits, LinearConstraint(np.concatenate([np.ones(self.n), np.zeros(k)]), 2, np.inf)],
+            constraints=[
+                *limits,
+                LinearConstraint(np.concatenate([np.ones(self.n), np.zeros(k)]), 2, np.inf),
+            ],
         )
         if answer.x is None or answer.fun >= 1.0 - VIOLATION:
             return None

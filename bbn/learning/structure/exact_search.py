@@ -110,9 +110,7 @@ def exact_search(
     ([('B', 'A')], True, 0.0)
     """
     if method not in ("auto", "dynamic-programming", "branch-and-cut"):
-        raise ValueError(
-            f"method is {method!r}; expected 'auto', 'dynamic-programming' or 'branch-and-cut'"
-        )
+        raise ValueError(f"method is {method!r}; expected 'auto', 'dynamic-programming' or 'branch-and-cut'")
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit is {time_limit}; expected seconds, 0 or more")
     timer = Timer(time_limit)
@@ -122,7 +120,9 @@ def exact_search(
             start = None
         else:
             source = complete_source(data, "exact_search", **options)
-            variables = sorted(source.variables, key=lambda v: v.name)  # ties do not depend on the columns' order
+            variables = sorted(
+                source.variables, key=lambda v: v.name
+            )  # ties do not depend on the columns' order
             constraints = Constraints(variables, required, forbidden, tiers, max_parents)
             cache = ScoreCache(source, score, constraints.names)
 

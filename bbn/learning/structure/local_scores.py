@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.atomic import replacing
+from bbn.core.budget import require_memory
 from bbn.core.errors import BudgetError, DataError, ParseError
 from bbn.core.frozen import Array, Frozen
 from bbn.learning.structure.constraints import Constraints, members
@@ -91,9 +92,7 @@ class LocalScores(Frozen):
     def of(cls, variables: Sequence[Variable], sets: Sequence[Sets]) -> LocalScores:
         """Scores by mask, as a search finds them."""
         made = cls.__new__(cls)
-        made._set(
-            names=tuple(v.name for v in variables), sets=_sorted(sets), variables=tuple(variables)
-        )
+        made._set(names=tuple(v.name for v in variables), sets=_sorted(sets), variables=tuple(variables))
         return made
 
     def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:
@@ -230,6 +229,36 @@ def useful_sets(
     return kept
 
 
+class Families(NamedTuple):
+    """Parent sets of every variable and their scores, end to end, as kernels take them; best first."""
+
+    ptr: Ints
+    masks: Ints
+    scores: Array
+
+
+def all_sets(
+    cache: ScoreCache, constraints: Constraints, advance: Callable[..., object], check: Callable[[], None]
+) -> Families:
+    """Every set of allowed parents of every variable, with its score; for at most 62 variables."""
+    n = len(cache.names)
+    level = _Level.first(n)
+    children, sets, values = [], [], []
+    while len(level.child):
+        for first in range(0, len(level.child), BATCH):
+            check()
+            batch = level.only(np.s_[first : first + BATCH])
+            values.append(cache.once(batch.families(cache.names, constraints.required)))
+            advance(len(batch.child))
+        children.append(level.child)
+        sets.append(np.array(level.masks(constraints.required), dtype=np.int64))
+        level = level.larger(constraints)
+    child, mask, value = np.concatenate(children), np.concatenate(sets), np.concatenate(values)
+    order = np.lexsort((mask, -value, child))
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(child, minlength=n))])
+    return Families(ptr.astype(np.int64), mask[order], value[order])
+
+
 class _Level(NamedTuple):
     """Sets of one size for every child, sorted by child and members."""
 
@@ -268,8 +297,7 @@ class _Level(NamedTuple):
         ends = [(*(names[p] for p in members(mask)), names[i]) for i, mask in enumerate(required)]
         rows = np.roll(self.members, 1, axis=1).tolist()
         return [
-            (*[names[j] for j in row], *ends[i])
-            for i, row in zip(self.child.tolist(), rows, strict=True)
+            (*[names[j] for j in row], *ends[i]) for i, row in zip(self.child.tolist(), rows, strict=True)
         ]
 
     def keys(self, child: Ints, members: Ints) -> Ints:
@@ -297,6 +325,11 @@ class _Level(NamedTuple):
     def larger(self, constraints: Constraints) -> _Level:
         """The sets of one member more all of whose subsets of this size are here."""
         size = self.members.shape[1]
+        require_memory(
+            len(self.child) * self.n * (8 * size + 48),
+            f"parent sets of {size + 1} among {self.n} variables",
+            "lower max_parents, or forbid arcs",
+        )
         room = np.array([constraints.max_parents - mask.bit_count() for mask in constraints.required])
         free = np.array(
             [
