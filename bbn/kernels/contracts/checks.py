@@ -157,7 +157,7 @@ MOST_VARIABLES = 30
 
 
 def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
-    """Raise TypeError or ValueError unless these are the parent sets of at most MOST_VARIABLES variables, and scores."""
+    """Raise TypeError or ValueError unless these are scored parent sets of at most MOST_VARIABLES variables."""
     check_ints(ptr, masks)
     check_doubles(scores)
     n = len(ptr) - 1

@@ -1,8 +1,8 @@
 """How probable is each arc? The posterior over structures, P(G | data) ∝ P(data | G) P(G), and what follows from it.
 
-Up to EXACT variables all DAGs are added up, subset by subset, without listing them (Tian & He 2009 for a uniform prior over
-DAGs, in O(3^n); Koivisto & Sood 2004 for a uniform prior over orders, which favours DAGs that agree with many orders,
-in O(n² 2^n)). Beyond, structures are drawn by Markov chains over ordered partitions (`partition_chains`).
+Up to EXACT variables all DAGs are added up, subset by subset, without listing them: under a uniform prior over DAGs in
+O(3^n) steps (Tian & He 2009), under one over orders, which favours DAGs that agree with many orders, in O(n² 2^n)
+(Koivisto & Sood 2004). Beyond, Markov chains over ordered partitions draw structures (`partition_chains`).
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ def arc_posterior(
             )
         if n > MOST[prior]:
             raise BudgetError(
-                f"exact sums over {n} variables are out of reach (at most {MOST[prior]}); method='mcmc' draws structures",
+                f"exact sums reach {MOST[prior]} variables, but there are {n}; method='mcmc' draws structures",
                 0,
                 0,
             )

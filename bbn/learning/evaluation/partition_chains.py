@@ -1,8 +1,8 @@
 """Markov chains over ordered partitions, which draw DAGs from their posterior under a uniform prior over DAGs.
 
-A DAG has one ordered partition of its variables: the first layer has no parents, and a variable of any other layer has a
-parent in the layer before it and none in its own or later ones. So the posterior of a partition is a product over
-variables of sums over parent sets (Kuipers & Moffa 2017), and given the partition parents are independent:
+A DAG has one ordered partition of its variables: the first layer has no parents, and a variable of any other layer has
+a parent in the layer before it and none in its own or later ones. So the posterior of a partition is a product over
+variables of sums over parent sets (Kuipers & Moffa 2017), and given the partition the parents are independent:
 
     P(Λ | data) ∝ ∏_i Σ {w_i(Π): Π within the layers before i's, with a member in the one just before}
 
@@ -13,6 +13,7 @@ arc given the partition, rather than one drawn DAG: less noise at the same price
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -107,8 +108,8 @@ class _Chain:
     def __init__(self, families: Families, rng: np.random.Generator) -> None:
         ptr = families.ptr
         self.n, self.rng = len(ptr) - 1, rng
-        self.masks = [families.masks[a:b] for a, b in zip(ptr, ptr[1:], strict=False)]
-        self.scores = [families.scores[a:b] for a, b in zip(ptr, ptr[1:], strict=False)]
+        self.masks = [families.masks[a:b] for a, b in itertools.pairwise(ptr.tolist())]
+        self.scores = [families.scores[a:b] for a, b in itertools.pairwise(ptr.tolist())]
         bits = np.arange(self.n)
         self.bits = [(own[:, None] >> bits & 1).astype(np.float64) for own in self.masks]
         self.known: dict[tuple[int, int, int], _Place] = {}

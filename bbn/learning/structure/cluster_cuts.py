@@ -7,9 +7,9 @@ A choice of sets is acyclic if and only if every cluster has a variable whose pa
 relaxation starts without clusters; those that its solution violates are added, found greedily or by a small integer
 program, until there are none. Then the arc that is most in doubt is forbidden in one branch and required in the other.
 
-For any λ ≥ 0 no structure scores more than Σ_i max_Π (s(i, Π) + Σ_{C ∋ i, Π ∩ C = ∅} λ_C) − Σ_C λ_C. Bounds are computed
-so from the solver's multipliers, and so hold whatever its tolerances; a set that falls short of its variable's maximum by
-more than the gap is of no further use. The linear programs are solved by HiGHS, through scipy.
+For any λ ≥ 0 no structure scores more than Σ_i max_Π (s(i, Π) + Σ_{C ∋ i, Π ∩ C = ∅} λ_C) − Σ_C λ_C. Bounds are
+computed from the solver's multipliers this way, so they hold whatever its tolerances; a set that falls short of its
+variable's maximum by more than the gap is of no further use. HiGHS solves the linear programs, through scipy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 from bbn.kernels import watch
-from bbn.learning.structure.constraints import find_cycle, members
+from bbn.learning.structure.constraints import cycle_of, members
 from bbn.learning.structure.local_scores import LocalScores
 
 Bools = NDArray[np.bool_]
@@ -359,9 +359,10 @@ class _Search:
         for i, masks in zip(self.part.members, self.part.masks, strict=True):
             given = sum(1 << k for k, j in enumerate(self.part.members) if parents[i] >> j & 1)
             chosen.append(next((k for k, mask in enumerate(masks) if not mask & ~given), -1))
-        if -1 in chosen or find_cycle([own[k] for own, k in zip(self.part.masks, chosen, strict=True)]):
+        if -1 in chosen:
             return None
-        return chosen
+        sets = [own[k] for own, k in zip(self.part.masks, chosen, strict=True)]
+        return None if cycle_of(sets) else chosen
 
     def doubtful(self, columns: Ints, x: Array) -> tuple[int, int] | None:
         """The arc (parent, child) whose total weight in a solution is nearest to one half."""

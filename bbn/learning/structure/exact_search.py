@@ -1,4 +1,4 @@
-"""Exact search: a structure that no other beats, proved; or, when time ends first, the best so far and how far it may be off.
+"""Exact search: a structure that no other beats, proved; or, when time ends first, the best so far and its gap.
 
     score the parent sets that can matter                                            local_scores
     split the variables where those sets allow no cycle (Fan, Malone & Yuan 2014)

@@ -4,8 +4,8 @@ A set is of no use if one of its subsets scores as high: putting the subset in i
 nothing. Sets are scored size by size, and these bounds spare most of the counting, since they hold for a set S and all
 that contain it (N rows, r the child's number of states, pen the penalty of a score):
 
-- bic, mdl, aic: adding y to Π gains at most N min(H(x | Π), H(y | Π)) and costs (r_y − 1) pen(Π), so S ∋ y is useless if
-  that is no less (de Campos, Scanagatta, Corani & Zaffalon 2018, theorem 4); and S scores at most −pen(S);
+- bic, mdl, aic: adding y to Π gains at most N min(H(x | Π), H(y | Π)) and costs (r_y − 1) pen(Π), so S ∋ y is useless
+  if the cost is no less (de Campos, Scanagatta, Corani & Zaffalon 2018, theorem 4); and S scores at most −pen(S);
 - bdeu, bds, k2: the first row of each setting that was seen has probability 1/r, so S scores at most −K(S) ln r, where
   K(S) is the number of settings of S that were seen (de Campos & Ji 2011; Cussens 2012).
 
