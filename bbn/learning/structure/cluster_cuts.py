@@ -19,6 +19,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
+from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,9 +134,13 @@ class _Search:
         self.rows: list[Ints] = []
         self.score = -math.inf
         self.best: list[int] = []
-        self.offer(self.follow_order(np.arange(n)))
+        self.values = [own.tolist() for own in part.values]
+        self.offer(self.climb(list(range(n))))
         if start is not None:
-            self.offer(self._positions(start))
+            chosen = self._positions(start)
+            self.offer(chosen)
+            if chosen is not None:
+                self.offer(self.climb(self.order_of(chosen)))
         self.bound = math.inf
         self.open: list[tuple[float, int, _Node]] = []
 
@@ -334,16 +339,43 @@ class _Search:
             i = int(ready.argmax())
             placed[i] = True
             order.append(i)
-        return self.follow_order(np.array(order))
+        return self.follow_order(order)
 
-    def follow_order(self, order: Ints) -> list[int] | None:
+    def climb(self, order: list[int]) -> list[int] | None:
+        """A choice that moving one variable elsewhere in its order does not improve (Teyssier & Koller 2005)."""
+        chosen = self.follow_order(order)
+        total = self.score_of(chosen)
+        rising = True
+        while rising:
+            rising = False
+            for i in range(self.n):
+                rest = [j for j in order if j != i]
+                for at in range(self.n):
+                    moved = [*rest[:at], i, *rest[at:]]
+                    other = self.follow_order(moved)
+                    score = self.score_of(other)
+                    if score > total + CLOSE:
+                        order, chosen, total, rising = moved, other, score, True
+        return chosen
+
+    def follow_order(self, order: Sequence[int]) -> list[int] | None:
         """The best set of each variable among those before it in an order, by position."""
         chosen = [-1] * self.n
         before = 0
-        for i in order.tolist():
-            chosen[i] = next((k for k, mask in enumerate(self.part.masks[i]) if not mask & ~before), -1)
+        masks = self.part.masks
+        for i in order:
+            for k, mask in enumerate(masks[i]):
+                if not mask & ~before:
+                    chosen[i] = k
+                    break
             before |= 1 << i
         return None if -1 in chosen else chosen
+
+    def score_of(self, chosen: list[int] | None) -> float:
+        """The score of a choice, −∞ of none."""
+        if chosen is None:
+            return -math.inf
+        return sum(own[k] for own, k in zip(self.values, chosen, strict=True))
 
     def offer(self, chosen: list[int] | None) -> None:
         """Keep a choice if it beats the best."""
@@ -363,6 +395,11 @@ class _Search:
             return None
         sets = [own[k] for own, k in zip(self.part.masks, chosen, strict=True)]
         return None if cycle_of(sets) else chosen
+
+    def order_of(self, chosen: Sequence[int]) -> list[int]:
+        """An order that agrees with a choice."""
+        sets = [own[k] for own, k in zip(self.part.masks, chosen, strict=True)]
+        return list(TopologicalSorter({i: members(mask) for i, mask in enumerate(sets)}).static_order())
 
     def doubtful(self, columns: Ints, x: Array) -> tuple[int, int] | None:
         """The arc (parent, child) whose total weight in a solution is nearest to one half."""
