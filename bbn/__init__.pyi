@@ -1,12 +1,16 @@
 """The public names, once: `bbn/__init__.py` resolves each when it is first used (SPEC 1)."""
 
 # define
-from .model.variable import Variable as Variable, Continuous as Continuous
+from .model.variable import Variable as Variable, Binned as Binned, Continuous as Continuous
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
+from .model.decision import Decision as Decision, Utility as Utility
+from .model.decision_network import DecisionNetwork as DecisionNetwork
+from .model.previous import Previous as Previous
+from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
 # read, write, exchange
 from .io.registry import load as load, save as save
@@ -25,6 +29,7 @@ from .io.examples import example as example, examples as examples
 from .model.evidence import Virtual as Virtual, Soft as Soft, OneOf as OneOf, Not as Not
 from .results.posterior import Posterior as Posterior, Assignment as Assignment
 from .results.mixture_posterior import MixturePosterior as MixturePosterior
+from .results.policy import Policy as Policy, Rule as Rule, Solution as Solution
 from .inference.exact.enumeration import Enumeration as Enumeration
 from .inference.exact.elimination import VariableElimination as VariableElimination
 from .inference.exact.junction_tree import JunctionTree as JunctionTree
@@ -62,6 +67,7 @@ from .learning.evaluation.cross_validation import cross_validate as cross_valida
 from .learning.learn import learn as learn
 
 # data
+from .data.describe import describe as describe, Description as Description
 from .data.discretize import discretize as discretize, Discretizer as Discretizer
 from .data.streams.open import open_data as open_data
 
@@ -71,6 +77,7 @@ from .classifiers.naive_bayes import NaiveBayes as NaiveBayes
 from .classifiers.networks import TAN as TAN, BayesNetClassifier as BayesNetClassifier
 from .classifiers.text_naive_bayes import TextNaiveBayes as TextNaiveBayes
 from .classifiers.gaussian_mixture import GaussianMixture as GaussianMixture
+from .classifiers.hmm import HMM as HMM
 
 # causes
 from .causal.causal_graph import CausalGraph as CausalGraph
@@ -79,6 +86,11 @@ from .causal.front_door import front_door_sets as front_door_sets
 from .causal.instruments import instruments as instruments
 from .causal.identify import identify as identify
 from .causal.estimand import Estimand as Estimand
+from .causal.bounds import effect_bounds as effect_bounds
+from .causal.causation import causation_bounds as causation_bounds
+from .causal.effect import effect as effect
+from .causal.refute import refute as refute
+from .causal.independences import check_independences as check_independences
 
 # pictures
 from .view.diagrams import (
@@ -87,6 +99,7 @@ from .view.diagrams import (
     plot_junction_tree as plot_junction_tree,
     plot_log_likelihood as plot_log_likelihood,
 )
+from .view.structures import plot_graph as plot_graph
 
 # errors and warnings
 from .core.errors import (
@@ -107,6 +120,8 @@ from .core.errors import (
     NoMemberWarning as NoMemberWarning,
     TimeLimitError as TimeLimitError,
     UnseenRowsWarning as UnseenRowsWarning,
+    UnseenValuesWarning as UnseenValuesWarning,
+    TooManyParametersWarning as TooManyParametersWarning,
     OverlapWarning as OverlapWarning,
     CollapsedWarning as CollapsedWarning,
     AccuracyWarning as AccuracyWarning,
@@ -130,6 +145,7 @@ from . import (
     classifiers as classifiers,
     analysis as analysis,
     causal as causal,
+    decisions as decisions,
     view as view,
     cli as cli,
 )

@@ -24,7 +24,7 @@ POINTS = 15
 ROUNDS = 60
 """An interval is halved no more often than this: rounding would never agree."""
 EDGES = np.array([-TAIL, -5.0, -2.0, 0.0, 2.0, 5.0, TAIL])
-"""Where the integral over a component is cut, and those over wider ones at this component, in its deviations."""
+"""Cut points of the integral over a component, and of those over wider ones near it, in standard deviations."""
 CELLS = 1 << 20
 """The most pairs of points and components whose densities are computed at once."""
 

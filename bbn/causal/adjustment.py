@@ -21,6 +21,7 @@ from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
 from bbn.causal.paths import Path, open_path
 from bbn.causal.separators import closest_separator, minimal_separators, smallest_separator
 from bbn.core.errors import BudgetError, EvidenceError, nearest
+from bbn.core.keywords import keywords_checked
 from bbn.model.equivalence import close_under_meek, is_cpdag, to_dag
 
 MOST_SETS = 10_000
@@ -28,6 +29,8 @@ MOST_SETS = 10_000
 CRITERIA = ("generalised", "back-door")
 
 
+@keywords_checked
+@keywords_checked
 def adjustment_sets(
     graph: Any,
     treatment: str | Iterable[str],
@@ -135,6 +138,8 @@ class AdjustmentCheck(NamedTuple):
         return self.valid
 
 
+@keywords_checked
+@keywords_checked
 def check_adjustment(
     graph: Any,
     treatment: str | Iterable[str],

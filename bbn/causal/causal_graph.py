@@ -150,31 +150,79 @@ class CausalGraph(Frozen):
         return tuple(name for name in self.nodes if name not in hidden)
 
     def parents(self, name: str) -> tuple[str, ...]:
-        """The direct causes of a variable."""
+        """The direct causes of a variable.
+
+        Parameters
+        ----------
+        name : str
+            A variable of the graph.
+        """
         return self._parents[self._known(name)]
 
     def children(self, name: str) -> tuple[str, ...]:
-        """What a variable acts on directly."""
+        """What a variable acts on directly.
+
+        Parameters
+        ----------
+        name : str
+            A variable of the graph.
+        """
         return self._children[self._known(name)]
 
     def siblings(self, name: str) -> tuple[str, ...]:
-        """The variables that a two-headed arc joins to this one."""
+        """The variables that a two-headed arc joins to this one.
+
+        Parameters
+        ----------
+        name : str
+            A variable of the graph.
+        """
         return self._siblings[self._known(name)]
 
     def ancestors(self, names: str | Iterable[str], within: Collection[str] | None = None) -> Names:
-        """These variables and everything that acts on them, along arcs inside `within` where it is given."""
+        """These variables and everything that acts on them, along arcs inside `within` where it is given.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Variables of the graph.
+        within : collection of str, optional
+            The variables that paths may pass; by default all.
+        """
         return self._reached(self.names(names), self._parents, within)
 
     def descendants(self, names: str | Iterable[str], within: Collection[str] | None = None) -> Names:
-        """These variables and everything they act on, along arcs inside `within` where it is given."""
+        """These variables and everything they act on, along arcs inside `within` where it is given.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Variables of the graph.
+        within : collection of str, optional
+            The variables that paths may pass; by default all.
+        """
         return self._reached(self.names(names), self._children, within)
 
     def district(self, name: str, within: Collection[str] | None = None) -> Names:
-        """The variables that two-headed arcs join to this one, directly or not, with itself."""
+        """The variables that two-headed arcs join to this one, directly or not, with itself.
+
+        Parameters
+        ----------
+        name : str
+            A variable of the graph.
+        within : collection of str, optional
+            The variables that paths may pass; by default all.
+        """
         return self._reached((self._known(name),), self._siblings, within)
 
     def districts(self, within: Collection[str] | None = None) -> list[tuple[str, ...]]:
-        """The parts that two-headed arcs hold together (c-components; Tian and Pearl 2002), in the nodes' order."""
+        """The parts that two-headed arcs hold together (c-components; Tian and Pearl 2002), in the nodes' order.
+
+        Parameters
+        ----------
+        within : collection of str, optional
+            The variables that paths may pass; by default all.
+        """
         left = [name for name in self.nodes if within is None or name in within]
         found: list[tuple[str, ...]] = []
         done: set[str] = set()
@@ -212,7 +260,13 @@ class CausalGraph(Frozen):
         return found
 
     def subgraph(self, names: Collection[str]) -> CausalGraph:
-        """The graph of some of the variables, with the arcs among them; hidden ones stay hidden."""
+        """The graph of some of the variables, with the arcs among them; hidden ones stay hidden.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Variables of the graph.
+        """
         kept = self.names(names)
         return CausalGraph(
             [(a, b) for a, b in self.arcs if a in kept and b in kept],
@@ -222,7 +276,15 @@ class CausalGraph(Frozen):
         )
 
     def without_arcs(self, into: str | Iterable[str] = (), out_of: str | Iterable[str] = ()) -> CausalGraph:
-        """The graph without the arcs, two-headed ones included, that point into some variables or leave others."""
+        """The graph without the arcs, two-headed ones included, that point into some variables or leave others.
+
+        Parameters
+        ----------
+        into : str or iterable of str, default ()
+            The variables whose incoming arcs go.
+        out_of : str or iterable of str, default ()
+            The variables whose outgoing arcs go.
+        """
         heads, tails = self.names(into), self.names(out_of)
         return CausalGraph(
             [(a, b) for a, b in self.arcs if b not in heads and a not in tails],
@@ -236,6 +298,15 @@ class CausalGraph(Frozen):
     ) -> bool:
         """Whether every path between x and y is blocked by `given`, paths through hidden causes included.
 
+        Parameters
+        ----------
+        x, y : str or iterable of str
+            The variables on either side.
+        given : str or iterable of str, default ()
+            The variables observed.
+
+        Examples
+        --------
         >>> import bbn
         >>> bbn.CausalGraph([("X", "Y")], confounded=[("Y", "Z")]).is_d_separated("X", "Z")
         True
@@ -299,7 +370,15 @@ class CausalGraph(Frozen):
         return draw_causes(self, treatment, outcome, adjusted)
 
     def names(self, names: str | Iterable[str], what: str = "") -> Names:
-        """A name or several as a frozenset; EvidenceError with the nearest name for one that is not in the graph."""
+        """A name or several as a frozenset; EvidenceError with the nearest name for one that is not in the graph.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Variables of the graph.
+        what : str, default ""
+            What an error calls the names.
+        """
         return frozenset(self._known(name, what) for name in _listed(names))
 
     def __contains__(self, name: object) -> bool:

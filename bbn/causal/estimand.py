@@ -1,38 +1,22 @@
 """Estimand: an effect written in probabilities of what is measured, and its value on a network or on data.
 
-Each probability P(a | b) is asked of the network's engine, or counted in the data; sums of products are run on the
-same compiled engine, as the factor graph that they are. A conditional probability given something of probability 0 is
-undefined: it may stand where it is multiplied by 0, and where it is not the effect is not determined, which is an error
-and never a guess.
+Where the formula conditions on something that never occurs, the effect is not determined, which is an error and never a
+guess. The value comes from the compiled engine: see `evaluation`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from bbn.causal.expression import (
-    Expression,
-    Probability,
-    Product,
-    Quotient,
-    Sum,
-    as_latex,
-    as_text,
-    free,
-    probabilities,
-    tidy,
-)
-from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError, ModelError, nearest
+from bbn.causal.evaluation import Evaluation, Measured, measured_by
+from bbn.causal.expression import Expression, Probability, as_latex, as_text, free, probabilities, tidy
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
-from bbn.data import as_source, complete_data
 from bbn.model.factor import Factor, aligned
-from bbn.model.factor_graph import FactorGraph
-from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import State
 from bbn.results.posterior import Posterior
 
 
@@ -147,28 +131,48 @@ class Estimand(Frozen):
         >>> abs(p["yes"] - net.do({"Campfire": "yes"}).query("ForestFire")["yes"]) < 1e-12
         True
         """
-        told = _Network(source, memory_limit) if isinstance(source, BayesianNetwork) else None
         options = {"states": states, "weights": weights, "missing": missing}
-        measured: Measured = told or _Data(source, self.variables, self.outcome, options)
+        measured = measured_by(source, (*self.variables, *self.outcome), options, memory_limit)
         values = {**self._states(do, self.do, "do"), **self._states(given, self.given, "given")}
-        fixed = {
-            name: measured.variable(name).states[measured.variable(name).code(v)]
-            for name, v in values.items()
-        }
-        evaluation = _Evaluation(measured)
-        found = evaluation.value(self.expression, fixed)
-        found = self._averaged(evaluation, found)
-        if np.isnan(found.values).any():
-            raise ImpossibleEvidenceError(evaluation.undetermined(self), dict(fixed))
-        constant = [name for name in self.outcome if name not in found.names]
-        for name in constant:  # an outcome that the formula does not restrict cannot be
-            raise EvidenceError(f"the formula does not speak of {name!r}")
-        answer = found.permute(self.outcome)
-        return Posterior(answer.variables, np.array(answer.values / answer.values.sum()), 0.0)
+        answer = self.value_on(measured, values)
+        variables = tuple(measured.variable(name) for name in self.outcome)
+        return Posterior(variables, np.array(answer / answer.sum()), 0.0)
 
-    def _averaged(self, evaluation: _Evaluation, found: Factor) -> Factor:
+    def value_on(self, measured: Measured, values: Mapping[str, Any], kept: tuple[str, ...] = ()) -> Array:
+        """The distribution of the outcome as an array, where probabilities come from anything that has them.
+
+        Parameters
+        ----------
+        measured : Measured
+            What gives the variables and their joints: see `bbn.causal.evaluation`.
+        values : mapping
+            The state of each variable in `do` and `given`.
+        kept : tuple of str
+            Further axes that `measured` gives, such as one for draws; they come first.
+
+        Returns
+        -------
+        ndarray
+            Axes: those in `kept`, then the outcome's.
+        """
+        fixed = {}
+        for name, value in values.items():
+            variable = measured.variable(name)
+            fixed[name] = variable.states[variable.code(value)]
+        evaluation = Evaluation(measured)
+        found = self._averaged(evaluation, evaluation.value(self.expression, fixed), kept)
+        if np.isnan(found.values).any():
+            which = evaluation.undefined[0] if evaluation.undefined else "a conditional probability"
+            raise ImpossibleEvidenceError(
+                f"{self._asked(' | ', 'do', str)} is not determined: it needs {which}, which never occurs; ask for a "
+                "treatment that does occur there, or merge states",
+                dict(fixed),
+            )
+        return found.permute((*kept, *self.outcome)).values
+
+    def _averaged(self, evaluation: Evaluation, found: Factor, kept: tuple[str, ...]) -> Factor:
         """The mean over what may have any value, where the formula is defined."""
-        extra = [name for name in found.names if name not in self.outcome]
+        extra = [name for name in found.names if name not in self.outcome and name not in kept]
         if not extra:
             return found
         weights = evaluation.value(Probability(tuple(extra)), {})
@@ -176,7 +180,8 @@ class Estimand(Frozen):
         values, shares = np.broadcast_arrays(values, shares)
         axes = tuple(i for i, v in enumerate(variables) if v.name in extra)
         others = tuple(i for i in range(len(variables)) if i not in axes)
-        defined = ~np.isnan(values).any(axis=others, keepdims=True)
+        hidden = tuple(i for i in others if variables[i].name not in kept)
+        defined = ~np.isnan(values).any(axis=hidden, keepdims=True)
         shares = np.where(defined, shares, 0.0)
         with np.errstate(invalid="ignore"):
             mean = np.where(defined, values * shares, 0.0).sum(axis=axes) / shares.sum(axis=axes)
@@ -219,158 +224,3 @@ class Estimand(Frozen):
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
-
-
-class Measured(Protocol):
-    """Where probabilities of measured variables come from."""
-
-    def variable(self, name: str) -> Variable:
-        """The variable of this name."""
-
-    def joint(self, names: tuple[str, ...]) -> Factor:
-        """P(names), axes in that order."""
-
-
-class _Network:
-    """Probabilities asked of a network."""
-
-    def __init__(self, net: BayesianNetwork, memory_limit: int | float | str | None) -> None:
-        self.net, self.options = net, {} if memory_limit is None else {"memory_limit": memory_limit}
-
-    def variable(self, name: str) -> Variable:
-        variable = self.net.variable(name)
-        if isinstance(variable, Continuous):
-            raise ModelError(_NO_NUMBERS.format(name))
-        return variable
-
-    def joint(self, names: tuple[str, ...]) -> Factor:
-        for name in names:
-            self.variable(name)
-        found = self.net.query(list(names), **self.options)  # type: ignore[arg-type]
-        return Factor.trusted(found.variables, found.values)
-
-
-class _Data:
-    """Probabilities counted in data."""
-
-    def __init__(
-        self, data: Any, names: tuple[str, ...], outcome: tuple[str, ...], options: dict[str, Any]
-    ) -> None:
-        options = {key: value for key, value in options.items() if value is not None}
-        wanted = list(dict.fromkeys((*names, *outcome)))
-        source = as_source(data, names=wanted, extra="ignore", **options)
-        own = {v.name: v for v in source.variables}
-        for name in wanted:
-            if name not in own:
-                raise DataError(_NO_NUMBERS.format(name))
-        self.source = complete_data(
-            source,
-            wanted,
-            "column {} has missing values",
-            "bbn.fit_em learns from incomplete data; drop those rows",
-        )
-        self.own = own
-
-    def variable(self, name: str) -> Variable:
-        if name not in self.own:
-            raise EvidenceError(f"the data have no column {name!r}{nearest(name, self.own)}")
-        return self.own[name]
-
-    def joint(self, names: tuple[str, ...]) -> Factor:
-        (counts,) = self.source.counts([names])
-        shares = np.asarray(counts, dtype=np.float64) / self.source.total
-        return Factor.trusted(tuple(self.own[name] for name in names), shares)
-
-
-_NO_NUMBERS = "{!r} is continuous, and an estimand is evaluated over states; bbn.effect takes numbers"
-
-
-class _Evaluation:
-    """The value of expressions; NaN where one conditions on what never occurs."""
-
-    def __init__(self, measured: Measured) -> None:
-        self.measured = measured
-        self.known: dict[tuple[int, tuple[str, ...]], Factor] = {}
-        self.joints: dict[tuple[str, ...], Factor] = {}
-        self.undefined: list[str] = []
-
-    def value(self, expression: Expression, fixed: Mapping[str, State]) -> Factor:
-        """The expression with some of its free variables fixed, as a factor over the others."""
-        key = (id(expression), tuple(sorted(fixed)))
-        if key not in self.known:
-            self.known[key] = self._value(expression, fixed)
-        return self.known[key]
-
-    def _value(self, expression: Expression, fixed: Mapping[str, State]) -> Factor:
-        if isinstance(expression, Probability):
-            return self._probability(expression).restrict(fixed)
-        if isinstance(expression, Sum):
-            inner = {name: state for name, state in fixed.items() if name not in expression.over}
-            body = expression.body
-            factors = body.factors if isinstance(body, Product) else (body,)
-            return _sum_product([self.value(factor, inner) for factor in factors], expression.over)
-        if isinstance(expression, Quotient):
-            return _divided(self.value(expression.top, fixed), self.value(expression.bottom, fixed))
-        return _sum_product([self.value(factor, fixed) for factor in expression.factors], ())
-
-    def _probability(self, asked: Probability) -> Factor:
-        joint = self._joint((*asked.given, *asked.targets))
-        if not asked.given:
-            return joint
-        conditional = _divided(joint, joint.sum_out(asked.targets))
-        if np.isnan(conditional.values).any():
-            index = np.argwhere(np.isnan(conditional.values))[0]
-            cell = zip(conditional.variables, index, strict=True)
-            states = [f"{v.name}={v.states[i]}" for v, i in cell if v.name in asked.given]
-            self.undefined.append(f"{as_text(asked)} where {', '.join(states)}")
-        return conditional
-
-    def _joint(self, names: tuple[str, ...]) -> Factor:
-        key = tuple(sorted(names))
-        if key not in self.joints:
-            self.joints[key] = self.measured.joint(key)
-        return self.joints[key].permute(names)
-
-    def undetermined(self, estimand: Estimand) -> str:
-        """What to tell the user about an effect that depends on what never occurs."""
-        which = self.undefined[0] if self.undefined else "a conditional probability"
-        return (
-            f"{estimand.formula.split(' = ')[0]} is not determined: it needs {which}, which never occurs; "
-            "ask for a treatment that does occur there, or merge states"
-        )
-
-
-def _divided(top: Factor, bottom: Factor) -> Factor:
-    """The quotient, NaN where the bottom is 0."""
-    variables, left, right = aligned(top, bottom, "quotient")
-    left, right = np.broadcast_arrays(left, right)
-    quotient: Array = np.divide(left, right, out=np.full(left.shape, np.nan), where=right != 0)
-    return Factor.trusted(variables, quotient)
-
-
-def _sum_product(factors: list[Factor], over: Iterable[str]) -> Factor:
-    """Σ over some variables of the product; undefined (NaN) times 0 is 0."""
-    gone = set(over)
-    if not any(np.isnan(factor.values).any() for factor in factors):
-        return _run(factors, gone)
-    least, most = (
-        _run([Factor.trusted(f.variables, np.nan_to_num(f.values, nan=instead)) for f in factors], gone)
-        for instead in (0.0, 1.0)
-    )
-    same = np.isclose(least.values, most.values, rtol=1e-9, atol=0.0)
-    return Factor.trusted(least.variables, np.where(same, least.values, np.nan))
-
-
-def _run(factors: list[Factor], gone: set[str]) -> Factor:
-    """Σ over `gone` of the product, by the engine of the factor graph."""
-    kept = tuple({v.name: v for f in factors for v in f.variables if v.name not in gone}.values())
-    if not any(v.name in gone for f in factors for v in f.variables):
-        return math.prod(factors[1:], start=factors[0]) if factors else Factor.trusted((), np.ones(()))
-    model = FactorGraph(factors)
-    try:
-        if not kept:
-            return Factor.trusted((), np.array(math.exp(model.log_partition())))
-        found = model.query([v.name for v in kept])
-    except ImpossibleEvidenceError:
-        return Factor.trusted(kept, np.zeros([v.card for v in kept]))
-    return Factor.trusted(found.variables, np.asarray(found.values * math.exp(found.log_evidence)))

@@ -13,11 +13,14 @@ from typing import Any
 
 from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
 from bbn.core.errors import BudgetError, EvidenceError
+from bbn.core.keywords import keywords_checked
 
 MOST_TRIES = 100_000
 """As many sets are looked at; beyond, BudgetError asks for a largest size."""
 
 
+@keywords_checked
+@keywords_checked
 def front_door_sets(
     graph: Any, treatment: str, outcome: str, latent: str | Iterable[str] = (), *, max_size: int | None = None
 ) -> list[Names]:

@@ -31,8 +31,11 @@ from bbn.causal.expression import (
     total,
 )
 from bbn.core.errors import EvidenceError, NotIdentifiableError
+from bbn.core.keywords import keywords_checked
 
 
+@keywords_checked
+@keywords_checked
 def identify(
     graph: Any,
     outcome: str | Iterable[str],

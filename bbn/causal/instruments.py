@@ -15,6 +15,7 @@ from bbn.causal.causal_graph import Names, as_causal_graph
 from bbn.causal.front_door import one_measured
 from bbn.causal.separators import minimal_separators
 from bbn.core.errors import EvidenceError
+from bbn.core.keywords import keywords_checked
 
 MOST_SETS = 1000
 """As many conditioning sets are tried for a candidate."""
@@ -27,6 +28,8 @@ class Instrument(NamedTuple):
     given: Names
 
 
+@keywords_checked
+@keywords_checked
 def instruments(
     graph: Any, treatment: str, outcome: str, latent: str | Iterable[str] = ()
 ) -> list[Instrument]:

@@ -21,7 +21,7 @@ from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data.coding import MANY_NUMBERS
 from bbn.data.columns import Levels, column_levels
-from bbn.data.discretize import Discretizer
+from bbn.data.discretize import Discretizer, short_between
 from bbn.model.evidence import is_missing
 from bbn.model.variable import State, Variable, plain
 
@@ -218,7 +218,7 @@ def _cut(name: str, numbers: Array, weights: Array | None, bins: int) -> Cut:
     wanted = below[-1] * np.arange(1, bins) / bins
     where = np.unique(np.searchsorted(below, wanted * (1 - 1e-12), side="left"))
     where = where[where < len(values) - 1]
-    edges = values[where] + (values[where + 1] - values[where]) / 2
+    edges = np.array([short_between(values[i], values[i + 1]) for i in where])
     return Cut(Variable(name, Discretizer({name: edges}).states(name)), edges)
 
 

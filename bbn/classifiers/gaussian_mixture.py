@@ -411,7 +411,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if collapsed.any():
             none = np.zeros(self.k, dtype=bool)
             found = [GaussianEstimate(GaussianParameters(none, none, none), none, low) for low in collapsed]
-            warn_of(self._families()[1], found, stacklevel=3)
+            warn_of(self._families()[1], found)
 
     def _look(self, X: Any) -> tuple[Array, Array]:
         """ln p of each row, and its posterior over the components."""

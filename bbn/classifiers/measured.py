@@ -106,7 +106,7 @@ class Measured:
         told = np.flatnonzero((unseen | collapsed).any(axis=1))
         families = [GaussianFamily(Continuous(self.names[k]), (target,)) for k in told]
         estimates = [GaussianEstimate(self.numbers, unseen[k], collapsed[k]) for k in told]
-        warn_of(families, estimates, stacklevel=4)
+        warn_of(families, estimates)
 
     def gaussians(self) -> list[Gaussian]:
         """What was learned, a Gaussian per column."""

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bbn.classifiers.costs import cost_matrix
 from bbn.classifiers.encoding import Codes, Encoder
 from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassifier
 from bbn.classifiers.scoring import Scorer
@@ -53,6 +55,10 @@ LEARNERS: dict[str, Callable[[CodedTable, str], Any]] = {
 """Learners of a structure by name; each is given the coded examples and the name of the class."""
 
 
+AVERAGED = 30
+"""Structures that are drawn with ``average="posterior"``."""
+
+
 class BayesNetClassifier(NetworkClassifier):
     """A classifier that is any Bayesian network over the class and the attributes.
 
@@ -68,10 +74,17 @@ class BayesNetClassifier(NetworkClassifier):
     averaging
         None, or the score ("bdeu", "k2", "bic", …) that stands for ln P(data | structure): the predictions of several
         structures are then averaged, each weighted by its posterior probability.
+    average
+        None, or "posterior": predictions are averaged over AVERAGED structures drawn from their posterior
+        (`bbn.arc_posterior` under BDeu, at most three parents each), which is Bayes optimal in the textbook's sense.
     m, p
         The m-estimate of P(attribute | parents); see `NaiveBayes`. A class without parents is never smoothed.
     bins
         How many intervals a column of measurements is cut into, at its quantiles.
+    costs
+        None to predict the most probable class. Else what mistakes cost, and the class of least expected cost is
+        predicted: a mapping from (true class, predicted class) to a number, where those left out cost 0 if the two
+        agree and 1 if not; or an array of shape (true classes, predicted classes), in the order of `classes_`.
 
     Attributes
     ----------
@@ -107,16 +120,20 @@ class BayesNetClassifier(NetworkClassifier):
         learner: Any = None,
         averaging: str | None = None,
         *,
+        average: str | None = None,
         m: float = 1.0,
         p: Mapping[str, Any] | None = None,
         bins: int = 10,
+        costs: Any = None,
     ) -> None:
         self.structure = structure
         self.learner = learner
         self.averaging = averaging
+        self.average = average
         self.m = m
         self.p = p
         self.bins = bins
+        self.costs = costs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesNetClassifier:
         """Learn the structure, unless it is given, and the tables.
@@ -144,6 +161,8 @@ class BayesNetClassifier(NetworkClassifier):
             The structure does not fit the table.
         """
         examples = self._examples(X, y, sample_weight)
+        if self.costs is not None:
+            cost_matrix(self.costs, self.classes_)
         self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
         target, variables = self.class_variable_, self.encoder_.variables
         codes = dict(zip((v.name for v in variables), self.encoder_.codes(examples.table), strict=True))
@@ -161,16 +180,73 @@ class BayesNetClassifier(NetworkClassifier):
         self._scorers = [Scorer(net, target.name) for net in self.networks_]
         return self
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row; with `costs`, the one of least expected cost.
+
+        Parameters
+        ----------
+        X : table
+            One row per example, with the columns of `fit`. Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            One class per row, the first of equals.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
+        """
+        if self.costs is None:
+            return super().predict(X)
+        return np.asarray(self.classes_[self.expected_costs(X).argmin(axis=1)])
+
+    def expected_costs(self, X: Any) -> Array:
+        """What each prediction would cost on average, shape (rows, classes); without `costs`, 1 − P(class | row).
+
+        Parameters
+        ----------
+        X : table
+            One row per example, with the columns of `fit`. Missing values are unobserved.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, classes), in the order of `classes_`.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            A row is impossible under every class.
+        """
+        shares = self.predict_proba(X)  # checks that the classifier is fitted
+        return shares @ cost_matrix({} if self.costs is None else self.costs, self.classes_)
+
     def _structures(self, data: CodedTable) -> list[Any]:
         """The structures given, or learned from the complete examples."""
         if self.structure is not None:
             if self.learner is not None:
                 raise ValueError("give a structure or a learner, not both")
             return _listed(self.structure) if self.averaging is not None else [self.structure]
+        if self.average is not None:
+            return self._drawn(data)
         learner = "tan" if self.learner is None else self.learner
         learners = _listed(learner) if self.averaging is not None else [learner]
         complete = _complete(data)
         return [_learner(one)(complete, self.class_variable_.name) for one in learners]
+
+    def _drawn(self, data: CodedTable) -> list[Any]:
+        """Structures drawn from their posterior given the complete examples."""
+        from bbn.learning.evaluation.arc_posterior import arc_posterior
+
+        if self.average != "posterior":
+            raise ValueError(f"average is {self.average!r}; expected 'posterior' or None")
+        if self.learner is not None or self.averaging is not None:
+            raise ValueError(
+                "average='posterior' draws the structures itself: leave out learner and averaging"
+            )
+        return list(arc_posterior(_complete(data), max_parents=3, progress=False).sample(AVERAGED, seed=0))
 
     def _tables_of(self, structure: Any, data: CodedTable) -> BayesianNetwork:
         """The network of one structure: the m-estimate of its counts, or EM where values are missing."""
@@ -200,7 +276,7 @@ class BayesNetClassifier(NetworkClassifier):
     def _weigh(self, structures: Sequence[Any], data: CodedTable) -> Array:
         """P(structure | data) of each, from a uniform prior."""
         if self.averaging is None:
-            return np.ones(1)
+            return np.full(len(structures), 1.0 / len(structures))
         complete = _complete(data)
         scores = [score(_everywhere(s, data), complete, self.averaging) for s in structures]
         uniform = dict.fromkeys(range(len(scores)), 1.0 / len(scores))
@@ -227,6 +303,8 @@ class TAN(BayesNetClassifier):
         The m-estimate of P(attribute | class, its parent in the tree); see `NaiveBayes`.
     bins
         How many intervals a column of measurements is cut into, at its quantiles.
+    costs
+        What mistakes cost; see `BayesNetClassifier`.
 
     Attributes
     ----------
@@ -241,8 +319,10 @@ class TAN(BayesNetClassifier):
     array(['same', 'different'], dtype='<U9')
     """
 
-    def __init__(self, m: float = 1.0, p: Mapping[str, Any] | None = None, *, bins: int = 10) -> None:
-        super().__init__(m=m, p=p, bins=bins)
+    def __init__(
+        self, m: float = 1.0, p: Mapping[str, Any] | None = None, *, bins: int = 10, costs: Any = None
+    ) -> None:
+        super().__init__(m=m, p=p, bins=bins, costs=costs)
 
 
 def _entry(i: int, scores: Sequence[float]) -> float:

@@ -169,7 +169,7 @@ def _findings(word: str, network: str | None) -> list[str]:
     net = _open(network)
     name, equals, value = word.partition("=")
     if not equals:
-        return [f"{variable}=" for variable in net.names]
+        return [f"{variable.name}=" for variable in net.variables]
     before = value[: value.rfind(",") + 1]
     return [f"{name}={before}{state}" for state in net.states(name)]
 
@@ -194,7 +194,7 @@ def _formats(word: str, network: str | None) -> list[str]:
 
 
 def _scores(word: str, network: str | None) -> list[str]:
-    from bbn.learning.structure.scores import SCORES
+    from bbn.learning.structure.count_scores import SCORES
 
     return list(SCORES)
 
@@ -206,11 +206,12 @@ def _kinds(word: str, network: str | None) -> list[str]:
 
 
 def _open(name: str | None) -> BayesianNetwork:
-    from bbn.cli.files import open_network
+    from bbn.cli.files import open_model
 
     if name is None or name == "-" or (os.path.exists(name) and os.path.getsize(name) > LARGEST):
         raise ValueError("there is no network to look at")
-    return open_network(name)
+    model: BayesianNetwork = open_model(name)
+    return model
 
 
 COMPLETERS: dict[str, Callable[[str, Any], list[str]]] = {
@@ -220,6 +221,7 @@ COMPLETERS: dict[str, Callable[[str, Any], list[str]]] = {
     "PATH": _paths,
     "NODE": _variables,
     "TARGET": _variables,
+    "NAME=COST": _findings,
     "NAME=STATE": _findings,
     "NAME=STATE,…": _findings,
     "NAME=STATE:L,…": _findings,

@@ -10,11 +10,14 @@ from bbn.model.evidence import Not, OneOf, Soft, Virtual
 from bbn.model.variable import Continuous
 
 if TYPE_CHECKING:
+    from bbn.model.decision_network import DecisionNetwork
     from bbn.model.network import BayesianNetwork
     from bbn.model.variable import State, Variable
 
 
-def read_evidence(network: BayesianNetwork, options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+def read_evidence(
+    network: BayesianNetwork | DecisionNetwork, options: argparse.Namespace
+) -> tuple[list[str], dict[str, Any]]:
     """The targets, and the evidence of all kinds, by name. A word without = among the evidence is a target."""
     targets = list(options.targets)
     evidence: dict[str, Any] = {}
@@ -86,7 +89,7 @@ def find_state(variable: Variable, text: str) -> State:
     raise EvidenceError(f"variable {variable.name!r} has no state {text!r}{nearest(text, variable.states)}")
 
 
-def _split(network: BayesianNetwork, text: str) -> tuple[Variable, str]:
+def _split(network: BayesianNetwork | DecisionNetwork, text: str) -> tuple[Variable, str]:
     """NAME=VALUE. Names may contain =, so the longest one that is a variable counts."""
     parts = text.split("=")
     for n in range(len(parts) - 1, 0, -1):

@@ -18,6 +18,8 @@ from bbn.cli.output import show as show_text
 from bbn.core.display import visible
 from bbn.core.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
 from bbn.io import dumps, find_format, load, loads, save
+from bbn.model.decision import Decision, Utility
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.gaussian import Gaussian
 from bbn.model.table_input import settings
@@ -37,12 +39,23 @@ KINDS = ("csv", "tsv", "parquet")
 
 def open_network(name: str, format: str | None = None, strict: bool = False) -> BayesianNetwork:
     """The network in a file, on standard input (``-``), or among the examples; a file comes first."""
-    model = open_model(name, format, strict)
+    return as_network(open_model(name, format, strict), name)
+
+
+def as_network(model: Any, name: str) -> BayesianNetwork:
+    """The model, if it is a Bayesian network; ModelError else."""
     if isinstance(model, FactorGraph):
         raise ModelError(
             f"{name} holds a factor graph, which is not a network; only check, convert, query and mpe take one"
         )
+    refuse_decisions(model, name)
     return cast("BayesianNetwork", model)
+
+
+def refuse_decisions(model: Any, name: str) -> None:
+    """ModelError if it is a decision network, which most commands do not take."""
+    if isinstance(model, DecisionNetwork):
+        raise ModelError(f"{name} holds a decision network; solve, check, convert, show and plot take one")
 
 
 def open_model(name: str, format: str | None = None, strict: bool = False) -> Any:
@@ -129,9 +142,9 @@ _AFTER = {"warning": ": ", "ok": ", "}
 
 def show(options: argparse.Namespace) -> int:
     """Print the network: its size, its texts, and each node with its table."""
-    network = open_network(options.file, options.from_format)
+    network = _open_shown(options.file, options.from_format)
     for name in options.nodes:
-        network.variable(name)
+        network[name]
     if options.format != "table":
         _show_rows(network, options)
         return 0
@@ -146,6 +159,12 @@ def show(options: argparse.Namespace) -> int:
     for name in options.nodes or network.names:
         show_text(f"\n{_node(network, name, None if options.all else MAX_ROWS)}")
     return 0
+
+
+def _open_shown(name: str, format: str | None) -> Any:
+    """A network or a decision network."""
+    model = open_model(name, format)
+    return model if isinstance(model, DecisionNetwork) else as_network(model, name)
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -217,10 +236,15 @@ def _show_rows(network: BayesianNetwork, options: argparse.Namespace) -> None:
         if isinstance(cpt, Gaussian):
             rows += _gaussian_rows(cpt, options.format)
             continue
+        if isinstance(cpt, Utility):
+            for index, setting in settings(cpt.discrete_parents) if cpt.combine is None else ():
+                given = _given(cpt.discrete_parents, setting, options.format)
+                rows.append([name, given, "utility", float(cpt.table[index])])
+            continue
         if not hasattr(cpt, "table"):
             continue
-        settings = product(*(parent.states for parent in cpt.parents))
-        for setting, row in zip(settings, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
+        every = product(*(parent.states for parent in cpt.parents))
+        for setting, row in zip(every, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
             given = _given(cpt.parents, setting, options.format)
             rows += [[name, given, state, p] for state, p in zip(cpt.variable.states, row, strict=True)]
     print_rows(options, ["variable", "given", "state", "probability"], rows, size)
@@ -245,6 +269,10 @@ def _given(parents: Sequence[Variable], setting: Sequence[State], format: str) -
 
 def _node(network: BayesianNetwork, name: str, max_rows: int | None) -> str:
     """A node in words: its states, and its table without the rows past `max_rows`."""
+    if isinstance(network[name], Decision):
+        return f"{visible(name)}: {visible(repr(network[name]))}"
+    if isinstance(network[name], Utility):
+        return f"{visible(name)}: a utility\n{network[name]}"
     variable = network.variable(name)
     states = ", ".join(visible(str(state)) for state in variable.states) or "a number"
     lines = str(network[name]).splitlines()

@@ -10,7 +10,7 @@ from bbn.core.errors import DataError
 if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
 
-METHODS = ("k2", "chow-liu", "tan", "hill-climb", "pc", "structural-em")
+METHODS = ("k2", "chow-liu", "tan", "hill-climb", "exact", "pc", "structural-em")
 """How a structure is learned."""
 
 # Which of the command's options each method takes, by the name the learner gives them.
@@ -42,6 +42,7 @@ _TAKES = {
             "progress",
         ),
     ),
+    "exact": ("score", "max_parents", "required", "forbidden", "tiers", "progress"),
     "pc": ("alpha", "test", "required", "forbidden", "tiers", "progress"),
     "structural-em": (
         *(

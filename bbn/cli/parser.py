@@ -108,6 +108,8 @@ def make_parser() -> Parser:
     mpe.add_argument("-k", type=int, metavar="K", help="the K best explanations")
     _add_format(mpe)
 
+    _add_solve(command("solve", "bbn.cli.solve:solve", "The best policy of a decision network."))
+
     predict = command(
         "predict", "bbn.cli.predict:predict", "The most probable state of a target for rows of data."
     )
@@ -176,6 +178,9 @@ def make_parser() -> Parser:
     plot.add_argument("--to", dest="to_format", choices=["svg", "png", "pdf"], help="what OUT is (- is svg)")
     plot.add_argument("--structure", action="store_true", help="without beliefs")
     plot.add_argument("--information", action="store_true", help="arcs the wider the more they tell")
+    plot.add_argument("--focus", metavar="NODE", help="this node and its neighbourhood alone")
+    plot.add_argument("--steps", type=int, default=1, help="how many arcs away from NODE (1)")
+    plot.add_argument("--title", default="", help="a heading above the picture")
     _add_evidence(plot)
     plot.set_defaults(targets=[])
 
@@ -217,6 +222,37 @@ def make_parser() -> Parser:
     )
     completion.add_argument("--line", help=argparse.SUPPRESS)  # what the scripts call: the line so far
     return parser
+
+
+def _add_solve(solve: Parser) -> None:
+    _add_network(solve)
+    _add_evidence(solve)
+    solve.add_argument("--tree", action="store_true", help="print each rule as a tree of questions")
+    solve.add_argument(
+        "--choices", action="store_true", help="what each choice of each decision is worth, instead"
+    )
+    solve.add_argument(
+        "--information", action="store_true", help="what each variable is worth knowing first, instead"
+    )
+    solve.add_argument(
+        "--cost", action="append", default=[], metavar="NAME=COST", help="what knowing a variable costs"
+    )
+    solve.add_argument(
+        "--sensitivity", action="store_true", help="where the policy flips as each number moves, instead"
+    )
+    solve.add_argument("--risk", action="store_true", help="the distribution of the total utility, instead")
+    solve.add_argument(
+        "--risk-tolerance",
+        type=float,
+        metavar="N",
+        help="avoid risk: exponential utility; the smaller, the more",
+    )
+    solve.add_argument(
+        "--method", metavar="METHOD", default="auto", help="for limited memory: auto, exact or local"
+    )
+    _add_seed(solve, "the seed of the random starts of a local search")
+    _add_format(solve)
+    solve.set_defaults(targets=[])
 
 
 def _add_learn(learn: Parser) -> None:

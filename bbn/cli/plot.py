@@ -6,17 +6,28 @@ import argparse
 import io
 
 from bbn.cli.evidence_options import read_do, read_evidence
-from bbn.cli.files import open_network
+from bbn.cli.files import as_network, open_model, open_network
 from bbn.cli.output import show, write
+from bbn.model.decision_network import DecisionNetwork
 
 
 def plot(options: argparse.Namespace) -> int:
     """Draw the network with its beliefs to a file, or as SVG on standard output."""
-    network = open_network(options.file, options.from_format)
-    _, evidence = read_evidence(network, options)
-    drawing = network.do(read_do(network, options) or {}).plot(
-        evidence, beliefs=not options.structure, information=options.information
-    )
+    model = open_model(options.file, options.from_format)
+    if isinstance(model, DecisionNetwork):
+        _, evidence = read_evidence(model, options)
+        drawing = model.plot(evidence, solved=not options.structure)
+    else:
+        network = as_network(model, options.file)
+        _, evidence = read_evidence(network, options)
+        drawing = network.do(read_do(network, options) or {}).plot(
+            evidence,
+            beliefs=not options.structure,
+            information=options.information,
+            focus=options.focus,
+            steps=options.steps,
+            title=options.title,
+        )
     if options.output != "-":
         drawing.save(options.output, options.to_format)
     elif options.to_format in (None, "svg"):

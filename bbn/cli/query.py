@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from bbn.cli.evidence_options import read_do, read_evidence, wants_progress
-from bbn.cli.files import open_model
+from bbn.cli.files import open_model, refuse_decisions
 from bbn.cli.output import print_rows, show
 from bbn.core.display import grid
 from bbn.core.errors import EvidenceError
@@ -16,7 +16,7 @@ from bbn.results.mixture_posterior import MixturePosterior
 
 def query(options: argparse.Namespace) -> int:
     """Print the joint posterior of the targets; without targets, that of each unobserved variable."""
-    network = open_model(options.file, options.from_format)
+    network = _open_asked(options)
     targets, evidence = read_evidence(network, options)
     settings = {**read_settings(options), "do": read_do(network, options)}
     if targets:
@@ -50,7 +50,7 @@ def query(options: argparse.Namespace) -> int:
 
 def mpe(options: argparse.Namespace) -> int:
     """Print the most probable explanation of the evidence, or the k best."""
-    network = open_model(options.file, options.from_format)
+    network = _open_asked(options)
     targets, evidence = read_evidence(network, options)
     if targets and options.k is not None:
         raise EvidenceError("-k goes with explanations by all variables; leave the targets out")
@@ -74,6 +74,13 @@ def mpe(options: argparse.Namespace) -> int:
     else:
         print_rows(options, head, rows)
     return 0
+
+
+def _open_asked(options: argparse.Namespace) -> Any:
+    """A network or a factor graph."""
+    model = open_model(options.file, options.from_format)
+    refuse_decisions(model, options.file)
+    return model
 
 
 def read_settings(options: argparse.Namespace) -> dict[str, Any]:

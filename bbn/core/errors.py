@@ -141,6 +141,14 @@ class OverlapWarning(BBNWarning):
     """Groups of the data in which a treatment was never, or almost never, given: its effect there is a guess."""
 
 
+class UnseenValuesWarning(BBNWarning):
+    """Values of new data that are not states of the network; they are taken as missing."""
+
+
+class TooManyParametersWarning(BBNWarning):
+    """A learned network with many more free parameters than there are rows to learn them from."""
+
+
 class CollapsedWarning(BBNWarning):
     """A learned variance that would be 0, and is held at a floor."""
 

@@ -6,7 +6,8 @@ missing. Work per row is one table look-up; everything said about states is deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -14,18 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
-from bbn.core.errors import DataError, nearest
+from bbn.core.errors import DataError, UnseenValuesWarning, nearest
 from bbn.core.frozen import Array
 from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.error_places import located
-from bbn.data.numbers import read_numbers
+from bbn.data.numbers import plain_array, read_numbers
+from bbn.data.profile import readable_levels
 from bbn.data.source import CodedTable
+from bbn.data.text_values import (
+    NUMBERS,
+    PLAIN,
+    TRUTH,
+    chosen_form,
+    forms_of,
+    is_missing_word,
+    number_of,
+    truth_of,
+)
 from bbn.model.evidence import is_missing
-from bbn.model.variable import Continuous, State, Variable, check_states, plain
+from bbn.model.variable import Binned, Continuous, State, Variable, check_states, plain
 
 MANY_NUMBERS = 100
 """A column of numbers with more distinct values than this is not taken for a discrete variable unless declared."""
 MAX_STATES = 65535
+UNSEEN = ("raise", "warn", "missing")
+"""What can be done with a value that is not a state."""
 
 _INDEX_TYPES = tuple(
     np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)
@@ -65,7 +79,8 @@ def code(
     missing
         A value, or several, that mean missing besides None, NaN and pandas' NA (in CSV: besides an empty field).
     unseen
-        What to do with a value that is not a state: "raise" a DataError, or take it as "missing".
+        What to do with a value that is not a state: "raise" a DataError, take it as "missing", or "warn" and take it
+        so, unless no value of the column is a state.
     weights
         One weight per row, or the name of the column that holds them.
     absent
@@ -87,8 +102,8 @@ def code(
     >>> code({"X": [1.5, None]}, continuous=["X"]).numbers["X"]
     array([1.5, nan])
     """
-    if unseen not in ("raise", "missing"):
-        raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
+    if unseen not in UNSEEN:
+        raise ValueError(f"unseen is {unseen!r}; expected 'raise', 'warn' or 'missing'")
     table = read_table(data)
     with located(str(data) if isinstance(data, str | PathLike) else ""):
         return _coded(
@@ -110,6 +125,11 @@ def _coded(
     continuous: Iterable[str],
 ) -> CodedTable:
     """`code` on a table that has been looked at."""
+    if variables is None and table.renamed:
+        raise DataError(
+            f"a column is named {table.renamed[0]!r}; expected text, as it becomes a variable's name: "
+            "with pandas, data.columns = data.columns.map(str)"
+        )
     weight_name, weight_values = _checked_weights(weights, table)
     tokens = missing_tokens(missing)
     declared = _declared(variables, states)
@@ -131,14 +151,21 @@ def _coded(
         if name not in there:
             continue
         if name in numeric and name not in unseen_names:
-            numbers[name] = read_numbers(name, table.column(name), tokens, table.text, unseen)
+            numbers[name] = read_numbers(name, table.column(name), tokens, unseen)
             continue
-        levels = table.levels(name)
+        own = declared.get(name)
+        if isinstance(own, Binned) and name not in unseen_names:
+            array = plain_array(table.column(name))
+            if array is not None:
+                coded[name] = _cut(own, array, tokens)
+                found.append(own)
+                continue
+        levels = table.levels(name) if own is None else readable_levels(table.column(name))
         if name in unseen_names:
             _check_unseen(name, levels, tokens)
             continue
-        variable = declared.get(name) or discovered(name, levels, tokens, table.text)
-        coded[name] = _code_column(variable, levels, tokens, table.text, unseen)
+        variable = own or discovered(name, levels, tokens)
+        coded[name] = _code_column(variable, levels, tokens, unseen)
         found.append(variable)
     return CodedTable(tuple(found), coded, table.n_rows, weight_values, table.kind, numbers)
 
@@ -148,7 +175,7 @@ def _declared(
 ) -> dict[str, Variable]:
     declared = {v.name: v for v in variables or ()}
     for name, listed in (states or {}).items():
-        own = Variable(name, listed)
+        own = listed if isinstance(listed, Variable) else Variable(name, listed)
         if name in declared:
             check_states(name, own.states, declared[name].states)
         declared.setdefault(name, own)
@@ -205,29 +232,45 @@ def _check_unseen(name: str, levels: Levels, tokens: set[tuple[type, Any]]) -> N
                 )
 
 
-def _code_column(
-    variable: Variable, levels: Levels, tokens: set[tuple[type, Any]], text: bool, unseen: str
-) -> Codes:
+def _cut(variable: Binned, array: NDArray[Any], tokens: set[tuple[type, Any]]) -> Codes:
+    """The intervals that numbers lie in."""
+    numbers = array.astype(np.float64, copy=False)
+    codes = np.searchsorted(variable.edges, numbers, side="right")
+    gone = np.isnan(numbers)
+    for kind, value in tokens:
+        if kind in (int, float):
+            gone |= numbers == value
+    codes[gone] = variable.card
+    return codes.astype(_code_type(variable))
+
+
+def _code_type(variable: Variable) -> type[Any]:
+    """The dtype of a variable's codes."""
+    if variable.card > MAX_STATES:
+        raise DataError(
+            f"column {variable.name!r} has {variable.card} states; at most {MAX_STATES} are possible"
+        )
+    return np.uint8 if variable.card <= 255 else np.uint16
+
+
+def _code_column(variable: Variable, levels: Levels, tokens: set[tuple[type, Any]], unseen: str) -> Codes:
     """Look the distinct values up among the states, then every row up among the distinct values."""
-    card = variable.card
-    if card > MAX_STATES:
-        raise DataError(f"column {variable.name!r} has {card} states; at most {MAX_STATES} are possible")
-    dtype = np.uint8 if card <= 255 else np.uint16
-    by_text = {str(state): i for i, state in enumerate(variable.states)} if text else {}
-    look_up = np.full(len(levels.values) + 1, card, dtype=dtype)  # its last entry is where −1 points
+    dtype = _code_type(variable)
+    find = finder(variable, levels.values)
+    look_up = np.full(len(levels.values) + 1, variable.card, dtype=dtype)  # its last entry is where −1 points
     unknown = []
     same = True
     for i, value in enumerate(levels.values):
         position = None
         if not means_missing(value, tokens):
-            position = by_text.get(value) if text else _find(variable, value)
+            position = find(value)
             if position is None:
                 unknown.append(i)
-            else:
+            elif position < variable.card:
                 look_up[i] = position
         same = same and position == i
-    if unknown and unseen == "raise":
-        _refuse_unseen(variable, levels, unknown)
+    if unknown and unseen != "missing":
+        _refuse_unseen(variable, levels, unknown, unseen)
     codes = levels.codes
     high = check_levels(variable.name, levels)
     if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
@@ -256,23 +299,55 @@ def index_array(codes: Codes) -> Codes:
     return np.ascontiguousarray(codes, dtype=codes.dtype if codes.dtype in _INDEX_TYPES else np.int64)
 
 
-def _find(variable: Variable, value: Any) -> int | None:
-    """The code of a value; integers that were stored as floats are integers, pandas' intervals are their text."""
-    position = variable.find(value)
-    if position is None:
+def finder(variable: Variable, values: Sequence[Any]) -> Callable[[Any], int | None]:
+    """A function from a value of a column to its code: None if it is not a state, `card` if it means missing.
+
+    Integers that were stored as floats are integers, and pandas' intervals are their text. Text matches a state by
+    `str(state)`, numbers and truth values also as they are written elsewhere ("1.0", "TRUE"). Where states are text, a
+    value of another type matches by its own text.
+    """
+    by_text = {str(state): i for i, state in enumerate(variable.states)}
+    first = variable.states[0] if variable.states else ""
+    numeric = isinstance(variable, Binned) or type(first) is int
+    truth = type(first) is bool
+    form = chosen_form(forms_of(values)) if numeric else PLAIN
+
+    def find(value: Any) -> int | None:
+        position = variable.find(value)
+        if position is not None:
+            return position
+        if isinstance(value, str):
+            position = by_text.get(value)
+            if position is None and (numeric or truth):
+                if is_missing_word(value):
+                    return variable.card
+                position = variable.find(truth_of(value) if truth else number_of(value, form or PLAIN))
+            return position
         if isinstance(value, float) and value.is_integer():
-            return variable.find(int(value))
-        if type(value).__name__ == "Interval":
-            return variable.find(str(value))
-    return position
+            position = variable.find(int(value))
+        if position is None and type(first) is str and not isinstance(variable, Binned):
+            position = by_text.get(str(plain(value)))
+        return position
+
+    return find
 
 
-def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int]) -> None:
-    rows = np.flatnonzero(np.isin(levels.codes, unknown))
+def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int], unseen: str) -> None:
+    """DataError about values that are not states; or a warning, where that is asked for and other values are."""
+    odd = np.isin(levels.codes, unknown)
+    rows = np.flatnonzero(odd)
     if not len(rows):  # categories that no row uses
         return
     row = int(rows[0])
     value = plain(levels.values[levels.codes[row]])
+    if unseen == "warn" and len(rows) < np.count_nonzero(levels.codes >= 0):
+        warnings.warn(
+            f"column {variable.name!r}: {variable.unknown(value)}; taken as missing in {len(rows)} of "
+            f"{len(levels.codes)} rows",
+            UnseenValuesWarning,
+            stacklevel=2,
+        )
+        return
     more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
     way_out = "unseen='missing' takes it as missing"
     if len(unknown) > MANY_NUMBERS and isinstance(value, int | float):
@@ -280,11 +355,13 @@ def _refuse_unseen(variable: Variable, levels: Levels, unknown: Sequence[int]) -
     raise DataError(f"row {row}, column {variable.name!r}{more}: {variable.unknown(value)}; {way_out}")
 
 
-def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: bool) -> Variable:
-    """A variable whose states are the values of the column."""
+def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]]) -> Variable:
+    """A variable whose states are the values of the column; text that is numbers, or truth values, is those."""
     if not isinstance(name, str) or not name:
         raise DataError(f"a column is named {name!r}; expected text, as it becomes a variable's name")
     values = [plain(value) for value in levels.values if not means_missing(value, tokens)]
+    if values and not levels.declared:
+        values = meant(values)
     values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     values = [str(v) if type(v).__name__ == "Interval" else v for v in values]
     if not values:
@@ -292,11 +369,12 @@ def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: b
             f"column {name!r} holds no value at all; if it was never observed, say hidden={{{name!r}: [its states]}}"
         )
     kinds = {type(value) for value in values}
-    numbers = kinds <= {int, float} or (text and _are_numbers(values))
+    numbers = kinds <= {int, float}
     if float in kinds or (numbers and len(values) > MANY_NUMBERS and not levels.declared):
         raise DataError(
             f"column {name!r} holds {len(values)} different numbers, such as {values[0]!r}; "
-            "bbn.discretize cuts it into intervals, states= declares its states, continuous= takes it as numbers"
+            "bbn.discretize cuts it into intervals, states= declares its states, continuous= takes it as numbers; "
+            "bbn.learn does what each column needs"
         )
     if len(kinds) > 1 or not kinds <= {str, int, bool}:
         shown = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -304,15 +382,19 @@ def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]], text: b
             f"column {name!r} holds values of type {shown}; expected only str, only int or only bool"
         )
     if not levels.declared:
-        values = sorted(set(values), key=float if text and _are_numbers(values) else None)
+        values = sorted(set(values))
     return Variable(name, list(dict.fromkeys(values)))
 
 
-def _are_numbers(values: Sequence[Any]) -> bool:
-    try:
-        return all(np.isfinite(float(value)) for value in values)
-    except (TypeError, ValueError):
-        return False
+def meant(values: Sequence[Any]) -> list[Any]:
+    """The values that text stands for, where all of it is numbers or truth values; else the values as they are."""
+    if not all(isinstance(value, str) for value in values):
+        return list(values)
+    form = chosen_form(forms_of(values))
+    if not form & (NUMBERS | TRUTH):
+        return list(values)
+    words = [value for value in values if not is_missing_word(value)]
+    return [truth_of(value) if form == TRUTH else number_of(value, form) for value in words]
 
 
 def missing_tokens(missing: Any) -> set[tuple[type, Any]]:

@@ -43,6 +43,8 @@ class RawTable(NamedTuple):
     kind: Kind
     text: bool = False
     """Whether the values are text from a file, which matches a state by `str(state)`."""
+    renamed: tuple[Any, ...] = ()
+    """The names of columns that were not text, and are taken as theirs."""
 
     def levels(self, name: str) -> Levels:
         """A column as levels."""
@@ -121,7 +123,10 @@ def csv_tables(
             skip_blank_lines=False,
         )
         with located(str(path)):
-            names = checked_names(header.iloc[0].tolist())
+            names = checked_names(
+                # as pandas names the column that a table's row names become
+                [name or f"Unnamed: {i}" for i, name in enumerate(header.iloc[0].tolist())]
+            )
         wanted = names if columns is None else [name for name in names if name in set(columns)]
         with pd.read_csv(
             path,
@@ -149,8 +154,18 @@ def csv_tables(
 
 
 def _from_pandas(frame: Any) -> RawTable:
-    names = checked_names(frame.columns)
-    return RawTable(names, len(frame), lambda name: frame[name], Pandas(frame.index))
+    columns = checked_names(frame.columns)
+    odd = tuple(name for name in columns if not isinstance(name, str))
+    if not odd:
+        return RawTable(columns, len(frame), lambda name: frame[name], Pandas(frame.index))
+    names = checked_names(map(str, columns))
+    return RawTable(
+        names,
+        len(frame),
+        lambda name: frame.iloc[:, names.index(name)],
+        Pandas(frame.index),
+        renamed=odd,
+    )
 
 
 def _from_record_batch(batch: Any) -> RawTable:
@@ -185,7 +200,12 @@ def _from_columns(columns: Mapping[str, Any]) -> RawTable:
         lengths[name] = len(column)
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns have different lengths: {lengths}")
-    return RawTable(names, next(iter(lengths.values()), 0), lambda name: columns[name], ColumnDict())
+    odd = tuple(name for name in names if not isinstance(name, str))
+    if odd:
+        columns = dict(zip(checked_names(map(str, names)), columns.values(), strict=True))
+    return RawTable(
+        tuple(columns), next(iter(lengths.values()), 0), lambda name: columns[name], ColumnDict(), renamed=odd
+    )
 
 
 def _from_rows(rows: Sequence[Any]) -> RawTable:

@@ -2,14 +2,14 @@
 
 Equal width cuts the range evenly, quantiles put as many rows in each interval, k-means puts the cuts midway between
 the centres of clusters (Lloyd 1982, started at quantiles), MDLP cuts where a target's entropy falls by more than a cut
-costs to describe (Fayyad and Irani 1993). A value equal to a cut point lies to its right.
+costs to describe (Fayyad and Irani 1993). Cuts that follow a structure do the same towards each column's neighbours in
+it (in the spirit of Friedman and Goldszmidt 1996). A value equal to a cut point lies to its right.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.keywords import keywords_checked
-from bbn.data.coding import MANY_NUMBERS
-from bbn.data.columns import Levels, RawTable, read_table
+from bbn.data.columns import RawTable, read_table
+from bbn.data.describe import describe
 from bbn.data.kinds import Pandas
+from bbn.data.numbers import read_numbers
+from bbn.model.variable import Binned, interval_labels
 
-METHODS = ("quantiles", "equal-width", "k-means", "mdlp")
+METHODS = ("quantiles", "equal-width", "k-means", "mdlp", "structure")
 
 
 @keywords_checked
@@ -32,6 +34,7 @@ def discretize(
     method: str = "quantiles",
     bins: int = 5,
     target: str | None = None,
+    structure: Any = None,
 ) -> Discretizer:
     """Cut columns of numbers into intervals.
 
@@ -40,27 +43,46 @@ def discretize(
     data
         Any table.
     columns
-        The columns to cut; all columns of fractions, or of more than a hundred different numbers, if not given.
+        The columns to cut; unless given, all that `bbn.describe` says are modelled as numbers: those with fractions, or
+        with more than a dozen different whole numbers.
     method
-        "quantiles", "equal-width", "k-means", or "mdlp", which chooses the number of intervals by itself.
+        "quantiles" (as many rows in each interval), "equal-width", "k-means", "mdlp", which predicts `target` and
+        chooses the number of intervals by itself, or "structure", which does the same towards the neighbours of each
+        column in `structure`.
     bins
-        How many intervals; there are fewer where values repeat.
+        How many intervals; there are fewer where values repeat. "structure" takes it for columns whose neighbours tell
+        nothing.
     target
         The column that "mdlp" is to predict.
+    structure
+        A DiGraph, a list of arcs or a network, for "structure".
 
     Returns
     -------
     Discretizer
-        `.data` is the table with those columns cut, `.cuts` the cut points, `.apply(new)` cuts new data alike.
+        `.variables` are the `Binned` variables, `.data` is the table with those columns cut, `.cuts` the cut points,
+        `.apply(new)` cuts new data alike.
+
+    Raises
+    ------
+    DataError
+        If a column is not there, or holds something that is not a number.
+
+    See Also
+    --------
+    Binned : a variable that keeps its cuts, and takes raw numbers.
+    bbn.learn : cuts columns by itself where that is better than Gaussians.
 
     >>> found = discretize({"Age": [1.5, 2.0, 30.0, 31.0, 70.0, 75.0]}, bins=3, method="k-means")
-    >>> found.cuts["Age"], found.data["Age"].tolist()
-    (array([16.125, 51.5  ]), ['<16.125', '<16.125', '16.125..51.5', '16.125..51.5', '>=51.5', '>=51.5'])
+    >>> found.variables["Age"]
+    Binned('Age', [16.125, 51.5])
+    >>> found.data["Age"].tolist()
+    ['<16.125', '<16.125', '16.125..51.5', '16.125..51.5', '>=51.5', '>=51.5']
     >>> found.apply({"Age": [20.0]})["Age"].tolist()
     ['16.125..51.5']
     """
     if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+        raise ValueError(f"unknown method {method!r}{nearest(method, METHODS)}")
     if bins < 1:
         raise ValueError(f"bins is {bins}; expected at least 1")
     table = read_table(data)
@@ -68,12 +90,40 @@ def discretize(
         raise ValueError(
             'target= names the column that method="mdlp" predicts; it goes with that method alone'
         )
+    if (structure is None) == (method == "structure"):
+        raise ValueError('structure= goes with method="structure", and with that method alone')
     names = [columns] if isinstance(columns, str) else list(columns) if columns is not None else None
     if names is None:
-        names = [name for name in table.names if name != target and _is_continuous(table, name)]
+        names = [name for name in describe(table).numbers if name != target]
+    numbers = {name: column_numbers(table, name) for name in names}
+    found = Discretizer(find_cuts(table, numbers, method, bins, target, structure))
+    found._set(data=found.apply(data))
+    return found
+
+
+def column_numbers(table: RawTable, name: str) -> Array:
+    """A column as numbers, NaN where missing; DataError if it holds something else."""
+    try:
+        return read_numbers(name, table.column(_known(table, name)), set(), "raise")
+    except DataError as error:
+        if "is not a finite number" not in str(error):
+            raise
+        raise DataError(
+            f"{str(error).partition(' is not a finite')[0]} is not a finite number; only numbers can be cut"
+        ) from None
+
+
+def find_cuts(
+    table: RawTable,
+    numbers: Mapping[str, Array],
+    method: str,
+    bins: int,
+    target: str | None = None,
+    structure: Any = None,
+) -> dict[str, Array]:
+    """The cut points of columns by one of the methods."""
     cuts = {}
-    for name in names:
-        values = _numbers(table, name)
+    for name, values in numbers.items():
         there = ~np.isnan(values)
         if not there.any():
             raise DataError(f"column {name!r} holds no value at all, so there is nothing to cut")
@@ -82,9 +132,31 @@ def discretize(
             known = there & (classes >= 0)
             cuts[name] = mdlp_cuts(values[known], classes[known])
         else:
-            cuts[name] = CUTTERS[method](values[there], bins)
-    found = Discretizer(cuts)
-    found._set(data=found.apply(data))
+            cutter = CUTTERS.get(method, quantile_cuts)
+            cuts[name] = cutter(values[there], bins)
+    if structure is not None:
+        cuts = _structure_cuts(table, numbers, cuts, structure)
+    return cuts
+
+
+def _structure_cuts(
+    table: RawTable, numbers: Mapping[str, Array], cuts: Mapping[str, Array], structure: Any
+) -> dict[str, Array]:
+    """Cuts towards what each column's neighbours are together; those that there are where that gives none."""
+    arcs = list(getattr(structure, "arcs", None) or getattr(structure, "edges", structure))
+    codes = {name: np.searchsorted(cuts[name], values, side="right") for name, values in numbers.items()}
+    found = {}
+    for name, values in numbers.items():
+        near = [a if b == name else b for a, b in arcs if name in (a, b)]
+        near = [one for one in dict.fromkeys(near) if one in table.names]
+        own = np.zeros(table.n_rows, dtype=np.int64)
+        there = ~np.isnan(values)
+        for one in near:
+            classes = codes[one] if one in codes else table.levels(one).codes.astype(np.int64)
+            there &= (classes >= 0) & (~np.isnan(numbers[one]) if one in numbers else True)
+            own = np.unique(own * (int(classes.max(initial=0)) + 2) + classes, return_inverse=True)[1]
+        better = mdlp_cuts(values[there], own[there]) if near and there.any() else np.empty(0)
+        found[name] = better if len(better) else cuts[name]
     return found
 
 
@@ -113,6 +185,11 @@ class Discretizer(Frozen, cached=("data",)):
             checked[name] = read_only(array)
         self._set(cuts=checked, data=None)
 
+    @property
+    def variables(self) -> dict[str, Binned]:
+        """Column to the variable whose states are its intervals, which takes raw numbers too."""
+        return {name: Binned(name, points.tolist()) for name, points in self.cuts.items()}
+
     def states(self, name: str) -> tuple[str, ...]:
         """The labels of a column's intervals, in order.
 
@@ -125,20 +202,8 @@ class Discretizer(Frozen, cached=("data",)):
         -------
         tuple of str
             One label per interval.
-
-        Raises
-        ------
-        DataError
-            It does not cut such a column.
         """
-        points = self.cuts[name].tolist()
-        if not points:
-            return ("any",)
-        texts = [f"{x:.6g}" for x in points]
-        if len(set(texts)) < len(texts):
-            texts = [repr(x) for x in points]
-        between = [f"{a}..{b}" for a, b in pairwise(texts)]
-        return (f"<{texts[0]}", *between, f">={texts[-1]}")
+        return interval_labels(self.cuts[name].tolist())
 
     def apply(self, data: Any) -> Any:
         """The table, in kind, with each known column that it has cut; missing values stay missing.
@@ -166,7 +231,7 @@ class Discretizer(Frozen, cached=("data",)):
         coded = {}
         for name, points in self.cuts.items():
             if name in table.names:
-                values = _numbers(table, name)
+                values = column_numbers(table, name)
                 codes = np.searchsorted(points, values, side="right")
                 coded[name] = np.where(np.isnan(values), -1, codes)
         return _replaced(data, table, coded, self.states)
@@ -186,7 +251,22 @@ def quantile_cuts(values: Array, bins: int) -> Array:
     places = (
         np.unique([int(np.argmin(np.abs(below - w))) for w in wanted]) if bins > 1 else np.empty(0, np.int64)
     )
-    return np.asarray((distinct[places] + distinct[places + 1]) / 2)
+    return np.array([short_between(distinct[i], distinct[i + 1]) for i in places])
+
+
+def short_between(low: float, high: float) -> float:
+    """The number of fewest digits that is above `low` and at most `high`; of several, the nearest to their middle.
+
+    >>> short_between(3549.0, 3561.0), short_between(0.12, 0.1234)
+    (3560.0, 0.122)
+    """
+    low, high = float(low), float(high)
+    middle = low + (high - low) / 2
+    for digits in range(1, 17):
+        near = float(f"{middle:.{digits}g}")
+        if low < near <= high:
+            return near
+    return middle if low < middle else high
 
 
 def equal_width_cuts(values: Array, bins: int) -> Array:
@@ -224,7 +304,7 @@ def mdlp_cuts(values: Array, classes: NDArray[Any]) -> Array:
         start, stop = stack.pop()
         at = _best_cut(x, counts, start, stop)
         if at is not None:
-            cuts.append((x[at - 1] + x[at]) / 2)
+            cuts.append(short_between(x[at - 1], x[at]))
             stack += [(start, at), (at, stop)]
     return np.array(sorted(cuts))
 
@@ -265,39 +345,6 @@ def _known(table: RawTable, name: str) -> str:
     if name not in table.names:
         raise DataError(f"the data have no column {name!r}{nearest(name, table.names)}")
     return name
-
-
-def _is_continuous(table: RawTable, name: str) -> bool:
-    """Whether a learner would refuse the column: fractions, or very many different numbers."""
-    levels = table.levels(name)
-    if levels.declared:
-        return False
-    numbers = _as_floats(levels)
-    if numbers is None or any(isinstance(v, bool) for v in levels.values):
-        return False
-    finite = numbers[~np.isnan(numbers)]
-    return len(finite) > MANY_NUMBERS or (not table.text and bool((finite % 1).any()))
-
-
-def _numbers(table: RawTable, name: str) -> Array:
-    levels = table.levels(_known(table, name))
-    numbers = _as_floats(levels)
-    if numbers is None:
-        odd = next(v for v in levels.values if _as_float(v) is None)
-        raise DataError(f"column {name!r} holds {odd!r}; only numbers can be cut into intervals")
-    return np.append(numbers, np.nan)[levels.codes]
-
-
-def _as_floats(levels: Levels) -> Array | None:
-    numbers = [_as_float(value) for value in levels.values]
-    return None if None in numbers else np.array(numbers, dtype=np.float64)
-
-
-def _as_float(value: Any) -> float | None:
-    try:
-        return float("nan") if value is None else float(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def _replaced(

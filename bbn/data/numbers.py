@@ -6,16 +6,17 @@ values; a value that is not a number, or is infinite, is named with its row.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from numbers import Real
+import math
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.errors import DataError, shown
+from bbn.core.errors import DataError, UnseenValuesWarning, shown
 from bbn.core.frozen import Array
 from bbn.data.columns import column_levels
+from bbn.data.text_values import PLAIN, chosen_form, forms_of, is_missing_word, number_of
 from bbn.model.evidence import is_missing
 from bbn.model.variable import plain
 
@@ -23,7 +24,7 @@ Tokens = set[tuple[type, Any]]
 """Values that mean missing, each with its type."""
 
 
-def read_numbers(name: str, column: Any, tokens: Tokens, text: bool, unseen: str) -> Array:
+def read_numbers(name: str, column: Any, tokens: Tokens, unseen: str) -> Array:
     """A column as numbers.
 
     Parameters
@@ -34,30 +35,29 @@ def read_numbers(name: str, column: Any, tokens: Tokens, text: bool, unseen: str
         A list, a numpy array, or a Series of some library.
     tokens
         What means missing besides None, NaN and NA.
-    text
-        Whether the values are text from a file, in which numbers are written.
     unseen
-        "raise" a DataError for what is not a finite number, or take it as "missing".
+        "raise" a DataError for what is not a finite number, take it as "missing", or "warn" and take it so.
 
-    >>> read_numbers("X", [1, None, 2.5], set(), False, "raise")
+    >>> read_numbers("X", [1, None, "2.5"], set(), "raise")
     array([1. , nan, 2.5])
     """
-    array = _plain_array(column)
+    array = plain_array(column)
     if array is None:
-        return _from_values(name, column, tokens, text, unseen)
+        return _from_values(name, column, tokens, unseen)
     numbers = np.array(array, dtype=np.float64)
     for kind, value in tokens:
         if kind in (int, float):
             numbers[numbers == value] = np.nan
     infinite = np.isinf(numbers)
     if infinite.any():
-        if unseen == "raise":
-            _refuse(name, int(np.argmax(infinite)), float(numbers[infinite][0]), int(infinite.sum()))
+        if unseen != "missing":
+            where = int(np.argmax(infinite))
+            _refuse(name, where, float(numbers[where]), int(infinite.sum()), unseen == "warn")
         numbers[infinite] = np.nan
     return numbers
 
 
-def _plain_array(column: Any) -> NDArray[Any] | None:
+def plain_array(column: Any) -> NDArray[Any] | None:
     """The column as a numpy array of numbers, if it is one underneath; None if its values must be looked at."""
     if np.ma.isMaskedArray(column):
         return np.ma.filled(column.astype(np.float64), np.nan) if column.dtype.kind in "iuf" else None
@@ -78,44 +78,35 @@ def _plain_array(column: Any) -> NDArray[Any] | None:
     return None
 
 
-def _from_values(name: str, column: Any, tokens: Tokens, text: bool, unseen: str) -> Array:
+def _from_values(name: str, column: Any, tokens: Tokens, unseen: str) -> Array:
     """Read each distinct value, then look every row up among them."""
     levels = column_levels(column)
+    form = chosen_form(forms_of(v for v in levels.values if isinstance(v, str))) or PLAIN
     look_up = np.full(len(levels.values) + 1, np.nan)  # its last entry is where −1 points
     odd = []
     for i, value in enumerate(levels.values):
-        if is_missing(value) or (type(plain(value)), plain(value)) in tokens:
+        if is_missing(value) or is_missing_word(value) or (type(plain(value)), plain(value)) in tokens:
             continue
-        number = _as_number(value, text)
-        if number is None or np.isinf(number):
+        number = number_of(value, form)
+        if number is None or math.isinf(number):
             odd.append(i)
         elif not ((float, number) in tokens or (int, number) in tokens):
-            look_up[i] = number
-    if odd and unseen == "raise":
+            look_up[i] = float(number)
+    if odd and unseen != "missing":
         rows = np.flatnonzero(np.isin(levels.codes, odd))
         if len(rows):  # else they are categories that no row uses
-            _refuse(name, int(rows[0]), levels.values[levels.codes[rows[0]]], len(rows))
+            some = not np.isnan(look_up).all()
+            _refuse(
+                name, int(rows[0]), levels.values[levels.codes[rows[0]]], len(rows), unseen == "warn" and some
+            )
     return look_up[levels.codes]
 
 
-def _as_number(value: Any, text: bool) -> float | None:
-    """A value as a float, infinite where it is too large; None if it is not a number."""
-    if text:
-        if "_" in value or "nan" in value.lower():
-            return None  # Python reads 1_000 and nan; a file that writes them means something else
-    elif isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
-    except (TypeError, ValueError):
-        return None
-
-
-def _refuse(name: str, row: int, value: Any, n_rows: int) -> None:
+def _refuse(name: str, row: int, value: Any, n_rows: int, only_warn: bool) -> None:
     more = f" ({n_rows} such rows)" if n_rows > 1 else ""
-    raise DataError(
-        f"row {row}, column {name!r}{more}: {shown(plain(value))} is not a finite number, but {name!r} is continuous; "
-        "missing= names what means missing, unseen='missing' takes any such value so"
-    )
+    what = f"{shown(plain(value))} is not a finite number"
+    found = f"row {row}, column {name!r}{more}: {what}, but {name!r} is continuous"
+    if only_warn:
+        warnings.warn(f"{found}; taken as missing", UnseenValuesWarning, stacklevel=3)
+        return
+    raise DataError(f"{found}; missing= names what means missing, unseen='missing' takes any such value so")

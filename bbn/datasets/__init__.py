@@ -1,6 +1,7 @@
 """Small data sets: the textbook's tables and a corpus that ship with the package, and 20 Newsgroups when asked for.
 
-The tables are those of Mitchell, *Machine Learning*, 1997: PlayTennis (table 3.2) and EnjoySport (table 2.1).
+The tables are those of Mitchell, *Machine Learning*, 1997: PlayTennis (table 3.2) and EnjoySport (table 2.1); and the
+admissions to Berkeley of 1973, in which every department seems to contradict the whole.
 """
 
 from __future__ import annotations
@@ -39,6 +40,35 @@ sunny warm    high     strong cool  change   Yes
 """
 
 
+_UCB_ADMISSIONS = """
+Department Gender Admitted Count
+A          male   yes      512
+A          male   no       313
+A          female yes      89
+A          female no       19
+B          male   yes      353
+B          male   no       207
+B          female yes      17
+B          female no       8
+C          male   yes      120
+C          male   no       205
+C          female yes      202
+C          female no       391
+D          male   yes      138
+D          male   no       279
+D          female yes      131
+D          female no       244
+E          male   yes      53
+E          male   no       138
+E          female yes      94
+E          female no       299
+F          male   yes      22
+F          male   no       351
+F          female yes      24
+F          female no       317
+"""
+
+
 def play_tennis() -> pd.DataFrame:
     """The 14 days of PlayTennis: Outlook, Temperature, Humidity, Wind, PlayTennis.
 
@@ -55,6 +85,18 @@ def enjoy_sport() -> pd.DataFrame:
     (4, 7)
     """
     return _table(_ENJOY_SPORT)
+
+
+def ucb_admissions() -> pd.DataFrame:
+    """Applicants to the six largest departments of Berkeley in 1973, by gender and decision; `Count` is how many.
+
+    Bickel, Hammel and O'Connell (1975), Sex bias in graduate admissions: data from Berkeley. Science 187, 398-404.
+
+    >>> int(ucb_admissions()["Count"].sum())
+    4526
+    """
+    table = _table(_UCB_ADMISSIONS)
+    return table.assign(Count=table["Count"].astype(int))
 
 
 class Corpus(NamedTuple):

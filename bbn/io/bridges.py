@@ -17,6 +17,7 @@ from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.io.number_tables import tables
 from bbn.model.cpt import CPT
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable, plain
 
@@ -123,18 +124,23 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
 
     Parameters
     ----------
-    model : pyagrum BayesNet
+    model : pyagrum BayesNet or InfluenceDiagram
         The model to take over.
 
     Returns
     -------
     BayesianNetwork
-        The network.
+        The network; of an InfluenceDiagram, a DecisionNetwork, with limited memory where a decision forgets something.
 
     See Also
     --------
     to_pyagrum : The way back.
     """
+    if type(model).__name__ == "InfluenceDiagram":
+        from bbn.io.pyagrum_decisions import from_influence_diagram
+
+        found: Any = from_influence_diagram(model)
+        return found  # type: ignore[no-any-return]
     variables = {}
     for node in sorted(model.nodes()):
         own = model.variable(node)
@@ -157,17 +163,17 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
 
 
 @keywords_checked
-def to_pyagrum(network: BayesianNetwork) -> Any:
+def to_pyagrum(network: BayesianNetwork | DecisionNetwork) -> Any:
     """The network as a pyAgrum BayesNet; increasing integer states stay integers, all others become labels.
 
     Parameters
     ----------
-    network : BayesianNetwork
+    network : BayesianNetwork or DecisionNetwork
         The network to hand over.
 
     Returns
     -------
-    pyagrum BayesNet
+    pyagrum BayesNet or InfluenceDiagram
         The model; needs pyagrum.
 
     Raises
@@ -179,6 +185,10 @@ def to_pyagrum(network: BayesianNetwork) -> Any:
     --------
     from_pyagrum : The way back.
     """
+    if isinstance(network, DecisionNetwork):
+        from bbn.io.pyagrum_decisions import to_influence_diagram
+
+        return to_influence_diagram(network)
     pyagrum: Any = import_module("pyagrum")
     cpts = tables(network)
     model = pyagrum.BayesNet(network.name)

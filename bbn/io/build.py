@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from bbn.core.budget import MAX_AXES, require_table
 from bbn.core.cycles import find_cycle, shown_cycle
@@ -20,7 +20,7 @@ from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
 """A place in a file: an offset into its text, or line and column."""
@@ -36,12 +36,21 @@ class RawGaussian(NamedTuple):
     fixed_variance: bool
 
 
+class RawUtility(NamedTuple):
+    """The numbers of a utility, checked by its reader: what a `Utility` takes."""
+
+    table: Array | None
+    weights: Array | None
+    combine: str | None
+
+
 class RawNode(NamedTuple):
     """A node as read, not yet checked.
 
     `values` holds the entries in the table's own order: parents' axes first in their order, the child's last;
     None if the reader has already reported what is wrong with it. `row_where` gives the place of a row by its
-    number. Of a continuous node `gaussian` holds the numbers, or None likewise.
+    number. Of a continuous node `gaussian` holds the numbers, or None likewise; of a utility, `worth`. The parents of a
+    decision are what it observes.
     """
 
     name: str
@@ -52,8 +61,15 @@ class RawNode(NamedTuple):
     row_where: Callable[[int], Where] | None = None
     gaussian: RawGaussian | None = None
     continuous: bool = False
+    role: str = ""
+    """ "decision", "utility", or nothing for a chance variable."""
+    worth: RawUtility | None = None
+    bins: Sequence[float] | None = None
+    """The cut points of a variable whose states are intervals."""
 
 
+Family = tuple[RawNode, Variable, tuple[Variable, ...]]
+"""A node, its variable and its parents."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -149,17 +165,41 @@ def build(
     metadata: Mapping[str, str] | None = None,
     strict: bool = False,
     problems: Problems | None = None,
+    recall: str | None = "perfect",
 ) -> BayesianNetwork:
     """The network of these nodes, in any order; ParseError if anything is wrong with them.
 
     `strict` is that of `bbn.load`: rows off 1 by more than 1e-9 are an error. `problems` are those that the
-    reader has already found.
+    reader has already found. With decisions or utilities it is a DecisionNetwork, and `recall` is that of
+    `bbn.io.build_decisions`.
     """
     problems = problems or Problems(source)
+    if any(node.role for node in nodes):
+        from bbn.io.build_decisions import build_decisions
+
+        found: Any = build_decisions(source, nodes, name, metadata, strict, problems, recall)
+        return found  # type: ignore[no-any-return]
     if not nodes and not problems.count:
         problems.add("the network is empty; it needs at least one node")
-    variables = _variables(nodes, problems)
-    families = _families(nodes, variables, problems)
+    families = find_families(nodes, find_variables(nodes, problems), problems)
+    conditionals = checked_conditionals(source, families, strict, problems)
+    if problems.count:
+        add_cycle(nodes, problems)
+        problems.raise_first()
+    try:
+        return BayesianNetwork(conditionals, name, metadata)
+    except ModelError as error:
+        add_cycle(nodes, problems)
+        if not problems.count:
+            problems.add(str(error))
+        problems.raise_first()
+        raise
+
+
+def checked_conditionals(
+    source: Source, families: Sequence[Family], strict: bool, problems: Problems
+) -> list[Conditional]:
+    """The conditionals of these families, in order; none if there is a problem, with these or from before."""
 
     def report(index: int, row: int, message: str) -> None:
         node, parents = families[index][0], families[index][2]
@@ -169,25 +209,16 @@ def build(
     tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
     settled = iter(settle(tables, strict, report, source.path))
     if problems.count:
-        _add_cycle(nodes, problems)
-        problems.raise_first()
-    conditionals: list[Conditional] = [
+        return []
+    return [
         CPT.trusted(variable, parents, next(settled).reshape([*(p.card for p in parents), variable.card]))
         if node.gaussian is None
         else Gaussian.trusted(Continuous(variable.name), parents, *node.gaussian)
         for node, variable, parents in families
     ]
-    try:
-        return BayesianNetwork(conditionals, name, metadata)
-    except ModelError as error:
-        _add_cycle(nodes, problems)
-        if not problems.count:
-            problems.add(str(error))
-        problems.raise_first()
-        raise
 
 
-def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
+def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
     """The variable of each name; None where its states are wrong."""
     variables: dict[str, Variable | None] = {}
     first: dict[str, RawNode] = {}
@@ -197,8 +228,12 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
             continue
         first[node.name] = node
         try:
-            if node.continuous:
+            if node.role == "utility":
+                variables[node.name] = None
+            elif node.continuous:
                 variables[node.name] = Continuous(node.name)
+            elif node.bins is not None:
+                variables[node.name] = Binned(node.name, node.bins, node.states)
             else:
                 variables[node.name] = Variable(node.name, node.states)
         except ModelError as error:
@@ -207,9 +242,9 @@ def _variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variab
     return variables
 
 
-def _families(
+def find_families(
     nodes: Iterable[RawNode], variables: Mapping[str, Variable | None], problems: Problems
-) -> list[tuple[RawNode, Variable, tuple[Variable, ...]]]:
+) -> list[Family]:
     """Each node that is right so far, with its variable and its parents."""
     families = []
     for node in nodes:
@@ -290,7 +325,7 @@ def _also_at(problems: Problems, node: RawNode) -> str:
     return "" if node.where is None else f"; it is already on line {problems.line_of(node.where)}"
 
 
-def _add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
+def add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
     """Note a cycle among the nodes, if there is one, by the first of its nodes in the file."""
     by_name = {node.name: node for node in nodes}
     others = {name: [p for p in node.parents if p in by_name and p != name] for name, node in by_name.items()}

@@ -16,10 +16,23 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, texts
+from bbn.io.spec_slices import Written
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    texts,
+    utility_rows,
+)
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+")'
@@ -29,12 +42,12 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[\w.+-]+|.", re.DOTALL)
 
 
-def read(source: Source, strict: bool = False) -> BayesianNetwork:
-    """The network in a JSON file."""
+def read(source: Source, strict: bool = False) -> Any:
+    """The network in a JSON file, a dynamic one where it has a `slice`."""
     return quick_json(source, strict) or read_network(JsonDocument(source), strict)
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DynamicNetwork) -> str:
     """The network as JSON.
 
     >>> import bbn
@@ -52,9 +65,18 @@ def write(network: BayesianNetwork) -> str:
     top, reserved = texts(network)
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
-    hidden = set(network.latent)
-    nodes = ",\n".join(_node_text(one, one.name in hidden) for one in conditionals(network))
-    return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    if not isinstance(network, DynamicNetwork):
+        hidden = set(getattr(network, "latent", ()))
+        nodes = ",\n".join(
+            _node_text(one, _latent_fields(one.name in hidden)) for one in conditionals(network)
+        )
+        return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    if network.static:
+        nodes = ",\n".join(_node_text(network[name]) for name in network.static)
+        head.append('  "nodes": {\n' + nodes + "\n  },\n")
+    written = (Written(network, name) for name in network.names if name not in network.static)
+    slices = ",\n".join(_node_text(node.usual, _start_fields(node)) for node in written)
+    return "{\n" + "".join(head) + '  "slice": {\n' + slices + "\n  }\n}\n"
 
 
 class JsonDocument:
@@ -169,11 +191,38 @@ class JsonDocument:
         self.problems.fail(f"not JSON: expected {what}, found {found}", self._start)
 
 
-def _node_text(conditional: CPT | Gaussian, latent: bool) -> str:
-    fields = (
-        _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
-    )
-    fields |= {"latent": "true"} if latent else {}
+def _start_fields(node: Written) -> dict[str, str]:
+    """What a node has in the first slices, as fields."""
+    if node.first is not None:
+        return {"first": _fields(node.first)["table"]}
+    starts = [
+        "null"
+        if start is None
+        else "{"
+        + ", ".join(
+            f'"{field}": {text}' for field, text in _fields(start).items() if field in ("parents", "table")
+        )
+        + "}"
+        for start in node.starts
+    ]
+    return {"starts": f"[{', '.join(starts)}]"} if starts else {}
+
+
+def _fields(conditional: CPT | Gaussian | Decision | Utility) -> dict[str, str]:
+    if isinstance(conditional, Decision):
+        fields = {"type": '"decision"', "states": _dump(list(conditional.states))}
+        return fields | ({"observes": _dump(list(conditional.observes))} if conditional.observes else {})
+    if isinstance(conditional, Utility):
+        return _utility_fields(conditional)
+    return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
+
+
+def _latent_fields(latent: bool) -> dict[str, str]:
+    return {"latent": "true"} if latent else {}
+
+
+def _node_text(conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None) -> str:
+    fields = _fields(conditional) | (more or {})
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 
@@ -183,16 +232,34 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
     if gaussian.parents:
         fields["parents"] = _dump([parent.name for parent in gaussian.parents])
     rows = list(map(_dump, gaussian_rows(gaussian)))
-    keys = row_keys(gaussian.discrete_parents)
-    if not gaussian.discrete_parents:
-        fields["table"] = rows[0]
-    else:
-        fields["table"] = nested(rows, gaussian.means.shape) if keys is None else _keyed(keys, rows)
+    fields["table"] = _rows_text(rows, gaussian.discrete_parents, gaussian.means.shape)
     return fields | dict.fromkeys(flags(gaussian), "true")
 
 
+def _utility_fields(utility: Utility) -> dict[str, str]:
+    fields = {"type": '"utility"'}
+    if utility.parents:
+        fields["parents"] = _dump([parent.name for parent in utility.parents])
+    if utility.combine is not None:
+        fields["combine"] = _dump(utility.combine)
+        if (utility.weights != 1).any():
+            fields["weights"] = _dump(utility.weights.tolist())
+        return fields
+    rows = list(map(_dump, utility_rows(utility)))
+    fields["table"] = _rows_text(rows, utility.discrete_parents, utility.table.shape)
+    return fields
+
+
+def _rows_text(rows: list[str], parents: tuple[Variable, ...], shape: tuple[int, ...]) -> str:
+    """The rows by the states of the discrete parents, nested where these cannot be keys."""
+    keys = row_keys(parents)
+    if not parents:
+        return rows[0]
+    return nested(rows, shape) if keys is None else _keyed(keys, rows)
+
+
 def _table_fields(cpt: CPT) -> dict[str, str]:
-    fields = {"states": _dump(list(cpt.variable.states))}
+    fields = {key: _dump(value) for key, value in state_fields(cpt.variable).items()}
     keys = None
     if cpt.parents:
         fields["parents"] = _dump([parent.name for parent in cpt.parents])

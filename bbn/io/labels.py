@@ -11,11 +11,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bbn.core.errors import LossyFormatWarning, warn_user
+from bbn.core.errors import LossyFormatWarning, ModelError, warn_user
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State, Variable
+from bbn.model.variable import Binned, State, Variable, interval_labels
 
 
 class Label(NamedTuple):
@@ -27,7 +28,7 @@ class Label(NamedTuple):
 
 
 def labels(
-    network: BayesianNetwork,
+    network: BayesianNetwork | DecisionNetwork,
     format: str,
     legal: Callable[[str], str],
     legal_state: Callable[[str], str] | None = None,
@@ -45,24 +46,31 @@ def labels(
     legal_state
         The same for states, where they are not names.
     """
-    variables = [cpt.variable for cpt in tables(network)]
-    names = distinct([variable.name for variable in variables], legal)
+    variables: list[tuple[str, tuple[State, ...], Variable | None]] = [
+        (cpt.name, cpt.variable.states, cpt.variable) for cpt in tables(network)
+    ]
+    if isinstance(network, DecisionNetwork):
+        variables += [(d.name, d.states, d.variable) for d in network.decisions]
+        variables += [(u.name, (), None) for u in network.utilities]  # they have no states
+    names = distinct([name for name, _, _ in variables], legal)
     found: dict[str, Label] = {}
     changed: list[str] = []
     known: dict[tuple[State, ...], tuple[str, ...]] = {}  # many variables share their states
-    for variable, name in zip(variables, names, strict=True):
-        is_text = type(variable.states[0]) is str
-        states = known.get(variable.states) if is_text else None
+    for (own, its_states, variable), name in zip(variables, names, strict=True):
+        is_text = not its_states or type(its_states[0]) is str
+        states = known.get(its_states) if is_text else None
         if states is None:
-            states = tuple(distinct(map(str, variable.states), legal_state or legal))
+            plain = _plain_intervals(variable) if isinstance(variable, Binned) else map(str, its_states)
+            states = tuple(distinct(plain, legal_state or legal))
             if is_text:
-                known[variable.states] = states
+                known[its_states] = states
         note = ""
-        if not is_text or name != variable.name or states != variable.states:
-            note = _note(variable)
-            old = (variable.name, *map(str, variable.states))
+        if not is_text or name != own or states != its_states or isinstance(variable, Binned):
+            bins = {"bins": variable.edges} if isinstance(variable, Binned) else {}
+            note = json.dumps({"name": own, "states": its_states, **bins})
+            old = (own, *map(str, its_states))
             changed += [f"{a!r} as {b!r}" for a, b in zip(old, (name, *states), strict=True) if a != b]
-        found[variable.name] = Label(name, states, note)
+        found[own] = Label(name, states, note)
     if changed:
         warn_user(
             f"{format} cannot hold {len(changed)} of the names and states; written {', '.join(changed[:3])}"
@@ -93,8 +101,19 @@ def distinct(texts: Iterable[str], legal: Callable[[str], str]) -> list[str]:
     return found
 
 
-def _note(variable: Variable) -> str:
-    return json.dumps({"name": variable.name, "states": variable.states})
+def _plain_intervals(variable: Binned) -> list[str]:
+    """Labels of intervals that every program reads: letters, digits and underscores.
+
+    >>> _plain_intervals(Binned("X", [-1.5, 3]))
+    ['below_m1_5', 'm1_5_to_3', 'from_3']
+    """
+    if variable.states != interval_labels(variable.edges):
+        return list(map(str, variable.states))
+    words = [
+        str(label).replace("..", "_to_").replace("<", "below_").replace(">=", "from_").replace("+", "")
+        for label in variable.states
+    ]
+    return [word.replace("-", "m").replace(".", "_") for word in words]
 
 
 def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawNode]:
@@ -102,23 +121,30 @@ def restore(nodes: Sequence[RawNode], notes: Mapping[str, str]) -> Sequence[RawN
     originals = {node.name: _original(node, notes[node.name]) for node in nodes if notes.get(node.name)}
     if not originals:
         return nodes
-    names = {written: name for written, (name, _) in originals.items()}
+    names = {written: name for written, (name, _, _) in originals.items()}
     return [
         node._replace(
             name=names.get(node.name, node.name),
             states=originals[node.name][1] if node.name in originals else node.states,
+            bins=originals[node.name][2] if node.name in originals else node.bins,
             parents=[names.get(parent, parent) for parent in node.parents],
         )
         for node in nodes
     ]
 
 
-def _original(node: RawNode, note: str) -> tuple[str, Sequence[str | int | bool]]:
+def _original(node: RawNode, note: str) -> tuple[str, Sequence[str | int | bool], Sequence[float] | None]:
     try:
         noted = json.loads(note)
         name, states = noted["name"], noted["states"]
         "".join([name, *(state for state in states if isinstance(state, str))]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
-        return node.name, node.states
+        return node.name, node.states, None
     fits = isinstance(name, str) and isinstance(states, list) and len(states) == len(node.states)
-    return (name, states) if fits and name else (node.name, node.states)
+    if not (fits and name):
+        return node.name, node.states, None
+    try:
+        bins = noted.get("bins")
+        return name, states, None if bins is None else Binned(name, bins, states).edges
+    except ModelError:
+        return name, states, None

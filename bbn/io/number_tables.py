@@ -17,6 +17,7 @@ from bbn.core.frozen import Array
 from bbn.io.build import Where
 from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 
 _NUMBER = r"[+-]?(?:[0-9]{1,400}+(?:\.[0-9]{0,400}+)?|\.[0-9]{1,400}+)(?:[eE][+-]?[0-9]{1,20}+)?"
@@ -33,17 +34,18 @@ class BadNumberError(ValueError):
 
 
 class NumberParser:
-    """Words to numbers, for one file.
+    """Words to numbers, for one file; `least` is the least that a number may be, 0 for probabilities.
 
     >>> NumberParser().floats(["0.25", "7.5e-1"])
     [0.25, 0.75]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, least: float = 0.0) -> None:
+        self.least = least
         self._known: dict[str, float] = {}
 
     def floats(self, words: Sequence[str]) -> list[float]:
-        """The words as numbers; BadNumberError for the first that is not finite and at least 0."""
+        """The words as numbers; BadNumberError for the first that is not finite and at least `least`."""
         try:
             return list(map(self._known.__getitem__, words))
         except KeyError:
@@ -55,8 +57,9 @@ class NumberParser:
         if _NUMBERS.fullmatch(" ".join([*new, ""])) is None:
             raise _first(words, {word for word in new if _NUMBERS.fullmatch(word + " ") is None})
         values = dict(zip(new, map(float, new), strict=True))
-        if min(values.values()) < 0 or max(values.values()) == inf:
-            raise _first(words, {word for word, value in values.items() if not 0 <= value < inf})
+        if min(values.values()) < self.least or max(map(abs, values.values())) == inf:
+            bad = {word for word, value in values.items() if not (self.least <= value and abs(value) < inf)}
+            raise _first(words, bad)
         self._known.update(values)
 
 
@@ -89,7 +92,7 @@ def reserve_table(source: Source, name: str, cards: list[int], where: Where) -> 
     source.reserve(12 * cells + 24 * (cells // max(cards[-1], 1)), what, line, column)
 
 
-def tables(network: BayesianNetwork) -> list[CPT]:
+def tables(network: BayesianNetwork | DecisionNetwork) -> list[CPT]:
     """The network's tables in topological order; ModelError if a node has none (a Gaussian)."""
     found = []
     for conditional in network.conditionals:

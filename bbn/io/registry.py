@@ -33,8 +33,10 @@ from bbn.core.atomic import write_bytes
 from bbn.core.errors import ModelError, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.io.source_text import Source, pack
+from bbn.model.dynamic_network import DynamicNetwork
 
 if TYPE_CHECKING:
+    from bbn.model.decision_network import DecisionNetwork
     from bbn.model.network import BayesianNetwork
 
 
@@ -66,7 +68,9 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)nodes[ \t]*:", "bbn's own, in YAML", 400),
+    Format(
+        "yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)(?:nodes|slice)[ \t]*:", "bbn's own, in YAML", 400
+    ),
     Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON", 300),
     Format(
         "bif",
@@ -95,6 +99,10 @@ FORMATS: tuple[Format, ...] = (
     Format("xdsl", "bbn.io.xdsl", (".xdsl",), r"<smile\b", "GeNIe and SMILE", 240),
     Format("uai", "bbn.io.uai", (".uai",), r"\A\s*(?:BAYES|MARKOV)\b", "UAI competitions", 420),
 )
+
+
+WITH_DECISIONS = ("yaml", "json", "xdsl", "net")
+"""The formats that hold decision networks."""
 
 
 @keywords_checked
@@ -138,7 +146,11 @@ def loads(
 
 
 @keywords_checked
-def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | None = None) -> None:
+def save(
+    network: BayesianNetwork | DecisionNetwork | DynamicNetwork,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+) -> None:
     """Write a network to a file, in the format of its suffix or `format`; packed if it ends in ``.gz``.
 
     The file is replaced at once when everything is written and on the disk: a failure leaves the old one as it was.
@@ -183,7 +195,7 @@ def save(network: BayesianNetwork, path: str | os.PathLike[str], format: str | N
     write_bytes(name, pack(data) if name.lower().endswith(".gz") else data)
 
 
-def dumps(network: BayesianNetwork, format: str = "yaml") -> str:
+def dumps(network: BayesianNetwork | DecisionNetwork, format: str = "yaml") -> str:
     """Write a network as text in the named format.
 
     >>> net = loads("nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}")
@@ -203,9 +215,18 @@ def find_format(name: str) -> Format:
 
 
 def _text(format: Format, network: Any) -> str:
-    if not hasattr(network, "conditionals") and format.name != "uai":
+    if isinstance(network, DynamicNetwork):
+        if format.name not in ("yaml", "json"):
+            raise ModelError(
+                f"{format.name} does not hold dynamic networks; .yaml and .json do, or unroll(steps) first"
+            )
+    elif not hasattr(network, "conditionals") and format.name != "uai":
         raise ModelError(
             f"{format.name} holds networks, not a {type(network).__name__}; UAI holds factor graphs too"
+        )
+    if hasattr(network, "decisions") and format.name not in WITH_DECISIONS:
+        raise ModelError(
+            f"{format.name} holds no decisions and utilities; use one of {', '.join(WITH_DECISIONS)}"
         )
     text = format.write(network)
     if not text.isascii() or "\\" in text:  # else every name stands there as it is

@@ -3,30 +3,43 @@
     version: 1      name, description, source, …: text      metadata: {key: text}
     nodes: {name: {states: [...], parents: [...], table: ...}}
 
+A file with a `slice` is a dynamic network; see `spec_slices`.
+
 A table is a list (no parents), a mapping from the parents' states to rows, or a nested list with one level per
-parent; a row is a list of numbers or a mapping from state to number. A node of `type: gaussian` is continuous (see
-`spec_gaussians`). Reading goes twice over the nodes: once through the file, and once when the states of all parents
-are known.
+parent; a row is a list of numbers or a mapping from state to number. `bins: [...]` are the cut points of a number: its
+intervals are the states, under labels of their own if `states` names them. A node of `type: gaussian` is continuous
+(see `spec_gaussians`); one of `type: decision` or `type: utility` makes it a decision network (see `spec_decisions`).
+Reading goes twice over the nodes: once through the file, and once when the states of all parents are known.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping as MappingABC
-from typing import NamedTuple
+from collections.abc import Sequence as SequenceABC
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from bbn.core.errors import nearest
-from bbn.io.build import Problems, RawNode, Where, build
+from bbn.io.build import Problems, RawGaussian, RawNode, Where, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.spec_decisions import DECISION, NEEDED, UTILITY, UtilityReader
+from bbn.io.spec_decisions import FIELDS as DECISION_FIELDS
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
+from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
-from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State
+from bbn.model.variable import State, interval_labels
 
-_FIELDS = ("states", "parents", "table", "type")
+_FIELDS = {"": ("states", "parents", "table", "type", "bins"), GAUSSIAN: GAUSSIAN_FIELDS, **DECISION_FIELDS}
+"""What a node of each type may have."""
+_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), **NEEDED}
+"""What it must have."""
+_RECALL = ("perfect", "implied", "limited")
 
 
 class _Draft(NamedTuple):
@@ -39,10 +52,14 @@ class _Draft(NamedTuple):
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
+    role: str = ""
+    fields: MappingABC[str, Node] = MappingProxyType({})
+    """Of a utility, what the file says, looked at when all parents are known."""
+    bins: list[float] | None = None
 
 
-def read_network(document: Document, strict: bool) -> BayesianNetwork:
-    """The network that a document describes; ParseError with all its problems if there are any."""
+def read_network(document: Document, strict: bool) -> Any:
+    """The network that a document describes, a dynamic one where it has a `slice`; ParseError with all its problems."""
     return _DocumentReader(document).network(strict)
 
 
@@ -55,9 +72,10 @@ class _DocumentReader:
         self.where = document.where
         self.tables = TableReader(document)
         self.gaussians = GaussianReader(document, self.tables)
+        self.utilities = UtilityReader(document, self.tables)
         self.latent: list[str] = []
 
-    def network(self, strict: bool) -> BayesianNetwork:
+    def network(self, strict: bool) -> Any:
         document = self.document
         if not document.next_is_mapping():
             found = document.value()
@@ -65,6 +83,7 @@ class _DocumentReader:
         texts: dict[str, str] = {}
         metadata: dict[str, str] = {}
         drafts: list[_Draft] | None = None
+        slices: list[_Draft] | None = None
         first: dict[str, Where] = {}
         for key in document.each_key():
             name = self._string(key, "a key of the network")
@@ -73,7 +92,9 @@ class _DocumentReader:
             elif name is not None:
                 first[name] = self.where(key)
             if name == "nodes" and drafts is None:
-                drafts = self._drafts()
+                drafts = self._drafts("nodes")
+            elif name == "slice" and slices is None and document.next_is_mapping():
+                slices = self._drafts("slice")
             elif name == "metadata" and document.next_is_mapping():
                 metadata = self._metadata()
             else:
@@ -82,9 +103,13 @@ class _DocumentReader:
                     self._check_version(value)
                 elif name is not None and name != "nodes":
                     texts[name] = self._text(name, value)
+        if slices is not None:
+            title, about = texts.pop("name", ""), self._joined(texts, metadata, first)
+            return read_slices(self.problems, drafts or [], slices, self._raw_nodes, title, about, strict)
         if drafts is None:
             hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
             self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", (1, 1))
+        recall = self._recall(texts, first) if any(draft.role for draft in drafts) else "perfect"
         return build(
             self.problems.source,
             self._raw_nodes(drafts),
@@ -92,7 +117,17 @@ class _DocumentReader:
             self._joined(texts, metadata, first),
             strict,
             self.problems,
+            recall,
         )
+
+    def _recall(self, texts: dict[str, str], first: MappingABC[str, Where]) -> str:
+        """What decisions remember, by the key `recall`."""
+        recall = texts.pop("recall", "perfect")
+        if recall not in _RECALL:
+            self.problems.add(
+                f"'recall' is {recall!r}{self.problems.nearest(recall, _RECALL)}", first["recall"]
+            )
+        return recall
 
     def _check_version(self, node: Node) -> None:
         """Refuse a file of a later version at once: what it holds may mean something else."""
@@ -135,18 +170,21 @@ class _DocumentReader:
 
     # First pass: one node after the other, as they stand in the file
 
-    def _drafts(self) -> list[_Draft]:
+    def _drafts(self, what: str) -> list[_Draft]:
         document = self.document
         if not document.next_is_mapping():
             found = document.value()
             if isinstance(found, Scalar) and found.value is None:
                 return []
-            document.fail(f"'nodes' must be a mapping from name to node, found {found}", found)
+            document.fail(f"{what!r} must be a mapping from name to node, found {found}", found)
         drafts = []
         for key in document.each_key():
             name = self._string(key, "a node's name")
             spec = document.value()
             if name is not None:
+                if what == "slice":
+                    spec, starts = split_starts(self.problems, self.where, name, spec)
+                    drafts += [self._draft(own, start, place) for own, start, place in starts]
                 drafts.append(self._draft(name, spec, self.where(key)))
         return drafts
 
@@ -158,8 +196,8 @@ class _DocumentReader:
             return _Draft(name, [], [], None, where)
         fields: dict[str, Node] = {}
         misspelt = False
-        continuous = self._is_gaussian(name, spec)
-        known = (*(GAUSSIAN_FIELDS if continuous else _FIELDS), "latent")
+        kind = self._kind(name, spec)
+        known = _FIELDS[kind] if kind in DECISION_FIELDS else (*_FIELDS[kind], "latent")
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -173,20 +211,30 @@ class _DocumentReader:
                 )
             else:
                 fields[field] = value
-        misspelt = misspelt or ("type" in fields and not continuous)
+        misspelt = misspelt or ("type" in fields and not kind)
         if "latent" in fields:
             self._take_latent(name, fields.pop("latent"))
-        for field in ("table",) if continuous else ("states", "table"):
+        needed = ("table",) if not kind and "bins" in fields else _NEEDED[kind]
+        for field in needed:
             if field not in fields and not misspelt:
                 self.problems.add(f"node {name!r} has no {field!r}", where)
-        if continuous:
+        if kind == GAUSSIAN:
             return self._continuous(name, fields, where)
+        if kind == UTILITY:
+            parents = self._parents(name, fields["parents"]) if "parents" in fields else []
+            return _Draft(name, [], parents or [], None, where, role=kind, fields=fields)
         states = self._states(name, fields["states"]) if "states" in fields else []
+        if kind == DECISION:
+            observes = self._parents(name, fields["observes"], "observes") if "observes" in fields else []
+            return _Draft(name, states, observes or [], None, where, role=kind)
+        bins = self._bins(name, fields["bins"]) if "bins" in fields else None
+        if bins is not None and "states" not in fields:
+            states = list(interval_labels(bins))
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
-        return _Draft(name, states, parents or [], table, where)
+        return _Draft(name, states, parents or [], table, where, bins=bins)
 
     def _take_latent(self, name: str, node: Node) -> None:
         """Note whether a node is never measured."""
@@ -198,17 +246,18 @@ class _DocumentReader:
                 f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
             )
 
-    def _is_gaussian(self, name: str, spec: Mapping) -> bool:
-        """Whether a node is continuous by its type; another type than that is a problem."""
+    def _kind(self, name: str, spec: Mapping) -> str:
+        """The type of a node, nothing for a table; another type than those there are is a problem."""
         for key, value in spec.pairs:
             if isinstance(key, Scalar) and key.text == "type":
-                if isinstance(value, Scalar) and value.text == GAUSSIAN:
-                    return True
+                if isinstance(value, Scalar) and value.text and value.text in _FIELDS:
+                    return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {DECISION!r} or {UTILITY!r}, "
+                    "or no type for a table",
                     self.where(value),
                 )
-        return False
+        return ""
 
     def _continuous(self, name: str, fields: dict[str, Node], where: Where) -> _Draft:
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
@@ -236,10 +285,22 @@ class _DocumentReader:
                 )
         return states if right else []
 
-    def _parents(self, name: str, node: Node) -> list[str] | None:
+    def _bins(self, name: str, node: Node) -> list[float] | None:
+        """The cut points of a node, or None if they are wrong; whether they ascend is checked when it is built."""
+        items = node.items if isinstance(node, Sequence) else None
+        found = [item.value if isinstance(item, Scalar) else None for item in items or ()]
+        numbers = [float(x) for x in found if isinstance(x, int | float) and not isinstance(x, bool)]
+        if items is None or len(numbers) < len(found):
+            self.problems.add(
+                f"node {name!r}: 'bins' must be a list of numbers, found {node}", self.where(node)
+            )
+            return None
+        return numbers
+
+    def _parents(self, name: str, node: Node, field: str = "parents") -> list[str] | None:
         """The names of the parents, or None if they are wrong."""
         if not isinstance(node, Sequence):
-            self.problems.add(f"node {name!r}: 'parents' must be a list, found {node}", self.where(node))
+            self.problems.add(f"node {name!r}: {field!r} must be a list, found {node}", self.where(node))
             return None
         names = [self._string(item, f"node {name!r}: a parent's name") for item in node.items]
         right = [parent for parent in names if parent is not None]
@@ -247,15 +308,37 @@ class _DocumentReader:
 
     # Second pass: the rows, now that the states of all parents are known
 
-    def _raw_nodes(self, drafts: list[_Draft]) -> list[RawNode]:
+    def _raw_nodes(
+        self, drafts: SequenceABC[_Draft], lagged: MappingABC[str, _Draft] | None = None
+    ) -> list[RawNode]:
+        """The nodes; `lagged` are variables of an earlier slice, which stand for those of the drafts."""
+        lagged = lagged or {}
         states = {draft.name: draft.states for draft in drafts}
         continuous = {draft.name for draft in drafts if draft.continuous}
-        return [
+        states |= {name: draft.states for name, draft in lagged.items()}
+        continuous |= {name for name, draft in lagged.items() if draft.continuous}
+        placeholders = [_placeholder(name, draft) for name, draft in lagged.items()]
+        return placeholders + [
             self._raw_continuous(draft, states, continuous)
             if draft.continuous
+            else self._raw_decided(draft, states, continuous)
+            if draft.role
             else self._raw_node(draft, states)
             for draft in drafts
         ]
+
+    def _raw_decided(
+        self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]
+    ) -> RawNode:
+        if draft.role == DECISION:
+            return RawNode(
+                draft.name, draft.states or ("?",), draft.parents, None, draft.where, role=DECISION
+            )
+        discrete = [(parent, states[parent]) for parent in draft.parents if states.get(parent)]
+        numbers = [parent for parent in draft.parents if parent in continuous]
+        return self.utilities.raw_node(
+            draft.name, draft.parents, discrete, numbers, dict(draft.fields), draft.where
+        )
 
     def _raw_continuous(
         self, draft: _Draft, states: MappingABC[str, list[State]], continuous: set[str]
@@ -273,7 +356,9 @@ class _DocumentReader:
         if draft.table is None or len(parents) < len(draft.parents):
             return RawNode(name, draft.states or ("?",), draft.parents, None, draft.where)
         values, places = self.tables.arrange(name, draft.states, parents, draft.table, draft.where)
-        return RawNode(name, draft.states, draft.parents, values, draft.where, places.__getitem__)
+        return RawNode(
+            name, draft.states, draft.parents, values, draft.where, places.__getitem__, bins=draft.bins
+        )
 
     # Words
 
@@ -290,3 +375,12 @@ class _DocumentReader:
             return "" if node.value is None else node.text
         self.problems.add(f"{key!r} must be text, found {node}", self.where(node))
         return ""
+
+
+def _placeholder(name: str, draft: _Draft) -> RawNode:
+    """A root that stands for a variable of an earlier slice."""
+    if draft.continuous:
+        numbers = RawGaussian(np.array(0.0), np.array(1.0), np.zeros(0), False, False)
+        return RawNode(name, (), (), None, draft.where, None, numbers, True)
+    values = [1.0 / len(draft.states)] * len(draft.states) if draft.states else None
+    return RawNode(name, draft.states or ("?",), (), values, draft.where)

@@ -9,22 +9,30 @@ from typing import Any
 
 from bbn.core.errors import ModelError
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State, Variable
+from bbn.model.variable import Binned, State, Variable, interval_labels
 
 VERSION = 1
 """The version of the format that is read and written. A file that names none is of version 1."""
-RESERVED = ("name", "nodes", "version", "metadata")
+RESERVED = ("name", "nodes", "slice", "version", "metadata")
 """Keys of the top level that have a meaning; metadata of these names stand in the mapping `metadata`."""
 
 
-def texts(network: BayesianNetwork) -> tuple[dict[str, str], dict[str, str]]:
+def texts(network: Any) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
     top = {"name": network.name} if network.name else {}
-    told = RESERVED if not network.latent else (*RESERVED, "latent")  # which each hidden node says itself
+    hidden = getattr(network, "latent", ())
+    told = RESERVED if not hidden else (*RESERVED, "latent")  # which each hidden node says itself
+    reserved: tuple[str, ...] = RESERVED
+    if isinstance(network, DecisionNetwork):
+        told = reserved = (*RESERVED, "recall")
+        if network.recall == "limited":
+            top["recall"] = network.recall
     top |= {key: text for key, text in network.metadata.items() if key not in told}
-    return top, {key: text for key, text in network.metadata.items() if key in RESERVED}
+    return top, {key: text for key, text in network.metadata.items() if key in reserved}
 
 
 def state_text(state: State) -> str:
@@ -36,9 +44,14 @@ def state_text(state: State) -> str:
     return ("true" if state else "false") if isinstance(state, bool) else str(state)
 
 
-def conditionals(network: BayesianNetwork) -> Iterator[CPT | Gaussian]:
-    """The network's tables and Gaussians in order; ModelError if a conditional is of another kind."""
-    for conditional in network.conditionals:
+def conditionals(
+    network: BayesianNetwork | DecisionNetwork,
+) -> Iterator[CPT | Gaussian | Decision | Utility]:
+    """The network's tables, Gaussians, decisions and utilities in order; ModelError for another kind of conditional."""
+    for conditional in network.nodes if isinstance(network, DecisionNetwork) else network.conditionals:
+        if isinstance(conditional, Decision | Utility):
+            yield conditional
+            continue
         if not isinstance(conditional, CPT | Gaussian):
             raise ModelError(
                 f"node {conditional.variable.name!r} is a {type(conditional).__name__}; "
@@ -62,6 +75,15 @@ def gaussian_rows(gaussian: Gaussian) -> list[dict[str, Any]]:
         weights = gaussian.weights.reshape(len(rows), -1).tolist()
         rows = [{**row, "weights": own} for row, own in zip(rows, weights, strict=True)]
     return rows
+
+
+def utility_rows(utility: Utility) -> list[Any]:
+    """What is written of each setting of the discrete parents, in order: a number, or one with weights."""
+    worths = utility.table.reshape(-1).tolist()
+    if not utility.continuous_parents:
+        return worths
+    weights = utility.weights.reshape(len(worths), -1).tolist()
+    return [{"utility": worth, "weights": own} for worth, own in zip(worths, weights, strict=True)]
 
 
 def nested(rows: list[str], shape: tuple[int, ...]) -> str:
@@ -95,3 +117,13 @@ def row_keys(parents: tuple[Variable, ...]) -> list[str] | None:
     ):
         return None
     return [", ".join(setting) for setting in product(*texts)]
+
+
+def state_fields(variable: Variable) -> dict[str, list[Any]]:
+    """What a node says of its states: `states`, or the cut points as `bins`, with `states` for labels of their own."""
+    states: list[Any] = list(variable.states)
+    if not isinstance(variable, Binned):
+        return {"states": states}
+    bins = [int(edge) if edge.is_integer() and abs(edge) < 2**53 else edge for edge in variable.edges]
+    own = variable.states != interval_labels(variable.edges)
+    return {"bins": bins, "states": states} if own else {"bins": bins}

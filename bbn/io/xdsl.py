@@ -6,7 +6,8 @@ Deterministic nodes and noisy-MAX nodes are expanded into tables. In SMILE's noi
 child is the strongest effect: each parent, and the leak, gives an effect on its own, and the child takes the
 strongest, so that P(child ≥ k) = ∏ P(effect ≥ k) over the parents and the leak (Díez 1993; Díez and Druzdzel
 2006, section 4, whose order of states is the reverse). The parameters of a parent come in the order of its
-`strengths`. Decisions, utilities, equations and dynamic networks are refused.
+`strengths`. Equations and dynamic networks are refused. With decisions and utilities it is a decision network: tables
+of utilities are laid out as those of probabilities, and what an earlier decision knew, a later one remembers.
 
 Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
 
@@ -15,7 +16,9 @@ Reference: BayesFusion, *GeNIe Modeler User Manual*, "XDSL file format"; *SMILE 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -24,13 +27,16 @@ from bbn.core.budget import MAX_AXES
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import Problems, RawNode, build
 from bbn.io.genie import KEY, extension, extension_lines, is_extension
-from bbn.io.labels import labels, restore
+from bbn.io.labels import Label, labels, restore
 from bbn.io.net import identifier
 from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
+from bbn.io.xdsl_decisions import RECALL, DecisionReader, decision_content
 from bbn.io.xml import Element, parse
 from bbn.io.xmlbif import legal_text
+from bbn.model.cpt import CPT
+from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 
 
@@ -46,13 +52,16 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     genie = extensions.first("genie") if extensions else None
     reversed_axes = genie is not None and genie.attributes.get("app", "").startswith("aGrUM")
     reader = _XdslReader(source, listed, reversed_axes)
-    texts = {p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")}
+    texts: dict[str, str] = {
+        p.attributes.get("id", ""): p.text for p in root.all("property") if p.attributes.get("id")
+    }
+    recall = texts.pop(RECALL, "implied") if any(node.role for node in reader.nodes) else "perfect"
     title = root.attributes.get("id", "")
     name, metadata = restore_about(title, texts, _LEGAL)
     nodes = restore(reader.nodes, reader.notes)
     names = {raw.name: legal_text(node.name) for raw, node in zip(reader.nodes, nodes, strict=True)}
     kept = extension(genie, legal_text(name or title), names) if genie is not None else ""
-    return build(source, nodes, name, metadata | ({KEY: kept} if kept else {}), strict)
+    return build(source, nodes, name, metadata | ({KEY: kept} if kept else {}), strict, recall=recall)
 
 
 class _XdslReader:
@@ -61,8 +70,9 @@ class _XdslReader:
     def __init__(self, source: Source, listed: Element, reversed_axes: bool) -> None:
         self.source = source
         self.reversed_axes = reversed_axes
-        self.numbers = NumberParser()
         self.states: dict[str, tuple[str, ...]] = {}
+        self.numbers = NumberParser()
+        self.decisions = DecisionReader(source, self.states)
         self.notes: dict[str, str] = {}
         for element in listed.children:
             name = element.attributes.get("id", "")
@@ -93,9 +103,13 @@ class _XdslReader:
             values = self._deterministic(name, element)
         elif element.tag == "noisymax":
             values = self._noisy_max(name, parents, element)
+        elif element.tag in DecisionReader.TAGS:
+            return self.decisions.node(name, parents, element)
         else:
             raise self.source.error(
-                f"expected <cpt>, <deterministic> or <noisymax>, found <{element.tag}>", *element.where
+                "expected <cpt>, <deterministic>, <noisymax>, <decision>, <utility> or <mau>, "
+                f"found <{element.tag}>",
+                *element.where,
             )
         return RawNode(name, self.states[name], parents, values, element.where)
 
@@ -190,7 +204,7 @@ class _XdslReader:
         return order
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DecisionNetwork) -> str:
     """The network as XDSL; names and states that are not identifiers are replaced."""
     written = labels(network, "XDSL", identifier)
     texts = dict(network.metadata)
@@ -200,23 +214,35 @@ def write(network: BayesianNetwork) -> str:
     parts += [
         f"  <property id={quoteattr(key)}>{_escaped(value)}</property>\n" for key, value in metadata.items()
     ]
+    if isinstance(network, DecisionNetwork):
+        parts.append(f'  <property id="{RECALL}">{network.recall}</property>\n')
     parts.append("  <nodes>\n")
-    for cpt in tables(network):
-        label = written[cpt.name]
-        parts.append(f'    <cpt id="{label.name}">\n')
+    tables(network)  # ModelError if a node has none
+    nodes: Sequence[Any] = network.nodes if isinstance(network, DecisionNetwork) else network.conditionals
+    for node in nodes:
+        tag, given, body = _content(node, written)
+        label = written[node.name]
+        parts.append(f'    <{tag} id="{label.name}">\n')
         parts += [f'      <state id="{state}" />\n' for state in label.states]
-        if cpt.parents:
-            parents = " ".join(written[parent.name].name for parent in cpt.parents)
-            parts.append(f"      <parents>{parents}</parents>\n")
-        parts.append(f"      <probabilities>{' '.join(row_texts(cpt.table, ' '))}</probabilities>\n")
+        if given:
+            parts.append(f"      <parents>{' '.join(written[name].name for name in given)}</parents>\n")
+        parts.append(body)
         if label.note:
             parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')
-        parts.append("    </cpt>\n")
+        parts.append(f"    </{tag}>\n")
     parts.append("  </nodes>\n  <extensions>\n")
     names = {label.name: legal_text(name) for name, label in written.items()}
     parts += extension_lines(looks, legal_text(network.name or title), names)
     parts.append("  </extensions>\n</smile>\n")
     return "".join(parts)
+
+
+def _content(node: Any, written: Mapping[str, Label]) -> tuple[str, Sequence[str], str]:
+    """The tag of a node, its parents' names, and what stands between its states and its note."""
+    if not isinstance(node, CPT):
+        return decision_content(node, {name: label.name for name, label in written.items()})
+    entries = " ".join(row_texts(node.table, " "))
+    return "cpt", [p.name for p in node.parents], f"      <probabilities>{entries}</probabilities>\n"
 
 
 def _escaped(text: str) -> str:

@@ -9,7 +9,7 @@ those of the core schema are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 from typing import Any, NoReturn
 
@@ -29,8 +29,21 @@ from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence, resolve
 from bbn.io.quick import quick_yaml
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.writing import conditionals, flags, gaussian_rows, nested, row_keys, state_text, texts
+from bbn.io.spec_slices import Written
+from bbn.io.writing import (
+    conditionals,
+    flags,
+    gaussian_rows,
+    nested,
+    row_keys,
+    state_fields,
+    state_text,
+    texts,
+    utility_rows,
+)
 from bbn.model.cpt import CPT
+from bbn.model.decision import Decision, Utility
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable
@@ -45,18 +58,21 @@ _UNPRINTABLE = re.compile(
     r"[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u2028\u2029]"
 )
 _LONGEST_KEY = 900
+_SLICE = re.compile(r"^[\"']?slice[\"']?[ \t]*:", re.MULTILINE)
 
 
-def read(source: Source, strict: bool = False) -> BayesianNetwork:
-    """The network in a YAML file."""
+def read(source: Source, strict: bool = False) -> Any:
+    """The network in a YAML file, a dynamic one where it has a `slice`."""
 
-    def carefully(source: Source) -> BayesianNetwork:
+    def carefully(source: Source) -> Any:
         return read_network(YamlDocument(source), strict)
 
+    if _SLICE.search(source.text):
+        return carefully(source)
     return quick_yaml(source, strict, carefully) or carefully(source)
 
 
-def write(network: BayesianNetwork) -> str:
+def write(network: BayesianNetwork | DynamicNetwork) -> str:
     """The network as YAML.
 
     >>> import bbn
@@ -72,15 +88,15 @@ def write(network: BayesianNetwork) -> str:
     lines = [f"{_key(key, '')}: {_text(value)}" for key, value in top.items()]
     if reserved:
         lines += ["metadata:", *(f"  {key}: {_text(value)}" for key, value in reserved.items())]
-    lines.append("nodes:")
-    hidden = set(network.latent)
-    for conditional in conditionals(network):
-        if isinstance(conditional, Gaussian):
-            lines += _gaussian_lines(conditional)
-        else:
-            lines += _node_lines(conditional)
-        if conditional.name in hidden:
-            lines.append("    latent: true")
+    if isinstance(network, DynamicNetwork):
+        if network.static:
+            lines += ["nodes:", *_lines([network[name] for name in network.static])]
+        lines.append("slice:")
+        for name in network.names:
+            if name not in network.static:
+                lines += _slice_lines(Written(network, name))
+    else:
+        lines += ["nodes:", *_lines(conditionals(network), set(getattr(network, "latent", ())))]
     lines.append("")
     return "\n".join(lines)
 
@@ -243,41 +259,110 @@ def _is_quoted(event: Any) -> bool:
     return not event.implicit[0]
 
 
-def _node_lines(cpt: CPT) -> Iterator[str]:
-    yield f"  {_key(cpt.name, '  ')}:"
-    yield f"    states: [{', '.join(map(_state, cpt.variable.states))}]"
-    if not cpt.parents:
-        yield f"    table: {_numbers(cpt.table.tolist())}"
-        return
-    yield f"    parents: [{', '.join(_text(parent.name) for parent in cpt.parents)}]"
-    keys = _row_keys(cpt.parents)
-    if max(map(len, keys)) > _LONGEST_KEY:
-        yield f"    table: {_numbers(cpt.table.tolist())}"
-        return
-    yield "    table:"
-    for key, row in zip(keys, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
-        yield f"      {key}: {_numbers(row)}"
+def _lines(
+    listed: Iterable[CPT | Gaussian | Decision | Utility], latent: Collection[str] = ()
+) -> Iterator[str]:
+    for conditional in listed:
+        if isinstance(conditional, Decision):
+            yield from _decision_lines(conditional)
+            continue
+        if isinstance(conditional, Utility):
+            yield from _utility_lines(conditional)
+            continue
+        yield from _head_lines(conditional)
+        yield from _table_lines(conditional)
+        if conditional.name in latent:
+            yield "    latent: true"
 
 
-def _gaussian_lines(gaussian: Gaussian) -> Iterator[str]:
-    yield f"  {_key(gaussian.name, '  ')}:"
-    yield "    type: gaussian"
-    if gaussian.parents:
-        yield f"    parents: [{', '.join(_text(parent.name) for parent in gaussian.parents)}]"
+def _decision_lines(decision: Decision) -> Iterator[str]:
+    yield f"  {_key(decision.name, '  ')}:"
+    yield "    type: decision"
+    yield f"    states: [{', '.join(map(_state, decision.states))}]"
+    if decision.observes:
+        yield f"    observes: [{', '.join(map(_text, decision.observes))}]"
+
+
+def _utility_lines(utility: Utility) -> Iterator[str]:
+    yield f"  {_key(utility.name, '  ')}:"
+    yield "    type: utility"
+    if utility.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in utility.parents)}]"
+    if utility.combine is not None:
+        yield f"    combine: {utility.combine}"
+        if (utility.weights != 1).any():
+            yield f"    weights: {_numbers(utility.weights.tolist())}"
+        return
     rows = [
-        "{" + ", ".join(f"{field}: {_numbers(value)}" for field, value in row.items()) + "}"
-        for row in gaussian_rows(gaussian)
+        f"{{utility: {_numbers(row['utility'])}, weights: {_numbers(row['weights'])}}}"
+        if isinstance(row, dict)
+        else _numbers(row)
+        for row in utility_rows(utility)
     ]
-    discrete = gaussian.discrete_parents
-    keys = _row_keys(discrete)
-    if not discrete:
-        yield f"    table: {rows[0]}"
-    elif max(map(len, keys)) > _LONGEST_KEY:
-        yield f"    table: {nested(rows, gaussian.means.shape)}"
+    yield from _keyed_rows(rows, utility.discrete_parents, utility.table.shape)
+
+
+def _slice_lines(node: Written) -> Iterator[str]:
+    """A node of a slice: as others are, with its table in the first slice before its own."""
+    yield from _head_lines(node.usual)
+    if node.first is not None:
+        yield from _table_lines(node.first, "first", flagged=False)
+    elif node.starts:
+        yield "    starts:"
+        for start in node.starts:
+            if start is None:
+                yield "      - null"
+                continue
+            parents = [parent.name for parent in start.parents]
+            yield f"      - parents: [{', '.join(map(_text, parents))}]"
+            yield from _table_lines(start, indent="        ", flagged=False)
+    yield from _table_lines(node.usual)
+
+
+def _head_lines(conditional: CPT | Gaussian) -> Iterator[str]:
+    yield f"  {_key(conditional.name, '  ')}:"
+    if isinstance(conditional, Gaussian):
+        yield "    type: gaussian"
     else:
-        yield "    table:"
-        yield from (f"      {key}: {row}" for key, row in zip(keys, rows, strict=True))
-    yield from (f"    {flag}: true" for flag in flags(gaussian))
+        for key, values in state_fields(conditional.variable).items():
+            yield f"    {key}: [{', '.join(map(_state if key == 'states' else repr, values))}]"
+    if conditional.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in conditional.parents)}]"
+
+
+def _table_lines(
+    conditional: CPT | Gaussian, label: str = "table", indent: str = "    ", flagged: bool = True
+) -> Iterator[str]:
+    if isinstance(conditional, Gaussian):
+        parents, shape = conditional.discrete_parents, conditional.means.shape
+        rows = [
+            "{" + ", ".join(f"{field}: {_numbers(value)}" for field, value in row.items()) + "}"
+            for row in gaussian_rows(conditional)
+        ]
+    else:
+        parents, shape = conditional.parents, conditional.table.shape[:-1]
+        rows = list(map(_numbers, conditional.table.reshape(-1, conditional.variable.card).tolist()))
+    yield from _keyed_rows(rows, parents, shape, label, indent)
+    if flagged and isinstance(conditional, Gaussian):
+        yield from (f"{indent}{flag}: true" for flag in flags(conditional))
+
+
+def _keyed_rows(
+    rows: list[str],
+    parents: tuple[Variable, ...],
+    shape: tuple[int, ...],
+    label: str = "table",
+    indent: str = "    ",
+) -> Iterator[str]:
+    """The rows under a label, by the states of the discrete parents."""
+    keys = _row_keys(parents)
+    if not parents:
+        yield f"{indent}{label}: {rows[0]}"
+    elif max(map(len, keys)) > _LONGEST_KEY:
+        yield f"{indent}{label}: {nested(rows, shape)}"
+    else:
+        yield f"{indent}{label}:"
+        yield from (f"{indent}  {key}: {row}" for key, row in zip(keys, rows, strict=True))
 
 
 def _row_keys(parents: tuple[Variable, ...]) -> list[str]:

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import batch as batch
     from bbn.kernels.pure import bif as bif
+    from bbn.kernels.pure import chain as chain
     from bbn.kernels.pure import classify as classify
     from bbn.kernels.pure import coding as coding
     from bbn.kernels.pure import count as count
+    from bbn.kernels.pure import decide as decide
     from bbn.kernels.pure import decimals as decimals
     from bbn.kernels.pure import expect as expect
     from bbn.kernels.pure import gaussians as gaussians
@@ -35,9 +37,11 @@ if TYPE_CHECKING:  # the twins carry the types
 KERNELS = (
     "batch",
     "bif",
+    "chain",
     "classify",
     "coding",
     "count",
+    "decide",
     "decimals",
     "expect",
     "gaussians",

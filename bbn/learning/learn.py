@@ -1,4 +1,4 @@
-"""Learning in one call: the four problems, structure known or not, data complete or not.
+"""Learning in one call: any raw table, structure known or not, data complete or not.
 
 ================  ============================================  ============================================
                   complete data                                 missing values or hidden variables
@@ -7,28 +7,38 @@ structure known   counting (`fit`)                              EM (`fit_em`)
 structure open    hill climbing, then counting                  structural EM (`structural_em`)
 ================  ============================================  ============================================
 
-(Russell & Norvig, Artificial Intelligence; Friedman 1998 for the last.)
+(Russell & Norvig, Artificial Intelligence; Friedman 1998 for the last.) Before that, columns are read as `describe`
+says; numbers are cut into intervals or become Gaussians, whichever explains held-out rows better (see `candidates`).
 """
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from bbn.core.errors import BBNWarning, DataError, nearest
-from bbn.core.frozen import Frozen
+from bbn.core.errors import BBNWarning, DataError, TooManyParametersWarning, nearest
+from bbn.core.keywords import unknown_keyword
 from bbn.data import DataSource, as_source
+from bbn.data.describe import Description
 from bbn.data.reading import Reading
+from bbn.data.source import is_source
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
+from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
+from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
+from bbn.learning.raw.raw_columns import RawColumns, read_raw
 from bbn.learning.structure.chow_liu import chow_liu, tan
+from bbn.learning.structure.exact_search import exact_search
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
 from bbn.learning.structure.pc import pc
 from bbn.learning.structure.structural_em import structural_em
+from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import fit
+from bbn.learning.tables.priors import BDeu, Prior
 from bbn.model.equivalence import is_cpdag, to_dag
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
@@ -37,6 +47,7 @@ TABLES: dict[str, Callable[..., Any]] = {"mle": fit, "em": fit_em, "gradient": f
 """Methods for the tables of a known structure."""
 STRUCTURES: dict[str, Callable[..., Any]] = {
     "hill-climb": hill_climb,
+    "exact": exact_search,
     "k2": k2,
     "chow-liu": chow_liu,
     "tan": tan,
@@ -45,40 +56,10 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
 }
 """Methods that learn the structure too."""
 METHODS = ("auto", *TABLES, *STRUCTURES)
-
-
-class LearnResult(Frozen, compared=("network", "method")):
-    """A learned network and how it came about.
-
-    Attributes
-    ----------
-    network
-        The network, structure and tables.
-    method
-        The method that was used, as it is named in `method=`.
-    report
-        What was known, what was chosen and why, and what came out, in a few lines.
-    detail
-        What the method itself gave: the structure with its score, or the result of the iterations; None for counting.
-    """
-
-    __slots__ = ("detail", "method", "network", "report")
-
-    network: BayesianNetwork
-    method: str
-    report: str
-    detail: Any
-
-    def __init__(self, network: BayesianNetwork, method: str, report: str, detail: Any = None) -> None:
-        self._set(network=network, method=method, report=report, detail=detail)
-
-    def __repr__(self) -> str:
-        return f"<LearnResult: {self.network!r} by {self.method}>"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<div>{escape(repr(self))}</div><pre>{escape(self.report)}</pre>"
+NUMBERS = ("auto", "cut", "gaussian")
+"""How numbers may be modelled."""
+TOO_MANY = 10
+"""A warning is given where there are more free parameters than this many times the rows."""
 
 
 def learn(
@@ -87,7 +68,10 @@ def learn(
     hidden: Mapping[str, Sequence[State]] | None = None,
     method: str = "auto",
     *,
-    prior: Any = None,
+    numbers: str = "auto",
+    kinds: Mapping[str, str] | None = None,
+    target: str | None = None,
+    prior: Prior | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
     missing: Any = (),
@@ -96,34 +80,67 @@ def learn(
     progress: bool | None = None,
     **options: Any,
 ) -> LearnResult:
-    """Learn a network from data, whatever is known and whatever is missing.
+    """Learn a network from any table: whatever its columns hold, whatever is known, and whatever is missing.
 
     Parameters
     ----------
     data
-        Anything tabular.
+        Anything tabular: a DataFrame of pandas, polars or pyarrow, a dict of columns, a path to CSV or Parquet, a
+        folder, a Dask DataFrame, or what `bbn.open_data` gave.
     structure
         A DiGraph, a list of arcs or a network, if the structure is known.
     hidden
         Variables that were never observed, with their states.
     method
         "auto" chooses by what is known (see the report); or "mle", "em", "gradient" for the tables of a known
-        structure, "hill-climb", "k2", "chow-liu", "tan", "pc", "structural-em" for an unknown one.
+        structure, "hill-climb", "exact", "k2", "chow-liu", "tan", "pc", "structural-em" for an unknown one.
+    numbers
+        How columns of numbers are modelled: "cut" into intervals (`Binned`), as they are by "gaussian" distributions,
+        or "auto": whichever has the better held-out log loss of the target, or held-out density of a row.
+    kinds
+        Column to its kind, where you know better than `bbn.describe`: "category", "number", "whole number",
+        "truth value", "date", "identifier", "constant", "counts", or "drop".
+    target
+        A column that the network is to predict. With method="auto", hill climbing, TAN and naive Bayes are tried, and
+        the one with the best held-out log loss is taken.
     prior
-        The prior of the tables; None for maximum likelihood.
-    states, weights, missing, unseen
-        How to read the data.
+        The prior of the tables: `BDeu`, `Dirichlet` or `MEstimate`. None is BDeu as the structure was scored where one
+        is searched for, so that no row is impossible for want of counts, and maximum likelihood where it is given.
+    states
+        Column to its states, in the order they are to have, or to a variable such as `Binned`.
+    weights
+        One weight per row, or the name of the column that holds them. A column called Freq, count or n beside
+        categories is taken without being named; the report says so.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        Names of nodes of a known structure that are Gaussians, besides those that the structure says are.
+        Names of columns that are Gaussians, besides those that the structure says are.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
-        Go to the method: `order` for k2, `target` for tan, `restarts`, `seed`, `score`, `max_parents`, …
+        Go to the method: `order` for k2, `restarts`, `seed`, `score`, `max_parents`, `required`, `forbidden`, …
 
     Returns
     -------
     LearnResult
-        With `network` and `report`.
+        With `network`, `report` (print it), `columns` (what was done with each) and `strengths` of the arcs.
+
+    Raises
+    ------
+    DataError
+        If the data have no rows, no column is left to learn from, or a name is not a column.
+    TypeError
+        If the method does not take an option; the message names the nearest that it takes.
+
+    Warns
+    -----
+    TooManyParametersWarning
+        If there are more than ten times as many free parameters as rows.
+
+    See Also
+    --------
+    bbn.describe : what each column holds, before anything is learned.
+    bbn.cross_validate : how well what is learned predicts rows that it has not seen.
 
     >>> result = learn({"Rain": ["yes", "no", "no", "yes"] * 9, "Wet": ["yes", "no", "no", "yes"] * 9})
     >>> result.network
@@ -131,101 +148,232 @@ def learn(
     >>> print(result.report.splitlines()[0])
     structure unknown, data complete: hill-climb, then counting
     """
+    _check(method, numbers)
+    began = time.perf_counter()
+    given = _Given(structure, hidden, method, target, prior, progress, unseen, options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", BBNWarning)
+        if is_source(data) or _declares_all(structure, states, continuous):
+            reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
+            if continuous:
+                reading["continuous"] = continuous
+            learned = _learn_coded(data, given, reading)
+        else:
+            names = None if structure is None else _observed(structure, hidden)
+            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target)
+            learned = _learn_raw(raw, given, "gaussian" if continuous else numbers)
+    told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    return _result(learned, given, told, time.perf_counter() - began)
+
+
+class _Given(NamedTuple):
+    """What the caller said, besides the data."""
+
+    structure: Any
+    hidden: Any
+    method: str
+    target: str | None
+    prior: Any
+    progress: bool | None
+    unseen: str
+    options: dict[str, Any]
+
+
+def _check(method: str, numbers: str) -> None:
     if method not in METHODS:
         raise ValueError(
             f"unknown method {method!r}{nearest(method, METHODS)}; the methods are {', '.join(METHODS)}"
         )
-    began = time.perf_counter()
-    reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
-    if continuous:
-        reading["continuous"] = continuous
-    source, holes = _source(data, structure, hidden, reading)
-    chosen = method
-    if method == "auto":
-        choices = ("mle", "em") if structure is not None else ("hill-climb", "structural-em")
-        chosen = choices[bool(holes)]
-    if structure is None and chosen in TABLES:
+    if numbers not in NUMBERS:
+        raise ValueError(f"numbers is {numbers!r}{nearest(numbers, NUMBERS)}")
+
+
+def _declares_all(structure: Any, states: Any, continuous: Any) -> bool:
+    """Whether a known structure says what each of its columns holds, so that nothing is left to decide."""
+    if structure is None:
+        return False
+    shape = read_structure(structure)
+    declared = {*shape.states, *shape.continuous, *(states or ()), *continuous}
+    return isinstance(structure, BayesianNetwork) or set(shape.names) <= declared
+
+
+def _observed(structure: Any, hidden: Any) -> list[str]:
+    return [name for name in read_structure(structure).names if name not in set(hidden or ())]
+
+
+def chosen_method(given: _Given, holes: Sequence[str]) -> str:
+    """The method: as it was asked for, or by what is known and what is missing."""
+    chosen = given.method
+    known = given.structure is not None
+    if chosen == "auto":
+        chosen = (("mle", "em") if known else ("hill-climb", "structural-em"))[bool(holes)]
+    if not known and chosen in TABLES:
         raise DataError(
             f"method={chosen!r} learns the tables of a known structure, but there is no structure=; "
             f"for an unknown one there are {', '.join(STRUCTURES)}"
         )
-    if structure is not None and chosen in STRUCTURES:
+    if known and chosen in STRUCTURES:
         raise DataError(
             f"method={chosen!r} learns the structure, but structure= gives it; give start= to begin with it"
         )
-    if continuous and chosen in ("mle", "em"):
-        options["continuous"] = continuous
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", BBNWarning)
-        network, detail = _run(chosen, source, structure, hidden, prior, progress, options)
-    lines = [
-        f"structure {'unknown' if structure is None else 'known'}, "
-        f"data {'incomplete' if holes else 'complete'}: {chosen}"
-        + (", then counting" if chosen in STRUCTURES and chosen != "structural-em" else ""),
-        _why(chosen, method, holes),
-        f"{source.n_rows} rows, {len(network)} variables, {len(network.arcs)} arcs, "
-        f"{network.n_parameters} free parameters",
-    ]
-    score = getattr(detail, "graph", {}).get("score")
-    if score is not None:
-        lines.append(f"score of the structure: {score:.6f}")
-    if hasattr(detail, "log_likelihoods"):
-        lines.append(
-            f"log-likelihood {detail.log_likelihood:.6f} after {detail.n_iter} steps, {detail.reason}"
-        )
-    passes = getattr(source, "passes", None)
-    if passes is not None:
-        lines.append(f"{passes} pass{'es' * (passes != 1)} over the data")
-    lines += [f"note: {warning.message}" for warning in caught]
-    lines.append(f"{time.perf_counter() - began:.2f} s")
-    return LearnResult(network, chosen, "\n".join(lines), detail)
+    check_options(chosen, given.options)
+    return chosen
 
 
-def _source(data: Any, structure: Any, hidden: Any, reading: dict[str, Any]) -> tuple[DataSource, list[str]]:
-    """The data as a source, and the variables with holes in them, hidden ones among them."""
-    unseen = list(hidden or ())
-    if structure is None:
+def check_options(chosen: str, options: Mapping[str, Any]) -> None:
+    """TypeError for an option that the method does not take, with the nearest that it or `learn` takes."""
+    function = {**TABLES, **STRUCTURES}[chosen]
+    taken = set(inspect.signature(inspect.unwrap(function)).parameters)
+    own = set(inspect.signature(learn).parameters)
+    for name in options:
+        if name not in taken or name in ("options", "data", "structure"):
+            known = sorted((taken | own) - {"options", "data"})
+            raise unknown_keyword(f"learn() with method={chosen!r}", name, known)
+
+
+def _learn_raw(raw: RawColumns, given: _Given, numbers: str) -> Learned:
+    """Learn from a table whose columns have been described."""
+    holes = [*raw.description.incomplete, *(given.hidden or ())]
+    chosen = chosen_method(given, holes)
+    runner = RawProblem(
+        raw,
+        given.structure,
+        given.hidden,
+        chosen,
+        given.method == "auto",
+        given.target,
+        given.prior,
+        given.progress,
+        given.options,
+        numbers,
+        tuple(holes),
+    )
+    return learn_raw(runner, run)
+
+
+def _learn_coded(data: Any, given: _Given, reading: dict[str, Any]) -> Learned:
+    """Learn from data that are coded, or whose states are all declared."""
+    unseen = list(given.hidden or ())
+    if given.structure is None:
         source = as_source(data, hidden=unseen, **reading)
     else:
-        from bbn.learning.structure.structure import observe, read_structure
+        from bbn.learning.structure.structure import observe
 
-        shape = read_structure(structure)
-        _, source = observe(shape, data, Reading(**reading), hidden)
-    return source, [*source.incomplete, *unseen]
+        shape = read_structure(given.structure)
+        _, source = observe(shape, data, Reading(**reading), given.hidden)
+    holes = (*source.incomplete, *unseen)
+    chosen = chosen_method(given, holes)
+    options = dict(given.options)
+    if reading.get("continuous") and chosen in ("mle", "em"):
+        options["continuous"] = reading["continuous"]
+    network, detail = run(
+        chosen, source, given.structure, given.hidden, given.prior, given.progress, given.target, options
+    )
+    return Learned(network, chosen, detail, source, holes)
 
 
-def _run(
+def run(
     chosen: str,
     source: DataSource,
     structure: Any,
     hidden: Any,
     prior: Any,
     progress: bool | None,
-    options: Any,
+    target: str | None,
+    options: Mapping[str, Any],
 ) -> tuple[BayesianNetwork, Any]:
-    """The network, and what the method gave on the way."""
+    """The network of a coded source, and what the method gave on the way."""
     if chosen == "mle":
         return fit(structure, source, prior, progress=progress, **options), None
     if chosen in TABLES:
         result = TABLES[chosen](structure, source, hidden, prior, progress=progress, **options)
         return result.network, result
+    smooth = scored_prior(options.get("score")) if prior is None else prior
     if chosen == "structural-em":
         result = structural_em(source, hidden, progress=progress, **options)
-        return result.network, result
+        states = {v.name: v.states for v in result.network.variables if v.name in (hidden or {})}
+        end = fit_em(result.network, source, states or None, smooth, max_iter=100, seed=0, progress=False)
+        return end.network, result
     if hidden:
-        raise DataError(f"method={chosen!r} knows no hidden variables; 'structural-em' does")
+        raise DataError(f"method={chosen!r} takes no hidden variables; 'structural-em' does")
+    settings = dict(options)
+    if chosen == "tan":
+        if target is None:
+            raise DataError("method='tan' needs target=, the class variable")
+        settings["target"] = target
     if chosen not in ("chow-liu", "tan"):
-        options = {"progress": progress, **options}
-    graph = STRUCTURES[chosen](source, **options)
-    return fit(to_dag(graph) if is_cpdag(graph) else graph, source, prior), graph
+        settings.setdefault("progress", progress)
+    graph = STRUCTURES[chosen](source, **settings)
+    return fit(to_dag(graph) if is_cpdag(graph) else graph, source, smooth), graph
 
 
-def _why(chosen: str, method: str, holes: list[str]) -> str:
+def scored_prior(score: Any) -> BDeu:
+    """The prior that goes with a score: BDeu with its equivalent sample size."""
+    return score if isinstance(score, BDeu) else BDeu(1.0)
+
+
+def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: float) -> LearnResult:
+    """The result, with its report."""
+    network, chosen, detail, source, holes = learned[:5]
+    n_rows = int(source.n_rows)
+    n_free = network.n_parameters
+    if n_free > TOO_MANY * max(source.total, 1):
+        worst = max(network.names, key=lambda name: network[name].n_parameters)
+        sentence = (
+            f"{n_free:,} free parameters from {n_rows:,} rows, most of them in {worst!r}; "
+            "leave columns out (kinds=), or allow fewer parents (max_parents=)"
+        )
+        told = (*told, sentence)
+        warnings.warn(sentence, TooManyParametersWarning, stacklevel=3)
+    lines = [
+        f"structure {'unknown' if given.structure is None else 'known'}, "
+        f"data {'incomplete' if holes else 'complete'}: {learned.words or chosen}"
+        + (", then counting" if chosen in STRUCTURES and not holes else ""),
+        _why(chosen if not learned.words else "", given.method, list(holes), learned.chosen_by),
+        f"{counted(n_rows, 'row')}, {counted(len(network), 'variable')}, {counted(len(network.arcs), 'arc')}, "
+        f"{counted(n_free, 'free parameter')}",
+    ]
+    score = getattr(detail, "graph", {}).get("score")
+    if score is not None:
+        lines.append(f"score of the structure: {score:.6f}")
+    if hasattr(detail, "log_likelihoods"):
+        lines.append(
+            f"log-likelihood {detail.log_likelihood:.6f} after {counted(detail.n_iter, 'step')}, {detail.reason}"
+        )
+    passes = getattr(source, "passes", None) if learned.passes is None else learned.passes
+    if passes is not None:
+        lines.append(f"{passes} pass{'es' * (passes != 1)} over the data")
+    lines += learned.notes
+    lines += [f"note: {sentence}" for sentence in told]
+    lines.append(f"{seconds:.2f} s")
+    columns: Description | None = learned.columns
+    if columns is not None:
+        lines += ["", *column_lines(columns, network), "", *arc_lines(learned.strengths, network)]
+    return LearnResult(
+        network, chosen, "\n".join(lines), detail, columns, learned.numbers, learned.strengths, told
+    )
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "arc"), counted(1200, "row")
+    ('1 arc', '1,200 rows')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def _why(chosen: str, method: str, holes: list[str], chosen_by: str) -> str:
     """Why this method."""
     if method != "auto":
         return f"method={method!r} was asked for"
+    if chosen_by:
+        return chosen_by
     shown = ", ".join(map(repr, holes[:4])) + (", …" if len(holes) > 4 else "")
     return {
+        "": f"values are missing in {shown}, so arcs are searched on filled-in rows, and EM learns the tables"
+        if holes
+        else "arcs are added, deleted and reversed by their score",
         "mle": "the structure is given and every value is there, so counting is all there is to do",
         "em": f"the structure is given, but values are missing in {shown}, so EM fills them in by expectation",
         "hill-climb": "nothing is given but complete data, so arcs are added, deleted and reversed by their bdeu score",

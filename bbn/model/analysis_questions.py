@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack, cast
 
 from bbn.core.frozen import Frozen
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from bbn.analysis.information import Information
     from bbn.analysis.sensitivity import Sensitivity
     from bbn.model.evidence import Evidence
+    from bbn.model.interventions import Interventions
     from bbn.model.network import BayesianNetwork
+    from bbn.results.mixture_posterior import MixturePosterior
+    from bbn.results.posterior import Posterior
     from bbn.view.explore import Explorer
     from bbn.view.scene import Drawing
 
@@ -58,7 +62,7 @@ max_iter, tol, damping, schedule
 
         See Also
         --------
-        information : What would tell most about the target next.
+        information : Which variable to ask about next.
         sensitivity : Which table entries the answer depends on.
 
         Examples
@@ -71,6 +75,64 @@ max_iter, tol, damping, schedule
         from bbn.analysis.explain import explain
 
         return explain(cast("BayesianNetwork", self), target, evidence, method, **options)
+
+    @keywords_checked
+    def counterfactual(
+        self,
+        targets: str | Sequence[str],
+        evidence: Evidence | None,
+        do: Interventions,
+        *,
+        memory_limit: MemoryLimit = None,
+    ) -> Posterior | MixturePosterior:
+        """Return what targets would have been, had something been done, given what was seen without it.
+
+        Both worlds share everything that the act does not reach, by a twin network (Balke and Pearl 1994). The
+        variables that it does reach must say what their noise is: functions of their parents (tables of zeros and ones,
+        as `CPT.deterministic` makes them) or Gaussians.
+
+        Parameters
+        ----------
+        targets : str or sequence of str
+            The variable asked for, or several discrete ones.
+        evidence : mapping or None
+            Variable name to finding, about the world as it is; as in `query`.
+        do : mapping
+            Variable name to what is done in the other world; as in `query`.
+        memory_limit : int, float or str, optional
+            The most bytes that the work may take, as in `query`.
+
+        Returns
+        -------
+        Posterior or MixturePosterior
+            As `query` gives it, of the targets in the other world.
+
+        Raises
+        ------
+        NotIdentifiableError
+            A variable that the act reaches has a table that is not a function, so that the network does not decide.
+        EvidenceError, ImpossibleEvidenceError, BudgetError
+            As in `query`.
+
+        See Also
+        --------
+        query : With `do`, what will be, once something is done.
+        bbn.causation_bounds : Bounds of necessity and sufficiency where tables do not decide.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> dose = bbn.Gaussian("Dose", means=2.0, variances=1.0)
+        >>> health = bbn.Gaussian("Health", [dose.variable], means=1.0, variances=4.0, weights=[0.5])
+        >>> net = bbn.BayesianNetwork([dose, health])
+        >>> seen = {"Dose": 1.0, "Health": 4.0}  # one who fared better than the dose explains
+        >>> net.counterfactual("Health", seen, do={"Dose": 3.0}).mean
+        5.0
+        """
+        from bbn.causal.counterfactual import counterfactual
+
+        options = {} if memory_limit is None else {"memory_limit": memory_limit}
+        return counterfactual(cast("BayesianNetwork", self), targets, evidence, do, **options)
 
     def information(
         self,
@@ -176,6 +238,9 @@ max_iter, tol, damping, schedule
         beliefs: bool = True,
         information: bool = False,
         *,
+        focus: str | None = None,
+        steps: int = 1,
+        title: str = "",
         method: Method = "auto",
         **options: Unpack[EngineOptions],
     ) -> Drawing:
@@ -188,7 +253,13 @@ max_iter, tol, damping, schedule
         beliefs : bool, default True
             False draws names and states alone, without inference.
         information : bool, default False
-            Draw an arc the wider, the more its ends tell of each other given the evidence.
+            Draw arcs wider where their ends have more mutual information given the evidence.
+        focus : str, optional
+            Draw this variable and its neighbourhood alone; the beliefs are those of the whole network.
+        steps : int, default 1
+            How many arcs away from `focus` the neighbourhood reaches, in either direction.
+        title : str, default ""
+            A heading above the picture.
         method : str, default "auto"
             The method of inference, as in `query`.
         memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
@@ -216,11 +287,15 @@ max_iter, tol, damping, schedule
         >>> picture = bbn.example("burglary").plot({"JohnCalls": "yes"})
         >>> picture.svg[:4], "JohnCalls = yes" in picture.description
         ('<svg', True)
+        >>> bbn.example("alarm").plot(focus="HR", steps=1, title="Around the heart rate").description[-35:]
+        'Shown: 6 nodes within 1 step of HR.'
         """
         from bbn.view.cards import draw_network
 
         net = cast("BayesianNetwork", self)
-        return draw_network(net, evidence, beliefs, information, method=method, **options)
+        return draw_network(
+            net, evidence, beliefs, information, focus, steps, title, method=method, **options
+        )
 
     def explore(
         self,

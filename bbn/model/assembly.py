@@ -13,7 +13,7 @@ from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import ModelError, nearest
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
-from bbn.model.variable import Continuous, Variable
+from bbn.model.variable import Binned, Continuous, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -89,8 +89,14 @@ def of_graph(graph: nx.DiGraph[Any]) -> list[Conditional]:
             continue
         if "states" not in attributes and not isinstance(attributes.get("cpt"), CPT):
             raise ModelError(f"node {node!r} of the graph has no attribute 'states'")
-        states = attributes["states"] if "states" in attributes else attributes["cpt"].variable.states
-        variables[node] = Variable(node, states)
+        own = getattr(attributes.get("cpt"), "variable", None)
+        states = attributes.get("states", getattr(own, "states", ()))
+        if isinstance(own, Binned) and own.states == tuple(states):
+            variables[node] = own
+        elif attributes.get("bins") is not None:
+            variables[node] = Binned(node, attributes["bins"], states)
+        else:
+            variables[node] = Variable(node, states)
     conditionals: list[Conditional] = []
     for node, attributes in graph.nodes(data=True):
         cpt = attributes.get("cpt", attributes.get("table"))

@@ -17,6 +17,7 @@ from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.model.factor import Factor
+from bbn.model.previous import table_parents
 from bbn.model.table_input import read_table, row_name, settings, shape_of
 from bbn.model.variable import Continuous, State, Variable
 
@@ -49,7 +50,8 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     variable
         The child.
     parents
-        Its parents; their order is the order of the table's axes.
+        Its parents; their order is the order of the table's axes. In a dynamic network `Previous("Rain")` is the
+        variable one slice earlier.
     table
         One of: an array with an axis per parent and the variable's own axis last; a mapping from a tuple of the
         parents' states (a bare state where there is one parent) to a row; a DataFrame as `to_frame` makes it. A
@@ -81,7 +83,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     _hash: int | None
 
     def __init__(self, variable: Variable, parents: Sequence[Variable] = (), table: Any = None) -> None:
-        variable, parents = _checked_family(variable, parents)
+        variable, parents = _checked_family(variable, table_parents(variable, parents, table))
         if table is None:
             raise ModelError(f"CPT {variable.name!r}: no table given; CPT.uniform makes one")
         array = read_only(read_table(variable, parents, table))
@@ -250,12 +252,12 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
                 )
-        holds = _positive(variable)
+        holds = positive_code(variable)
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
             fails = 1.0 - leak
             for parent, code in zip(parents, index, strict=True):
-                if code == _positive(parent):
+                if code == positive_code(parent):
                     fails *= 1.0 - given[parent.name]
             table[(*index, holds)] = 1.0 - fails
             table[(*index, 1 - holds)] = fails
@@ -352,6 +354,8 @@ def checked_parents(
     if isinstance(parents, Variable | str) or not isinstance(parents, Iterable):
         raise ModelError(f"{kind} {variable.name!r}: parents must be a list of Variables, found {parents!r}")
     parents = tuple(parents)
+    if not all(isinstance(parent, Variable) for parent in parents):  # a Decision stands for its variable
+        parents = tuple(getattr(parent, "variable", parent) for parent in parents)
     seen = {variable.name}
     for parent in parents:
         if not isinstance(parent, Variable):
@@ -378,7 +382,7 @@ def discrete_child(child: str, parent: str) -> str:
     )
 
 
-def _positive(variable: Variable) -> int:
+def positive_code(variable: Variable) -> int:
     """The code of the state of a binary variable that means that it holds."""
     if set(variable.states) == {0, 1}:  # also {False, True}
         return variable.states.index(1)

@@ -17,8 +17,9 @@ from bbn.model.variable import Continuous, State, Variable
 
 def with_cpts(net: BayesianNetwork, cpts: Iterable[Conditional]) -> BayesianNetwork:
     """The network with these conditionals in place of (or beside) those of the same variables."""
-    kept = {conditional.variable.name: conditional for conditional in net.conditionals}
-    return BayesianNetwork({**kept, **by_name(cpts)}.values(), net.name, net.metadata)
+    kept: dict[str, Conditional] = dict(zip(net.names, net.conditionals, strict=True))
+    kept.update(by_name(cpts))
+    return BayesianNetwork(kept.values(), net.name, net.metadata)
 
 
 def rename(net: BayesianNetwork, names: Mapping[str, str]) -> BayesianNetwork:

@@ -27,7 +27,7 @@ class FactorGraph(Askable, compared=("_factors",)):
     factors
         At least one; factors that share a variable's name must mean the same variable.
     name
-        A title; it takes no part in comparisons.
+        A title; comparisons ignore it.
 
     The log_probability of `mpe` and `map` is that of the product of the factors, not divided by Z.
 

@@ -17,6 +17,7 @@ from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, Frozen, numbers, read_only
 from bbn.model.cpt import checked_parents
+from bbn.model.previous import gaussian_parents
 from bbn.model.table_input import indexed_rows, row_name, settings
 from bbn.model.variable import Continuous, Variable
 
@@ -31,7 +32,7 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
     name
         The child's name, or the child itself, a Continuous.
     parents
-        Its parents, discrete and continuous in any order.
+        Its parents, discrete and continuous in any order; `Previous` where one lies in an earlier slice.
     means
         The mean in each setting of the discrete parents, where the continuous ones are 0. One of: an array with an
         axis per discrete parent; a mapping from a tuple of their states (a bare state where there is one) to a
@@ -95,6 +96,7 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
                 f"expected a name or bbn.Continuous({name.name!r})"
             )
         variable = name if isinstance(name, Continuous) else Continuous(name)
+        parents = gaussian_parents(variable, parents, means, variances, weights)
         parents = checked_parents(variable, parents, KIND)
         reader = _Reader(variable, parents)
         for what, values in (("means", means), ("variances", variances)):

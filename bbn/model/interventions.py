@@ -63,11 +63,11 @@ def intervened(net: BayesianNetwork, interventions: Interventions) -> BayesianNe
     if not isinstance(interventions, Mapping):
         raise EvidenceError(f"do needs a mapping from variable to state, found {shown(interventions)}")
     return net.with_cpts(
-        [_conditional(net, net.variable(name), what) for name, what in interventions.items()]
+        [conditional_of(net, net.variable(name), what) for name, what in interventions.items()]
     )
 
 
-def _conditional(net: BayesianNetwork, variable: Variable, what: Any) -> Conditional:
+def conditional_of(net: BayesianNetwork, variable: Variable, what: Any) -> Conditional:
     """The table, or the Gaussian, that an intervention puts in place of a variable's own."""
     if isinstance(what, CPT | Gaussian):
         if what.variable != variable:

@@ -38,9 +38,9 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
     conditionals
         One CPT (or other conditional) per variable, in any order.
     name
-        A title; it takes no part in comparisons.
+        A title; comparisons ignore it.
     metadata
-        Further strings about the network, such as its description and source; no part in comparisons either.
+        Further strings about the network, such as its description and source; comparisons ignore these too.
 
     >>> rain = Variable("Rain", ["yes", "no"])
     >>> wet = Variable("Wet", ["yes", "no"])
@@ -63,7 +63,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
     _children: dict[str, list[str]]
     _variables: dict[str, Variable]
     memo: dict[str, Any]
-    """What others keep with the network so as not to work it out again; no part of its value."""
+    """What other modules cache with the network; not part of its value."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
 
     @property
     def latent(self) -> tuple[str, ...]:
-        """The names of the variables that are never measured, as `latent: true` in a YAML file says.
+        """The names of the variables that are never measured, those that a YAML file marks as `latent`.
 
         They are kept in `metadata["latent"]`, a JSON list of names, so every format that keeps metadata keeps them.
 

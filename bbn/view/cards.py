@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from bbn.core.errors import EvidenceError
 from bbn.model.evidence import Evidence, check_evidence, observed_numbers
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous
@@ -25,6 +26,9 @@ def draw_network(
     evidence: Evidence | None = None,
     beliefs: bool = True,
     information: bool = False,
+    focus: str | None = None,
+    steps: int = 1,
+    title: str = "",
     **options: Any,
 ) -> Drawing:
     """The network as cards in layers, parents above children.
@@ -36,29 +40,37 @@ def draw_network(
     beliefs
         False draws names and states alone, without inference.
     information
-        Draw an arc the wider, the more its ends tell of each other (their mutual information given evidence).
+        Draw arcs wider where their ends have more mutual information given the evidence.
+    focus, steps
+        Draw this node and what is within so many arcs of it; the beliefs are those of the whole network.
+    title
+        A heading above the picture.
     options
         For the inference engine.
     """
     findings, numbers = check_evidence(net, evidence), observed_numbers(net, evidence)
+    shown = set(net.names) if focus is None else near(net, focus, steps)
+    arcs = [arc for arc in net.arcs if shown.issuperset(arc)]
     answers: Mapping[str, Any] = net.posteriors(evidence, **options) if beliefs else {}
     shares = _shares(net, answers, findings.hard) if beliefs else {}
     cards: dict[str, Card] = {}
     for v in net.variables:
+        if v.name not in shown:
+            continue
         if isinstance(v, Continuous):
             belief = answers[v.name] if v.name in answers else numbers.get(v.name)
             cards[v.name] = DensityCard(v.name, belief)
         else:
             cards[v.name] = _Card(v.name, v.states, shares.get(v.name), beliefs)
-    plan = layered({name: (card.width, card.height) for name, card in cards.items()}, net.arcs)
-    widths = _arc_widths(net, evidence, findings.hard, options) if information else {}
+    plan = layered({name: (card.width, card.height) for name, card in cards.items()}, arcs)
+    widths = _arc_widths(net, arcs, evidence, findings.hard, options) if information else {}
     shapes: list[Box | Words | Curve] = []
     for arc, path in plan.arcs.items():
         (x0, y0), (x1, y1) = (plan.centres[name] for name in arc)
         start, end = (x0, y0 + cards[arc[0]].height / 2), (x1, y1 - cards[arc[1]].height / 2)
-        title = f"{arc[0]} → {arc[1]}" + (f": {widths[arc][1]:.3g} bits" if arc in widths else "")
+        tip = f"{arc[0]} → {arc[1]}" + (f": {widths[arc][1]:.3g} bits" if arc in widths else "")
         width = widths[arc][0] if arc in widths else 1.2
-        shapes.append(Curve((start, *path, end), width=width, title=title))
+        shapes.append(Curve((start, *path, end), width=width, title=tip))
     for name, card in cards.items():
         x, y = plan.centres[name]
         kind = (
@@ -70,8 +82,29 @@ def draw_network(
         )
         shapes += card.shapes(x - card.width / 2, y - card.height / 2, kind)
     means = [f"{name} = {card.summary}" for name, card in cards.items() if isinstance(card, DensityCard)]
-    told = _description(net, evidence, shares) + (f" Numbers: {', '.join(means[:SPOKEN])}." if means else "")
-    return Drawing(plan.width, plan.height, tuple(shapes), told)
+    told = _description(net, arcs, evidence, {n: p for n, p in shares.items() if n in shown})
+    told += f" Numbers: {', '.join(means[:SPOKEN])}." if means else ""
+    if focus is not None:
+        told += f" Shown: {len(shown)} nodes within {steps} step{'s' * (steps != 1)} of {focus}."
+    return Drawing(plan.width, plan.height, tuple(shapes), told).titled(title)
+
+
+def near(net: BayesianNetwork, focus: str, steps: int) -> set[str]:
+    """The names within so many arcs of a node, in either direction.
+
+    >>> import bbn
+    >>> sorted(near(bbn.example("asia"), "tub", 1))
+    ['asia', 'either', 'tub']
+    """
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
+        raise EvidenceError(f"steps is {steps!r}, expected a whole number from 0")
+    found = {net.variable(focus).name}
+    for _ in range(steps):
+        wider = found.union(*((*net.parents(name), *net.children(name)) for name in found))
+        if wider == found:
+            break
+        found = wider
+    return found
 
 
 class Card(Protocol):
@@ -139,11 +172,15 @@ def _shares(
 
 
 def _arc_widths(
-    net: BayesianNetwork, evidence: Evidence | None, hard: Mapping[str, int], options: Mapping[str, Any]
+    net: BayesianNetwork,
+    arcs: Sequence[tuple[str, str]],
+    evidence: Evidence | None,
+    hard: Mapping[str, int],
+    options: Mapping[str, Any],
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Arc to (line width, bits); arcs to continuous variables are left out."""
     bits = {}
-    for parent, child in net.arcs:
+    for parent, child in arcs:
         if not net.states(child):
             continue
         if parent in hard or child in hard:
@@ -156,12 +193,19 @@ def _arc_widths(
     return {arc: (0.6 + 5.4 * value / most, value) for arc, value in bits.items()}
 
 
-def _description(net: BayesianNetwork, evidence: Evidence | None, shares: Mapping[str, list[float]]) -> str:
+def _description(
+    net: BayesianNetwork,
+    arcs: Sequence[tuple[str, str]],
+    evidence: Evidence | None,
+    shares: Mapping[str, list[float]],
+) -> str:
     """The picture in words: what is given, the arcs, the most probable state of each node."""
     title = f"Bayesian network {net.name}".strip()
     given = ", ".join(f"{name} = {value}" for name, value in (evidence or {}).items())
-    arcs = "; ".join(f"{parent} to {child}" for parent, child in net.arcs[:SPOKEN])
-    told = f"{title}, {len(net)} nodes" + (f", given {given}" if given else "") + f". Arcs: {arcs or 'none'}."
+    spoken = "; ".join(f"{parent} to {child}" for parent, child in arcs[:SPOKEN])
+    told = (
+        f"{title}, {len(net)} nodes" + (f", given {given}" if given else "") + f". Arcs: {spoken or 'none'}."
+    )
     tops = []
     for name, values in list(shares.items())[:SPOKEN]:
         best = max(range(len(values)), key=values.__getitem__)

@@ -59,8 +59,8 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
     >>> picture.description
     'Learned against true structure: 1 right, 1 missing, 0 extra, 1 reversed.'
     """
-    ours, names = _arcs_and_names(learned)
-    true, others = _arcs_and_names(truth)
+    ours, names = arcs_and_names(learned)
+    true, others = arcs_and_names(truth)
     names += [name for name in others if name not in set(names)]
     if not names:
         raise ModelError("there is nothing to compare: neither structure has a variable")
@@ -76,7 +76,7 @@ def plot_compare(learned: Any, truth: Any) -> Drawing:
         "extra": (EXTRA, 2.2, False),
         "reversed": (REVERSED, 2.2, False),
     }
-    order = _acyclic(names, true, list(kinds))
+    order = acyclic(names, true, list(kinds))
     plan = layered({name: (2 * 8 + text_width(clipped(name), bold=True), 22.0) for name in names}, order)
     shapes: list[Box | Words | Curve] = []
     for arc, kind in kinds.items():
@@ -285,7 +285,7 @@ def plot_log_likelihood(result: Any, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def _arcs_and_names(structure: Any) -> tuple[list[tuple[str, str]], list[str]]:
+def arcs_and_names(structure: Any) -> tuple[list[tuple[str, str]], list[str]]:
     """The arcs and nodes of a network, a DiGraph, or a list of arcs."""
     if isinstance(structure, BayesianNetwork):
         return list(structure.arcs), list(structure.names)
@@ -295,7 +295,7 @@ def _arcs_and_names(structure: Any) -> tuple[list[tuple[str, str]], list[str]]:
     return arcs, list(dict.fromkeys(name for arc in arcs for name in arc))
 
 
-def _acyclic(
+def acyclic(
     names: list[str], first: Iterable[tuple[str, str]], others: Iterable[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """The arcs as far as they make no cycle, `first` before `others`; the rest turned round."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bbn.view.scene import Box, Drawing, Words, arrow_head, spline
+from bbn.view.scene import Box, Diamond, Drawing, Oval, Words, arrow_head, spline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ _ALIGN = {"start": "left", "middle": "center", "end": "right"}
 
 def draw(drawing: Drawing, axes: Axes) -> None:
     """Draw every shape, in points, y downwards."""
-    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
+    from matplotlib.patches import Ellipse, FancyBboxPatch, PathPatch, Polygon, Rectangle
     from matplotlib.path import Path
 
     m = drawing.margin
@@ -26,10 +26,15 @@ def draw(drawing: Drawing, axes: Axes) -> None:
         if isinstance(shape, Box):
             style: dict[str, Any] = {"facecolor": shape.fill, "edgecolor": shape.stroke, "linewidth": 0.8}
             r = min(shape.radius, shape.width / 2, shape.height / 2)
-            if r > 0:
+            if isinstance(shape, Oval):
+                middle = (shape.x + shape.width / 2, shape.y + shape.height / 2)
+                box: Any = Ellipse(middle, shape.width, shape.height, **style)
+            elif isinstance(shape, Diamond):
+                box = Polygon(shape.corners, closed=True, **style)
+            elif r > 0:
                 corner = (shape.x + r, shape.y + r)
                 round_ = f"round,pad={r:g},rounding_size={r:g}"
-                box: Any = FancyBboxPatch(
+                box = FancyBboxPatch(
                     corner, shape.width - 2 * r, shape.height - 2 * r, boxstyle=round_, **style
                 )
             else:

@@ -9,13 +9,13 @@ LONGEST = 40
 """A longer name or state is cut; what a pointer rests on reads it in full."""
 
 
-def clipped(text: str) -> str:
+def clipped(text: str, longest: int = LONGEST) -> str:
     """The text, or the start of a long one.
 
     >>> clipped("short"), len(clipped("x" * 300))
     ('short', 40)
     """
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def text_width(text: str, bold: bool = False) -> float:

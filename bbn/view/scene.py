@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from bbn.core.atomic import replacing
 from bbn.view.colours import ARC, INK, PAPER
+from bbn.view.measures import clipped, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML does not allow in a text."""
 
+HEADING, HEADING_SIZE = 90, 15.0
+"""The most letters of a heading, and their size in points."""
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
@@ -37,6 +40,22 @@ class Box:
     stroke: str = "none"
     radius: float = 0.0
     title: str = ""
+
+
+@dataclass(frozen=True)
+class Oval(Box):
+    """An ellipse that fills the rectangle."""
+
+
+@dataclass(frozen=True)
+class Diamond(Box):
+    """A rhombus whose corners are the middles of the rectangle's sides."""
+
+    @property
+    def corners(self) -> tuple[tuple[float, float], ...]:
+        """Left, top, right, bottom."""
+        x, y, w, h = self.x, self.y, self.width, self.height
+        return (x, y + h / 2), (x + w / 2, y), (x + w, y + h / 2), (x + w / 2, y + h)
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,35 @@ class Drawing:
         ]
         parts += [_svg(shape) for shape in self.shapes]
         return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", "\n".join([*parts, "</svg>"]) + "\n")
+
+    def titled(self, title: str) -> Drawing:
+        """The same picture with a heading above it; an empty title changes nothing.
+
+        Parameters
+        ----------
+        title : str
+            The heading.
+
+        Returns
+        -------
+        Drawing
+            A new picture.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> bbn.example("asia").plot().titled("Chest clinic").description[:13]
+        'Chest clinic.'
+        """
+        if not title:
+            return self
+        shown = clipped(title, HEADING)
+        wide = max(self.width, text_width(shown, bold=True) * HEADING_SIZE / 11)
+        across, down = (wide - self.width) / 2, HEADING_SIZE + 14
+        heading = Words(wide / 2, HEADING_SIZE, shown, HEADING_SIZE, anchor="middle", bold=True)
+        shapes = (heading, *(_moved(shape, across, down) for shape in self.shapes))
+        told = f"{title.rstrip('.')}. {self.description}"
+        return replace(self, width=wide, height=self.height + down, shapes=shapes, description=told)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -179,6 +227,12 @@ class Drawing:
         return axes
 
 
+def _moved(shape: Box | Words | Curve, across: float, down: float) -> Box | Words | Curve:
+    if isinstance(shape, Curve):
+        return replace(shape, points=tuple((x + across, y + down) for x, y in shape.points))
+    return replace(shape, x=shape.x + across, y=shape.y + down)
+
+
 def spline(points: tuple[tuple[float, float], ...]) -> list[tuple[tuple[float, float], ...]]:
     """Cubic pieces through the points, each leaving and arriving vertically, as (control, control, end)."""
     pieces: list[tuple[tuple[float, float], ...]] = []
@@ -198,9 +252,19 @@ def arrow_head(points: tuple[tuple[float, float], ...], size: float = 6.0) -> tu
 def _svg(shape: Box | Words | Curve) -> str:
     if isinstance(shape, Box):
         title = f"<title>{escape(shape.title)}</title>" if shape.title else ""
+        look = f'fill="{shape.fill}" stroke="{shape.stroke}">{title}'
+        if isinstance(shape, Oval):
+            rx, ry = shape.width / 2, shape.height / 2
+            return (
+                f'<ellipse cx="{shape.x + rx:.1f}" cy="{shape.y + ry:.1f}" rx="{rx:.1f}" ry="{ry:.1f}" '
+                f"{look}</ellipse>"
+            )
+        if isinstance(shape, Diamond):
+            corners = " ".join(f"{px:.1f},{py:.1f}" for px, py in shape.corners)
+            return f'<polygon points="{corners}" {look}</polygon>'
         return (
             f'<rect x="{shape.x:.1f}" y="{shape.y:.1f}" width="{shape.width:.1f}" height="{shape.height:.1f}" '
-            f'rx="{shape.radius:g}" fill="{shape.fill}" stroke="{shape.stroke}">{title}</rect>'
+            f'rx="{shape.radius:g}" {look}</rect>'
         )
     if isinstance(shape, Words):
         weight = ' font-weight="600"' if shape.bold else ""

@@ -96,22 +96,32 @@ def test_discovered_states_are_sorted_and_of_their_own_type(kind, tmp_path):
     )
 
 
-def test_csv_is_text_and_numbers_sort_as_numbers(tmp_path):
+def test_text_that_is_numbers_is_numbers_and_words_may_be_called_na(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("n,t\n10,NA\n9,None\n-1,\n10,nan\n")
+    path.write_text("n,t\n10,NA\n9,None\n-1,\n10,no\n")
     table = code(path)
-    assert table.variables == (Variable("n", ["-1", "9", "10"]), Variable("t", ["NA", "None", "nan"]))
+    assert table.variables == (Variable("n", [-1, 9, 10]), Variable("t", ["NA", "None", "no"]))
     assert table.codes["t"].tolist() == [0, 1, 3, 2]
-    assert code(path, missing="NA").variables[1].states == ("None", "nan")
+    assert code(path, missing="NA").variables[1].states == ("None", "no")
+    path.write_text("n,t\n10,TRUE\nNA,false\n?,\n1.0,NA\n")
+    table = code(path)
+    assert table.variables == (Variable("n", [1, 10]), Variable("t", [False, True]))
+    assert {name: column.tolist() for name, column in table.codes.items()} == {
+        "n": [1, 2, 2, 0],
+        "t": [1, 0, 2, 2],
+    }
 
 
-def test_text_matches_a_state_by_its_text_only_in_files(tmp_path):
+def test_text_matches_a_state_by_its_text(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("n,b\n1,True\n0,False\n")
     n, b = Variable("n", [0, 1]), Variable("b", [False, True])
     assert {k: v.tolist() for k, v in code(path, [n, b]).codes.items()} == {"n": [1, 0], "b": [1, 0]}
-    with pytest.raises(DataError, match=r"its states are ints: write 1"):
-        code({"n": ["1", "0"]}, [n])
+    assert code({"n": ["1", "0"]}, [n]).codes["n"].tolist() == [1, 0]
+    with pytest.raises(DataError, match="no state 'True'"):
+        code({"n": ["True", "0"]}, [n])
+    with pytest.raises(DataError, match="no state True"):
+        code({"n": [True, False]}, [n])
 
 
 def test_categories_are_honoured_in_declared_order_used_or_not():

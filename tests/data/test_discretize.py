@@ -113,10 +113,10 @@ def test_a_value_at_a_cut_lies_to_its_right():
 def test_every_kind_comes_back_in_kind(method, tmp_path):
     x = np.linspace(0, 1, 120)
     y = ["a" if v < 0.4 else "b" for v in x]
-    target = "Y" if method == "mdlp" else None
+    options = {"mdlp": {"target": "Y"}, "structure": {"structure": [("Y", "X")]}}.get(method, {})
     frame = pd.DataFrame({"X": x, "Y": y})
     frame.to_csv(tmp_path / "d.csv", index=False)
-    expected = bbn.discretize(frame, method=method, target=target, bins=3).data["X"].astype(object).tolist()
+    expected = bbn.discretize(frame, method=method, bins=3, **options).data["X"].astype(object).tolist()
     for data in (
         pl.from_pandas(frame),
         pa.Table.from_pandas(frame),
@@ -125,7 +125,7 @@ def test_every_kind_comes_back_in_kind(method, tmp_path):
         (frame.to_numpy(object), ["X", "Y"]),
         str(tmp_path / "d.csv"),
     ):
-        made = bbn.discretize(data, method=method, target=target, bins=3)
+        made = bbn.discretize(data, method=method, bins=3, **options)
         assert bbn.data.code(made.data, extra="ignore", names=["X"]).n_rows == 120
         if isinstance(data, tuple | list | dict):
             assert type(made.data) is type(data)

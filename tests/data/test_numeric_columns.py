@@ -96,7 +96,6 @@ def test_tokens_mean_missing(kind, tmp_path):
     ("column", "row", "shown"),
     [
         ([1.0, "two", 3.0], 1, "'two'"),
-        (["1.5"], 0, "'1.5'"),
         ([1.0, np.inf], 1, "inf"),
         (np.array([0.0, 1.0, -np.inf]), 2, "-inf"),
         ([True, False], 0, "True"),
@@ -112,7 +111,7 @@ def test_what_is_no_number_is_named(column, row, shown):
     assert shown in str(told.value)
 
 
-@pytest.mark.parametrize("text", ["nan", "NaN", "1_000", "inf", "-Infinity", "one", "1,5"])
+@pytest.mark.parametrize("text", ["1_000", "inf", "-Infinity", "one", "1,5"])
 def test_text_in_a_file_that_is_no_number(text, tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text(f"X\tY\n1.5\t1\n{text}\t2\n")

@@ -535,7 +535,7 @@ ERRORS = [
     ("net", "net {}", None, "empty"),
     ("net", N, (2, 1), "'a' has no potential"),
     ("net", N + N, (2, 1), "declared twice"),
-    ("net", N + "decision d { }", (2, 1), "found 'decision d'"),
+    ("net", N + "potential (a) { data = (1 0); }\ndecision d { }", (3, 1), "variable 'd' has no states"),
     ("net", N + "continuous node d { }", (2, 1), "only discrete"),
     ("net", N + "potential (a b) { }", (2, 1), "expected 'potential ( child | parents )'"),
     ("net", N + "potential (a | b) { }", (2, 1), "'b' is not a declared node"),

@@ -175,3 +175,10 @@ def test_errors_are_of_the_promised_kinds() -> None:
     assert issubclass(bbn.BudgetError, bbn.BBNError)
     with pytest.raises(OSError, match="nowhere"):
         bbn.load("nowhere.yaml")
+
+
+def test_every_public_parameter_is_documented() -> None:
+    from tests.project.test_front_door import DOORS, undocumented
+
+    absent = {name: names for name, door in DOORS.items() if (names := undocumented(*door))}
+    assert not absent, f"these need Parameters entries in their docstrings: {absent}"

@@ -31,6 +31,8 @@ def pictures() -> dict[str, Drawing]:
         "network": asia.plot(seen),
         "information": asia.plot(information=True),
         "structure": asia.plot(beliefs=False),
+        "titled": asia.plot(focus="tub", title="Around tuberculosis"),
+        "graph": bbn.plot_graph([("A", "B"), ("B", "A"), ("A", "C")], title="A structure"),
         "junction tree": bbn.plot_junction_tree(asia),
         "comparison": bbn.plot_compare(
             [("A", "B"), ("C", "B"), ("B", "D")], [("B", "A"), ("C", "B"), ("A", "C")]

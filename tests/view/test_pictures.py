@@ -6,6 +6,7 @@ import itertools
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -158,3 +159,91 @@ def test_long_names_are_cut_and_read_in_full_by_a_pointer() -> None:
 def test_nothing_to_compare_is_said() -> None:
     with pytest.raises(bbn.ModelError, match="nothing to compare"):
         bbn.plot_compare([], [])
+
+
+def curves(picture: Drawing) -> dict[str, Curve]:
+    return {shape.title: shape for shape in picture.shapes if isinstance(shape, Curve)}
+
+
+def test_a_graph_without_tables_shows_arcs_and_undirected_edges() -> None:
+    graph = nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c"), ("d", "c")])
+    drawn = curves(bbn.plot_graph(graph))
+    assert {title: curve.arrow for title, curve in drawn.items()} == {
+        "a — b": False,
+        "b → c": True,
+        "d → c": True,
+    }
+    for title, curve in drawn.items():  # every arrow points down
+        assert curve.points[0][1] < curve.points[-1][1] or title == "a — b"
+
+
+def test_strong_arcs_are_wide_and_weak_ones_dashed() -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", strength=1.0)
+    graph.add_edge("b", "c", strength=0.25)
+    graph.add_edge("a", "c")
+    graph.add_edge("c", "d", strength=0.1)
+    graph.add_edge("d", "c", strength=0.8)
+    drawn = curves(bbn.plot_graph(graph))
+    assert {title: (curve.width, curve.dashed) for title, curve in drawn.items()} == {
+        "a → b: 1": (pytest.approx(5.0), False),
+        "b → c: 0.25": (pytest.approx(0.6 + 4.4 * 0.25), True),
+        "a → c": (1.2, False),
+        "c — d: 0.8": (pytest.approx(0.6 + 4.4 * 0.8), False),
+    }
+    learned = bbn.arc_strength(bbn.example("asia").sample(200, seed=1), n=3, seed=0).network(0.5)
+    assert len(curves(bbn.plot_graph(learned))) == learned.number_of_edges()
+
+
+def test_graphs_of_any_names_and_with_cycles_are_drawn() -> None:
+    graph = nx.DiGraph([(1, "1"), ("1", ("x", 2)), (("x", 2), 1)])
+    assert set(curves(bbn.plot_graph(graph))) == {"1 → 1", "1 → ('x', 2)", "('x', 2) → 1"}
+    alone = nx.DiGraph()
+    alone.add_node("only")
+    assert bbn.plot_graph(alone).description == "Structure of 1 node, 0 arcs."
+    assert set(curves(bbn.plot_graph(bbn.example("sprinkler")))) == {
+        f"{a} → {b}" for a, b in bbn.example("sprinkler").arcs
+    }
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        ([], "nothing to draw"),
+        ([("a", "a")], "from 'a' to itself"),
+        (nx.DiGraph([("a", "b", {"strength": 1.5})]), "strength is 1.5"),
+        (nx.DiGraph([("a", "b", {"strength": float("nan")})]), "strength is nan"),
+        (nx.DiGraph([("a", "b", {"strength": "high"})]), "strength is 'high'"),
+    ],
+)
+def test_graphs_that_cannot_be_drawn_say_why(graph: object, said: str) -> None:
+    with pytest.raises(bbn.ModelError, match=said):
+        bbn.plot_graph(graph)
+
+
+def test_focus_draws_a_neighbourhood_with_the_beliefs_of_the_whole() -> None:
+    net, seen = bbn.example("asia"), {"xray": "yes"}
+    picture = net.plot(seen, focus="tub", steps=1)
+    titles = {shape.title for shape in picture.shapes if isinstance(shape, Box) and shape.title}
+    assert {title[2:].split("=")[0] for title in titles} == {"asia", "tub", "either"}
+    assert f"P(tub=yes) = {net.query('tub', seen)['yes']:.6g}" in titles
+    assert set(curves(picture)) == {"asia → tub", "tub → either"}
+    assert len(curves(net.plot(focus="tub", steps=9))) == len(net.arcs)
+    assert set(curves(net.plot(focus="tub", steps=0))) == set()
+    with pytest.raises(bbn.EvidenceError, match="did you mean 'tub'"):
+        net.plot(focus="tubb")
+    for steps in (-1, True, 1.5):
+        with pytest.raises(bbn.EvidenceError, match="steps is"):
+            net.plot(focus="tub", steps=steps)  # type: ignore[arg-type]
+
+
+def test_a_title_stands_above_everything() -> None:
+    plain, titled = bbn.example("asia").plot(), bbn.example("asia").plot(title="Chest <clinic>")
+    heading = next(s for s in titled.shapes if isinstance(s, Words) and s.text == "Chest <clinic>")
+    tops = [s.y for s in titled.shapes if isinstance(s, Box)]
+    assert heading.y < min(tops)
+    assert titled.height > plain.height
+    assert titled.description == "Chest <clinic>. " + plain.description
+    assert plain.titled("") is plain
+    narrow = bbn.plot_graph([("a", "b")], title="A heading much wider than the picture below it")
+    assert all(0 <= s.x <= narrow.width for s in narrow.shapes if isinstance(s, Box))

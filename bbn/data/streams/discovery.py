@@ -56,7 +56,7 @@ class Column(NamedTuple):
         """The variable whose states are these values; DataError if they cannot be states."""
         values = list(self.values.values())
         try:
-            return discovered(name, Levels(NO_CODES, values, self.declared), tokens, self.text)
+            return discovered(name, Levels(NO_CODES, values, self.declared), tokens)
         except DataError as error:
             if len(self.kinds) < 2:
                 raise
@@ -131,7 +131,7 @@ class Discovering(NamedTuple):
         require_column(table, name)
         tokens = missing_tokens(self.missing)
         if name in self.continuous:
-            numbers = read_numbers(name, table.column(name), tokens, table.text, self.unseen)
+            numbers = read_numbers(name, table.column(name), tokens, self.unseen)
             gone = np.isnan(numbers)
             found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}
             return Column(found, False, table.text, bool(gone.any()), {}, continuous=True)
@@ -161,7 +161,7 @@ def batch_weights(table: RawTable, name: str | None) -> Array | None:
         return None
     if name not in table.names:
         raise DataError(f"weights={name!r} is not a column of the data{nearest(name, table.names)}")
-    weights = read_numbers(name, table.column(name), set(), table.text, "raise")
+    weights = read_numbers(name, table.column(name), set(), "raise")
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
         raise DataError(

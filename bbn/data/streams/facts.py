@@ -90,9 +90,10 @@ def read_declared(
         elif isinstance(one, Variable):
             declared[one.name] = one
     for name, own in (states or {}).items():
+        variable = own if isinstance(own, Variable) else Variable(name, own)
         if name in declared:
-            check_states(name, own, declared[name].states)
-        declared.setdefault(name, Variable(name, own))
+            check_states(name, variable.states, declared[name].states)
+        declared.setdefault(name, variable)
     if weights is not None and weights not in there:
         raise DataError(f"weights={weights!r} is not a column of the data{nearest(weights, there)}")
     if listed is None:

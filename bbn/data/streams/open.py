@@ -13,6 +13,7 @@ from bbn.core.budget import jobs
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
 from bbn.core.keywords import keywords_checked
+from bbn.data.coding import UNSEEN
 from bbn.data.error_places import located
 from bbn.data.source import DataSource, is_source
 from bbn.data.streams.facts import Facts, batch_size, from_footers, read_declared
@@ -83,8 +84,8 @@ def open_data(
         return opened
     if isinstance(data, tuple) and len(data) == 2 and is_client(data[0]):
         client, data = data
-    if unseen not in ("raise", "missing"):
-        raise ValueError(f"unseen is {unseen!r}; expected 'raise' or 'missing'")
+    if unseen not in UNSEEN:
+        raise ValueError(f"unseen is {unseen!r}; expected 'raise', 'warn' or 'missing'")
     if batch_rows is not None and not (isinstance(batch_rows, int) and batch_rows >= 1):
         raise ValueError(f"batch_rows is {batch_rows!r}; expected a whole number, 1 or more")
     if client is not None or is_dask(data):
@@ -123,7 +124,7 @@ def open_for(
     """Open a folder or a pattern for a learner that wants these columns, with what it declares about them."""
     unseen = set(hidden)
     absent = options.pop("absent", "raise")
-    declared: dict[str, Any] = {**(states or {}), **{v.name: v.states for v in variables or () if v.card}}
+    declared: dict[str, Any] = {**(states or {}), **{v.name: v for v in variables or () if v.card}}
     wanted = [v.name for v in variables] if variables is not None else names
     if not is_dask(data):
         data = reader(data)  # which has read the footers of its files: `open_data` goes on from there

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.data.coding import finder
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, Family
@@ -27,7 +28,7 @@ from bbn.data.streams.facts import Facts
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.sums import RunningSum, T
 from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Binned, Continuous, State, Variable
 
 
 class Streamed(ABC):
@@ -75,15 +76,20 @@ class Streamed(ABC):
     def _fold(self, work: Callable[[Batch], T], columns: Sequence[str]) -> T | None:
         """What `work` finds of all batches, added up in their order; None if there are none."""
 
+    def fold(self, work: Callable[[Any, str, int], T], columns: Sequence[str]) -> T | None:
+        """What `work` finds of the batches (their table, where it is from, its first row), added up in their order."""
+        self.facts.passes += 1
+        return self._fold(lambda batch: work(*batch), columns)
+
     @property
     def found(self) -> Discovery:
         """What is known of the columns; if nothing is yet, from a pass."""
         if self.facts.found is None:
             self.facts.passes += 1
             coding, wanted = self._coding, self.facts.columns
-            find = Discovering(
-                wanted, coding.missing, coding.weights, frozenset(coding.continuous), coding.unseen
-            )
+            cut = [name for name, variable in self.facts.declared.items() if isinstance(variable, Binned)]
+            numeric = frozenset({*coding.continuous, *cut})
+            find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen)
             columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
             nothing = {name: Column({}, False, False, False, {}) for name in wanted}
             found = self._fold(lambda batch: find(*batch), columns)
@@ -150,9 +156,11 @@ class Streamed(ABC):
 
     def _misses(self, column: Column, variable: Variable | None) -> bool:
         """Whether some row has no value, or one that is not a state of the variable and counts as missing."""
-        if column.missing or variable is None or self.coding.unseen == "raise":
+        if column.missing or variable is None or column.continuous:
             return column.missing
-        return any(not _is_state(variable, value, column.text) for value in column.values.values())
+        gone = (variable.card,) if self.coding.unseen == "raise" else (None, variable.card)
+        find = finder(variable, list(column.values.values()))
+        return any(find(value) in gone for value in column.values.values())
 
     def completed(self, way_out: str) -> Self:
         """The same data for a learner that takes no missing values: a pass that finds one is a DataError.
@@ -310,7 +318,8 @@ class Streamed(ABC):
         variable = own if isinstance(own, Variable) else Variable(name, own)
         if self.facts.found is not None and self._coding.unseen == "raise":
             column = self.facts.found.columns[name]
-            odd = next((v for v in column.values.values() if not _is_state(variable, v, column.text)), None)
+            find = finder(variable, list(column.values.values()))
+            odd = next((v for v in column.values.values() if find(v) is None), None)
             if odd is not None and not column.declared:
                 self._refuse(variable, odd)
         return variable
@@ -332,12 +341,3 @@ class Streamed(ABC):
             f"<{type(self).__name__}: {rows}, {n} variables, "
             f"{self.passes} pass{'es' * (self.passes != 1)}, at most {show_bytes(self.limit)}>"
         )
-
-
-def _is_state(variable: Variable, value: Any, text: bool) -> bool:
-    """Whether a value found in the data is a state of the variable, by the rules of coding."""
-    if text:
-        return any(str(state) == value for state in variable.states)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return variable.find(str(value) if type(value).__name__ == "Interval" else value) is not None

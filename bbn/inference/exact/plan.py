@@ -128,7 +128,7 @@ class Plan:
     """A compiled question: the layout of its junction forest, and the program that runs it.
 
     Runs of a plan that is large beside the limit take turns with those of other threads, and its program is made when
-    it is its turn: whoever waits holds no memory.
+    it is its turn, so that a waiting thread holds no memory.
 
     Parameters
     ----------

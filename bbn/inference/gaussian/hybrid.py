@@ -73,13 +73,18 @@ class HybridEngine(Engine):
             raise AttributeError(name)
         return getattr(self.discrete, name)
 
-    @timed
     def query(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
     ) -> Posterior | Any:
         """The posterior of discrete targets, or of one continuous target: a MixturePosterior."""
-        if not self._concerns_numbers(targets, evidence):
-            return self.discrete.query(targets, evidence, **options)
+        if self._concerns_numbers(targets, evidence):
+            return self._query_numbers(targets, evidence, **options)
+        return self.discrete.query(targets, evidence, **options)
+
+    @timed
+    def _query_numbers(
+        self, targets: str | Sequence[str], evidence: Evidence | None, **options: Any
+    ) -> Posterior | MixturePosterior:
         names = check_targets(self.net, targets)
         case = Case(self, evidence, options)
         asked = [name for name in names if name in self.continuous]
@@ -128,10 +133,14 @@ class HybridEngine(Engine):
 
     def _concerns_numbers(self, names: str | Sequence[str], evidence: Evidence | None) -> bool:
         """Whether a question names a continuous variable, or one that is unknown."""
-        given = evidence if isinstance(evidence, Mapping) else ()
-        asked = (names,) if isinstance(names, str) else names if isinstance(names, list | tuple) else ()
         known = self.known
-        return any(not isinstance(name, str) or name not in known for name in (*given, *asked))
+        asked = (names,) if isinstance(names, str) else names if isinstance(names, list | tuple) else ()
+        try:
+            if not known.issuperset(asked):
+                return True
+            return bool(evidence) and isinstance(evidence, Mapping) and not known.issuperset(evidence)
+        except TypeError:  # a name that cannot be hashed is unknown
+            return True
 
 
 class Case:

@@ -1,11 +1,11 @@
 """Rows of states and numbers: the answers to many at once.
 
 For each row the engine of the discrete network gives the joint of the regime (the discrete variables that the numbers
-speak about; see `components`) and the target given the row's states; the numbers multiply it, in logarithms. Numbers
+depend on; see `components`) and the target given the row's states; the numbers multiply it, in logarithms. Numbers
 below observed discrete variables pick their entry; a missing number of a variable without continuous neighbours counts
 for nothing. Rows are grouped by what is observed of the regime and of the continuous variables that are linked by
 arcs, so that each group has one set of components, and go through in blocks. Where the joint of the regime is too
-large, rows go one by one: with the numbers as likelihoods where each speaks of one variable, else as queries.
+large, rows go one by one: with the numbers as likelihoods where each depends on one variable, otherwise as queries.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class MixedRows:
         return np.asarray(picked.reshape(shape))
 
     def _is_simple(self, parts: list[Component], row: int) -> bool:
-        """Whether the numbers speak of one unobserved discrete variable at a time, and the target is not a number."""
+        """Whether the numbers depend on one unobserved discrete variable at a time, and the target is not a number."""
         crowded = any(sum(not self._is_observed(v, row) for v in part.regime) > 1 for part in parts)
         return not crowded and not isinstance(self.target, Continuous)
 

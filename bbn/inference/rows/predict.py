@@ -165,4 +165,4 @@ def _coded(net: BayesianNetwork, data: Any, ignored: tuple[str, ...]) -> CodedTa
                 raise DataError(f"the table gives {variable.name!r} other states than the network")
         return data
     wanted = [v for v in net.variables if v.name not in ignored]
-    return code(data, wanted, absent="allow", extra="ignore")
+    return code(data, wanted, absent="allow", extra="ignore", unseen="warn")

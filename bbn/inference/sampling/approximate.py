@@ -1,7 +1,7 @@
 """Approximate: what engines share whose answers are not exact. They say how far off these may be.
 
 A subclass gives `_estimate`, the answer for several groups of targets at once with a report on its error, and may
-add to `_warn`, which says aloud that an answer is poor.
+add to `_warn`, which warns that an answer is poor.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Approximate(Engine):
         return estimate
 
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
-        """Say aloud that an answer is poor."""
+        """Warn if an answer is poor."""
 
     def _no_answer(
         self,

@@ -56,7 +56,7 @@ class MonteCarlo(Approximate):
     }
 
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
-        """Say aloud that an answer is poor."""
+        """Warn if an answer is poor."""
         if report.interrupted:
             warn_user(
                 f"{self.name}: interrupted after {report.n_samples:,} samples; the answer is from these",

@@ -14,11 +14,11 @@ from bbn.core.frozen import Array
 
 HIGH_K = 0.5
 WASTEFUL = 0.01
-"""Where the effective share of the samples is below this, a tail without end is too heavy whatever its k."""
+"""Below this effective share of the samples, an unbounded tail is too heavy whatever its k."""
 TAIL = 1000
 """The most weights that make up the tail."""
 LEAST_TAIL = 20
-"""With fewer weights than this above all others there is no tail to speak of."""
+"""Fewer weights than this above all others do not make a tail."""
 
 
 def largest(log_weights: Array) -> Array:

@@ -39,7 +39,7 @@ SUM_BYTES = 5 * TALLY_BYTES
 WEIGHT_BYTES = 40
 """What weighing takes of each row of a block."""
 UNEVEN = 0.1
-"""Where the effective share of the samples is below this, the tail of the weights is looked at."""
+"""Below this effective share of the samples, the tail of the weights is examined."""
 
 
 class Proposal(NamedTuple):

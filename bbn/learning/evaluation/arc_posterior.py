@@ -7,7 +7,7 @@ O(3^n) steps (Tian & He 2009), under one over orders, which favours DAGs that ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,11 +17,20 @@ from bbn.core.budget import require_memory
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import BudgetError, nearest
 from bbn.core.frozen import Array, Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
-from bbn.learning.structure.constraints import Arcs, Constraints, arcs_of, complete_source, to_graph
+from bbn.data.reading import Reading
+from bbn.learning.structure.constraints import (
+    Arcs,
+    Constraints,
+    all_variables,
+    arcs_of,
+    complete_source,
+    to_graph,
+)
 from bbn.learning.structure.local_scores import Families, all_sets
 from bbn.learning.structure.scores import ScoreCache
-from bbn.model.variable import Variable
+from bbn.model.variable import State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
     from bbn.model.evidence import Evidence
     from bbn.results.posterior import Posterior
+    from bbn.view.scene import Drawing
 
 EXACT = 16
 """Variables up to which "auto" adds up all DAGs."""
@@ -221,19 +231,24 @@ class ArcPosterior(
             total = total + times / n * answer.values
         return Posterior(answer.variables, total, answer.log_evidence)
 
-    def plot(self, threshold: float = 0.05, **options: Any) -> Any:
-        """The variables with arcs as wide as they are probable.
+    def plot(self, threshold: float = 0.05, title: str = "") -> Drawing:
+        """Draw the variables with arcs as wide as they are probable.
 
         Parameters
         ----------
         threshold : float, default 0.05
             The least probability of an arc that is drawn.
-        **options
-            What `bbn.plot_graph` takes.
-        """
-        from bbn.view.diagrams import plot_graph
+        title : str, optional
+            A line above the picture.
 
-        return plot_graph(self.network(threshold), **options)
+        Returns
+        -------
+        Drawing
+            Shows itself in a notebook; ``.save("x.svg")`` writes it.
+        """
+        from bbn.view.structures import plot_graph
+
+        return plot_graph(self.network(threshold), title)
 
     def __repr__(self) -> str:
         sure = int((self.probabilities >= 0.5).sum())
@@ -254,6 +269,7 @@ class ArcPosterior(
         return Table(["from", "to", "probability", "std. error", ""], rows, self.method)
 
 
+@keywords_checked
 def arc_posterior(
     data: Any,
     method: Literal["auto", "exact", "mcmc"] = "auto",
@@ -269,7 +285,11 @@ def arc_posterior(
     seed: int | np.random.Generator | None = 0,
     memory_limit: int | float | str | None = None,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> ArcPosterior:
     """Give the probability of every arc, averaged over all structures in proportion to how well they explain the data.
 
@@ -301,8 +321,15 @@ def arc_posterior(
         The most bytes, such as "2 GB".
     progress : bool, optional
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states : mapping, optional
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights : array or str, optional
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous : str or iterable of str, optional
+        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        states: such arcs are never made.
 
     Returns
     -------
@@ -338,8 +365,8 @@ def arc_posterior(
         raise ValueError(f"method is {method!r}; expected 'auto', 'exact' or 'mcmc'")
     if prior not in MOST:
         raise ValueError(f"prior is {prior!r}; expected 'dags' or 'orders'")
-    source = complete_source(data, "arc_posterior", **options)
-    variables = tuple(sorted(source.variables, key=lambda v: v.name))
+    source = complete_source(data, "arc_posterior", Reading(states, weights, missing, unseen, continuous))
+    variables = tuple(sorted(all_variables(source), key=lambda v: v.name))
     constraints = Constraints(variables, required, forbidden, tiers, max_parents)
     cache = ScoreCache(source, score, constraints.names)
     n = len(variables)

@@ -6,6 +6,7 @@ others (Stone 1974).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.data import CodedTable
 from bbn.data.reading import Reading
@@ -20,6 +22,7 @@ from bbn.learning.evaluation.resample import as_learner, columns_of, in_memory, 
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import BDeu, Prior
 from bbn.model.network import BayesianNetwork
+from bbn.model.variable import State
 
 
 class CrossValidation(Tabular, Frozen):
@@ -69,6 +72,7 @@ class CrossValidation(Tabular, Frozen):
         return Table(["part", "rows", self.loss], rows, note=f"mean {self.mean:.6g} ± {self.std_error:.2g}")
 
 
+@keywords_checked
 def cross_validate(
     data: Any,
     learner: Any = "hill-climb",
@@ -78,7 +82,11 @@ def cross_validate(
     prior: Prior | None = BDeu(1.0),  # noqa: B008  # frozen
     seed: int | np.random.Generator | None = None,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> CrossValidation:
     """Learn from k − 1 of k parts of the rows and judge on the last, for each part in turn.
 
@@ -100,14 +108,20 @@ def cross_validate(
         For dealing the rows; None deals them anew each time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers.
 
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9}
     >>> cross_validate(data, k=4, target="B", seed=0).mean
     0.0
     """
-    table = in_memory(data, "cross_validate", Reading(**options))
+    table = in_memory(data, "cross_validate", Reading(states, weights, missing, unseen, continuous))
     if not 2 <= k <= table.n_rows:
         raise ValueError(f"k is {k}; expected from 2 to the number of rows, {table.n_rows}")
     names = [v.name for v in table.variables]

@@ -12,14 +12,13 @@ ridge regression towards the prior. EM and `fit` differ in the moments alone: ex
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.errors import CollapsedWarning, DataError, UnseenRowsWarning, nearest
+from bbn.core.errors import CollapsedWarning, DataError, UnseenRowsWarning, nearest, warn_user
 from bbn.core.frozen import Array
 from bbn.learning.tables.priors import ToldGaussian
 from bbn.model.gaussian import Gaussian
@@ -355,9 +354,7 @@ def _left(w: Array, syy: Array, syx: Array, sxx: Array) -> Array:
     return np.asarray(np.maximum(left, 0.0))
 
 
-def warn_of(
-    families: Sequence[GaussianFamily], estimates: Sequence[GaussianEstimate], stacklevel: int
-) -> None:
+def warn_of(families: Sequence[GaussianFamily], estimates: Sequence[GaussianEstimate]) -> None:
     """One warning that counts the settings that were never seen, and one that names those that collapsed."""
     empty = [
         (f.name, int(e.unseen.sum()), f.n_settings)
@@ -367,11 +364,10 @@ def warn_of(
     if empty:
         shown = ", ".join(f"{name} ({n} of {total})" for name, n, total in empty[:5])
         more = f", … ({len(empty)} variables in all)" if len(empty) > 5 else ""
-        warnings.warn(
+        warn_user(
             f"{sum(n for _, n, _ in empty)} settings of the parents of {shown}{more} were never seen in the data and "
             "have the mean and the variance of the whole column; gaussian_prior= says what they should be",
             UnseenRowsWarning,
-            stacklevel=stacklevel + 1,
         )
     named = [
         _setting(f, int(j))
@@ -380,11 +376,10 @@ def warn_of(
     ]
     if named:
         more = f", … ({len(named)} in all)" if len(named) > 5 else ""
-        warnings.warn(
+        warn_user(
             f"no spread is left in {', '.join(named[:5])}{more}: the variance is held at its floor, a tiny share of "
             "the column's; gaussian_prior=bbn.NormalInverseGamma() keeps variances away from 0",
             CollapsedWarning,
-            stacklevel=stacklevel + 1,
         )
 
 

@@ -279,8 +279,8 @@ class GaussianFamilies:
             for f, own in zip(self.standard, self.numbers(flat), strict=True)
         ]
 
-    def warn(self, flat: Array, stacklevel: int) -> None:
+    def warn(self, flat: Array) -> None:
         """One warning that names the settings that have collapsed."""
         found = zip(self.numbers(flat), self.collapsed(flat), strict=True)
         estimates = [GaussianEstimate(own, np.zeros(len(low), dtype=bool), low) for own, low in found]
-        warn_of(self.families, estimates, stacklevel + 1)
+        warn_of(self.families, estimates)

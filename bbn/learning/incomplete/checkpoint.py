@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.core.atomic import replacing
-from bbn.core.errors import CheckpointWarning, DataError
+from bbn.core.errors import CheckpointWarning, DataError, warn_user
 from bbn.core.frozen import Array
 from bbn.data.error_places import located
 
@@ -163,11 +162,10 @@ class Checkpoint:
         except OSError as error:  # a full disk: what is on it stays, and the climb goes on
             if not self._warned:
                 self._warned = True
-                warnings.warn(
+                warn_user(
                     f"the checkpoint {self.path} could not be written ({error.strerror or error}); the run goes on, "
                     "and the last checkpoint that was written is still there",
                     CheckpointWarning,
-                    stacklevel=2,
                 )
 
     def _content(self, traces: Sequence[ClimbTrace]) -> bytes:

@@ -21,7 +21,9 @@ from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
 from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.tables.fit import refuse_sequences
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.variable import State
 
 
@@ -50,6 +52,9 @@ def fit_em(
     checkpoint: Any = None,
     progress: bool | None = None,
     n_jobs: int | None = None,
+    sequence: str | None = None,
+    time: str | None = None,
+    lengths: Sequence[int] | None = None,
 ) -> FitResult:
     """Learn the tables and the Gaussians of a structure from incomplete data by EM.
 
@@ -91,6 +96,11 @@ def fit_em(
     n_jobs
         Threads; the result does not depend on them.
 
+    sequence, time, lengths
+        Where the structure is a dynamic network, how the rows make sequences, as in `DynamicNetwork.filter`: this is
+        then the algorithm of Baum and Welch. `weights` are one per sequence; data from `bbn.open_data` lie sorted by
+        sequence.
+
     Returns
     -------
     FitResult
@@ -100,17 +110,23 @@ def fit_em(
     >>> result.converged, result.network["Rain"].table.round(3)
     (True, array([0.25, 0.75]))
     """
-    problem = Problem(
-        structure,
-        data,
-        hidden,
-        prior,
-        Reading(states, weights, missing, unseen, continuous),
-        fixed,
-        tied,
-        n_jobs,
-        {"prior": gaussian_prior, "tied_variance": tied_variance, "fixed_variance": fixed_variance},
-    )
+    gaussian_options = {
+        "prior": gaussian_prior,
+        "tied_variance": tied_variance,
+        "fixed_variance": fixed_variance,
+    }
+    problem: Problem
+    if isinstance(structure, DynamicNetwork):
+        from bbn.learning.time.baum_welch import SequenceProblem
+        from bbn.learning.time.sequence_data import SequenceData
+
+        given = {"weights": weights, "missing": missing, "unseen": unseen}
+        sequences = SequenceData(structure, data, sequence, time, lengths, **given)
+        problem = SequenceProblem(structure, sequences, hidden, prior, fixed, n_jobs, gaussian_options)
+    else:
+        refuse_sequences(sequence, time, lengths)
+        reading = Reading(states, weights, missing, unseen, continuous)
+        problem = Problem(structure, data, hidden, prior, reading, fixed, tied, n_jobs, gaussian_options)
     result = climb(
         problem,
         Squarem() if accelerate else EM(),
@@ -123,9 +139,8 @@ def fit_em(
         progress=progress,
     )
     if problem.gaussians is not None:
-        problem.gaussians.warn(
-            problem.gaussians.read({n: result.network[n] for n in problem.gaussians.names}), stacklevel=2
-        )
+        template = result.network.template if isinstance(result.network, DynamicNetwork) else result.network
+        problem.gaussians.warn(problem.gaussians.read({n: template[n] for n in problem.gaussians.names}))
     return result
 
 

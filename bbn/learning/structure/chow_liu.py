@@ -23,7 +23,7 @@ from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import TIE, Arcs, Constraints, complete_source, ranked, to_graph
-from bbn.learning.structure.scores import flatten, log_likelihood
+from bbn.learning.structure.count_scores import flatten, log_likelihood
 from bbn.model.variable import State
 
 if TYPE_CHECKING:

@@ -206,7 +206,7 @@ class _Search:
 
     def relaxation(self, columns: Ints) -> tuple[Array, Array] | None:
         """The solution of the linear program, and the multipliers of the clusters; None if there is no solution."""
-        from scipy.optimize import linprog
+        import scipy.optimize
         from scipy.sparse import csr_array
 
         place = np.full(len(self.value), -1)
@@ -225,9 +225,8 @@ class _Search:
         # scores are large and nearly alike: what counts is by how much each falls short of its variable's best
         top = np.array([own[0] for own in self.part.values])
         cost = top[self.child[columns]] - self.value[columns]
-        answer = linprog(
-            cost, A_eq=one_each, b_eq=np.ones(self.n), bounds=(0, None), method="highs", **limits
-        )
+        solve: Any = scipy.optimize.linprog  # the stubs know no sparse matrices
+        answer = solve(cost, A_eq=one_each, b_eq=np.ones(self.n), bounds=(0, None), method="highs", **limits)
         if answer.status == 2:
             return None
         if answer.x is None:
@@ -304,7 +303,10 @@ class _Search:
     def _worst(self, child: Ints, contains: Bools, x: Array) -> Bools | None:
         """The most violated cluster, by an integer program (Bartlett & Cussens 2017, section 4.1)."""
         from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import csr_array, eye_array, hstack
+        from scipy.sparse import csr_array, eye_array
+        from scipy.sparse import hstack as side_by_side
+
+        hstack: Any = side_by_side
 
         # y(i): i is in the cluster; z(c): column c has its child in it and a parent too
         k = len(x)
@@ -375,7 +377,7 @@ class _Search:
         """The score of a choice, −∞ of none."""
         if chosen is None:
             return -math.inf
-        return sum(own[k] for own, k in zip(self.values, chosen, strict=True))
+        return float(sum(own[k] for own, k in zip(self.values, chosen, strict=True)))
 
     def offer(self, chosen: list[int] | None) -> None:
         """Keep a choice if it beats the best."""

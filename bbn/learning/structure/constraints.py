@@ -16,8 +16,9 @@ from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource, complete_data, continuous_columns
 from bbn.data.reading import Reading
+from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Variable
+from bbn.model.variable import Binned, Continuous, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -65,7 +66,22 @@ def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.in
 
 def complete_source(data: Any, what: str, reading: Reading = Reading()) -> DataSource:  # noqa: B008  # frozen
     """`data` as a source; DataError if it has missing values, with the way out."""
-    return require_complete(reading.source(data), what)
+    source = reading.source(data)
+    if what in ("pc", "chow_liu", "tan"):
+        require_discrete(source, what)
+    return require_complete(source, what)
+
+
+def all_variables(source: DataSource) -> tuple[Variable, ...]:
+    """The variables of a source, those of columns of numbers after the others."""
+    return (*source.variables, *map(Continuous, continuous_columns(source)))
+
+
+def default_score(score: Any, source: DataSource, discrete: str) -> Any:
+    """The score that is asked for; where none is, `discrete`, or "bic" if there are numbers."""
+    if score is not None:
+        return score
+    return "bic" if continuous_columns(source) else discrete
 
 
 def require_discrete(source: DataSource, what: str) -> None:
@@ -79,11 +95,10 @@ def require_discrete(source: DataSource, what: str) -> None:
 
 
 def require_complete(source: DataSource, what: str) -> DataSource:
-    """The source; DataError if there are missing values or columns of numbers, with the way out."""
-    require_discrete(source, what)
+    """The source; DataError if there are missing values, with the way out."""
     return complete_data(
         source,
-        (v.name for v in source.variables),
+        (v.name for v in all_variables(source)),
         f"{what} needs complete data, but there are missing values in {{}}",
         "bbn.structural_em learns a structure from such data, bbn.fit_em the tables of a known one",
     )
@@ -125,7 +140,10 @@ class Constraints:
         for a, b in self.arcs(forbidden, "forbidden"):
             self.allowed[b] &= ~(1 << a)
         self._tiers(tiers)
+        self._numbers(variables)
         for a, b in self.arcs(required, "required"):
+            if self.numeric >> a & 1 and not self.numeric >> b & 1:
+                raise ModelError(f"required: {discrete_child(self.names[b], self.names[a])}")
             if not self.allowed[b] >> a & 1:
                 raise ModelError(
                     f"the arc {self.names[a]!r} → {self.names[b]!r} is required, but also forbidden"
@@ -141,6 +159,13 @@ class Constraints:
         if cycle:
             shown = " → ".join(repr(self.names[i]) for i in cycle)
             raise ModelError(f"the required arcs form a cycle: {shown}")
+
+    def _numbers(self, variables: Sequence[Variable]) -> None:
+        """Forbid arcs from numbers to variables with states, which no conditional here can hold."""
+        self.numeric = sum(1 << i for i, v in enumerate(variables) if isinstance(v, Continuous))
+        for i, variable in enumerate(variables):
+            if not isinstance(variable, Continuous):
+                self.allowed[i] &= ~self.numeric
 
     def arcs(self, arcs: Any, what: str) -> Iterator[tuple[int, int]]:
         """Arcs, or those of a graph, as positions."""
@@ -196,12 +221,20 @@ def members(mask: int) -> Iterator[int]:
 def to_graph(
     variables: Sequence[Variable], arcs: Iterable[tuple[str, str]], **attributes: Any
 ) -> nx.DiGraph[str]:
-    """A DiGraph of the variables, each with its "states", and the arcs, sorted by child, then by parent."""
+    """A DiGraph of the variables and the arcs, sorted by child, then by parent.
+
+    Each node has its "states", and "bins" if they are intervals, or says that it is "continuous".
+    """
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph(**attributes)
     for variable in variables:
-        graph.add_node(variable.name, states=variable.states)
+        if isinstance(variable, Continuous):
+            graph.add_node(variable.name, continuous=True)
+        elif isinstance(variable, Binned):
+            graph.add_node(variable.name, states=variable.states, bins=variable.edges)
+        else:
+            graph.add_node(variable.name, states=variable.states)
     position = {variable.name: i for i, variable in enumerate(variables)}
     graph.add_edges_from(sorted(arcs, key=lambda arc: (position[arc[1]], position[arc[0]])))
     return graph

@@ -14,19 +14,30 @@ so far, and one that no structure exceeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import memory_limit, require_memory
+from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.data.reading import Reading
 from bbn.learning.structure.cluster_cuts import Part, Timer, branch_and_cut
-from bbn.learning.structure.constraints import Arcs, Constraints, arcs_of, complete_source, members, to_graph
+from bbn.learning.structure.constraints import (
+    Arcs,
+    Constraints,
+    all_variables,
+    arcs_of,
+    complete_source,
+    members,
+    to_graph,
+)
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.local_scores import LocalScores, Sets, useful_sets
 from bbn.learning.structure.scores import ScoreCache
+from bbn.model.variable import State
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -41,6 +52,7 @@ DYNAMIC_STEP = 1e-8
 Method = Literal["auto", "dynamic-programming", "branch-and-cut"]
 
 
+@keywords_checked
 def exact_search(
     data: Any,
     score: Any = "bic",
@@ -53,7 +65,11 @@ def exact_search(
     method: Method = "auto",
     memory_limit: int | float | str | None = None,
     progress: bool | None = None,
-    **options: Any,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
 ) -> nx.DiGraph[str]:
     """Learn the structure of the highest score, and prove that there is none better.
 
@@ -78,8 +94,15 @@ def exact_search(
         The most bytes for dynamic programming, such as "2 GB".
     progress : bool, optional
         Whether to show a bar with both bounds; None shows one on a terminal or in a notebook.
-    **options
-        How to read the data: `states`, `weights`, `missing`, `unseen`.
+    states : mapping, optional
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights : array or str, optional
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous : str or iterable of str, optional
+        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        states: such arcs are never made.
 
     Returns
     -------
@@ -119,17 +142,25 @@ def exact_search(
             scores, constraints = _constrained(data, required, forbidden, tiers, max_parents)
             start = None
         else:
-            source = complete_source(data, "exact_search", **options)
-            variables = sorted(
-                source.variables, key=lambda v: v.name
-            )  # ties do not depend on the columns' order
+            source = complete_source(
+                data, "exact_search", Reading(states, weights, missing, unseen, continuous)
+            )
+            # by name, so that ties do not depend on the order of the columns
+            variables = sorted(all_variables(source), key=lambda v: v.name)
             constraints = Constraints(variables, required, forbidden, tiers, max_parents)
             cache = ScoreCache(source, score, constraints.names)
 
             def start() -> list[int]:
                 """A good structure to beat."""
-                limits = {"required": required, "forbidden": forbidden, "tiers": tiers}
-                graph = hill_climb(source, score, max_parents=max_parents, progress=False, **limits)
+                graph = hill_climb(
+                    source,
+                    score,
+                    max_parents=max_parents,
+                    required=required,
+                    forbidden=forbidden,
+                    tiers=tiers,
+                    progress=False,
+                )
                 return [
                     sum(1 << constraints.position[p] for p in graph.predecessors(name))
                     for name in constraints.names
@@ -144,7 +175,7 @@ def exact_search(
     total = math.fsum(dict(own)[mask] for own, mask in zip(scores.sets, parents, strict=True))
     kept = scores.variables
     if kept is not None and not isinstance(data, LocalScores):
-        kept = source.variables
+        kept = all_variables(source)
     graph = _graph(scores.names, kept, parents)
     graph.graph.update(
         score=total,
@@ -269,7 +300,7 @@ def _unproved(
     source: Any, constraints: Constraints, cache: ScoreCache, parents: list[int], interrupted: bool
 ) -> nx.DiGraph[str]:
     """A greedy structure, where time ended before the parent sets were scored: no bound is known."""
-    graph = to_graph(source.variables, arcs_of(constraints.names, parents))
+    graph = to_graph(all_variables(source), arcs_of(constraints.names, parents))
     graph.graph.update(
         score=cache.total(parents),
         bound=math.inf,

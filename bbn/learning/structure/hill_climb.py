@@ -31,9 +31,11 @@ from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
     Arcs,
     Constraints,
+    all_variables,
     arcs_of,
     complete_source,
     cycle_of,
+    default_score,
     masks_of,
     members,
     ranked,
@@ -54,7 +56,7 @@ MOST_ESCAPES = 100
 @keywords_checked
 def hill_climb(
     data: Any,
-    score: Any = "bdeu",
+    score: Any = None,
     *,
     max_parents: int | None = 5,
     required: Arcs = (),
@@ -81,7 +83,8 @@ def hill_climb(
     data
         Anything tabular, without missing values.
     score
-        The score to climb; see `bbn.score`. "bdeu" by default, the marginal likelihood that most searches use.
+        The score to climb; see `bbn.score`. None is "bdeu", the marginal likelihood that most searches use, or "bic"
+        where columns hold numbers.
     max_parents
         The most parents of a variable, or None for no limit.
     required, forbidden
@@ -113,7 +116,8 @@ def hill_climb(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        states: such arcs are never made.
 
     Returns
     -------
@@ -128,9 +132,9 @@ def hill_climb(
     """
     source = complete_source(data, "hill_climb", Reading(states, weights, missing, unseen, continuous))
     # by name, so that ties fall alike whatever the order of the columns
-    variables = sorted(source.variables, key=lambda v: v.name)
+    variables = sorted(all_variables(source), key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers, max_parents)
-    cache = ScoreCache(source, score, constraints.names)
+    cache = ScoreCache(source, default_score(score, source, "bdeu"), constraints.names)
     parents = _start(start, constraints)
     search = _Search(cache, constraints, parents, max_iter)
     rng = np.random.default_rng(seed)
@@ -148,7 +152,7 @@ def hill_climb(
         except KeyboardInterrupt:
             search.interrupted = True
     return to_graph(
-        source.variables,
+        all_variables(source),
         arcs_of(constraints.names, search.best.parents),
         score=cache.total(search.best.parents),
         n_iter=search.n_iter,

@@ -30,8 +30,10 @@ from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
     Arcs,
     Constraints,
+    all_variables,
     arcs_of,
     complete_source,
+    default_score,
     members,
     ranked,
     tie_of,
@@ -49,7 +51,7 @@ def k2(
     data: Any,
     order: Sequence[str] | str | None = None,
     max_parents: int | None = 5,
-    score: Any = "k2",
+    score: Any = None,
     *,
     orders: Iterable[Sequence[str]] | None = None,
     restarts: int = 20,
@@ -76,7 +78,7 @@ def k2(
     max_parents
         The most parents of a variable, or None for no limit.
     score
-        The score of a family; see `bbn.score`. "k2" by default, as in the paper.
+        The score of a family; see `bbn.score`. None is "k2", as in the paper, or "bic" where columns hold numbers.
     orders
         Several orders; the structure that scores best is kept.
     restarts, seed
@@ -96,7 +98,8 @@ def k2(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        states. Without an `order` they come after all others.
 
     Returns
     -------
@@ -113,12 +116,13 @@ def k2(
     OutEdgeView([('A', 'B')])
     """
     source = complete_source(data, "k2", Reading(states, weights, missing, unseen, continuous))
-    constraints = Constraints(source.variables, required, forbidden, max_parents=max_parents)
+    variables = all_variables(source)
+    constraints = Constraints(variables, required, forbidden, max_parents=max_parents)
     rng = np.random.default_rng(seed)
     tried = [
         _checked_order(listed, constraints) for listed in _orders(constraints, order, orders, restarts, rng)
     ]
-    cache = ScoreCache(source, score)
+    cache = ScoreCache(source, default_score(score, source, "k2"))
     found: list[list[int]] = []
     totals: list[float] = []
     interrupted = False
@@ -138,7 +142,7 @@ def k2(
             advance(1, score=max(totals))
     best = ranked(np.array(totals), tie_of(source.total))[0]
     return to_graph(
-        source.variables,
+        variables,
         arcs_of(cache.names, found[best]),
         score=totals[best],
         order=tuple(cache.names[i] for i in tried[best]),

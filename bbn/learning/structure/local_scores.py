@@ -28,7 +28,7 @@ from bbn.core.errors import BudgetError, DataError, ParseError
 from bbn.core.frozen import Array, Frozen
 from bbn.learning.structure.constraints import Constraints, members
 from bbn.learning.structure.scores import MAX_CELLS, ScoreCache
-from bbn.model.variable import Variable
+from bbn.model.variable import Continuous, Variable
 
 BATCH = 50_000
 """Families that are asked for at a time."""
@@ -65,7 +65,7 @@ class LocalScores(Frozen):
 
     def __init__(
         self,
-        scores: Mapping[str, Mapping[Sequence[str], float]],
+        scores: Mapping[str, Mapping[tuple[str, ...], float]],
         variables: Sequence[Variable] | None = None,
     ) -> None:
         names = tuple(scores)
@@ -387,7 +387,9 @@ class _PenaltyBound(_Bound):
         return result
 
     def _penalty(self, fixed: Array, child: Ints, members: Ints) -> Array:
-        return self.unit * (self.cards[child] - 1) * fixed[child] * self.cards[members].prod(axis=1)
+        return np.asarray(
+            self.unit * (self.cards[child] - 1) * fixed[child] * self.cards[members].prod(axis=1)
+        )
 
 
 class _FirstRowBound(_Bound):
@@ -432,7 +434,7 @@ FIRST_ROW = ("bdeu", "bds", "k2")
 
 def _bound(cache: ScoreCache, variables: Sequence[Variable], score: Any) -> _Bound:
     """The bound that a score has."""
-    if not all(isinstance(v, Variable) for v in variables):
+    if any(isinstance(v, Continuous) for v in variables):
         return _Bound()
     cards = [v.card for v in variables]
     if score in PENALTIES:

@@ -28,7 +28,7 @@ from bbn.core.progress import progress_bar
 from bbn.data import DataSource
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import Arcs, Constraints, complete_source, ranked, tie_of, to_graph
-from bbn.learning.structure.scores import flatten
+from bbn.learning.structure.count_scores import flatten
 from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.model.variable import State
 
@@ -115,7 +115,7 @@ def pc(
     variables = sorted(source.variables, key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers)
     skeleton = _find_skeleton(
-        constraints, _p_values(source, constraints.names, test), alpha, max_condition, progress
+        constraints, independence_tests(source, constraints.names, test), alpha, max_condition, progress
     )
     graph = to_graph(source.variables, _both_ways(constraints.names, skeleton.neighbours))
     _direct(graph, constraints, skeleton)
@@ -204,7 +204,7 @@ def _sets(before: Sequence[Sequence[int]], x: int, y: int, size: int) -> Iterato
                 yield given
 
 
-def _p_values(source: DataSource, names: Sequence[str], test: str) -> Callable[[list[Test]], Array]:
+def independence_tests(source: DataSource, names: Sequence[str], test: str) -> Callable[[list[Test]], Array]:
     """How probable a statistic at least as large is if the two variables are independent, for each of many tests."""
     from scipy.special import chdtrc
 

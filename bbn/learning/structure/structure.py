@@ -15,7 +15,7 @@ from bbn.data import DataSource
 from bbn.data.reading import Reading
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable, check_states
+from bbn.model.variable import Binned, Continuous, State, Variable, check_states
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -51,7 +51,7 @@ def read_structure(structure: Any) -> Structure:
     if isinstance(structure, BayesianNetwork):
         return Structure(
             {name: structure.parents(name) for name in structure.names},
-            {v.name: v.states for v in structure.variables if not isinstance(v, Continuous)},
+            {v.name: declared_states(v) for v in structure.variables if not isinstance(v, Continuous)},
             structure,
             structure.continuous,
         )
@@ -82,6 +82,8 @@ def _from_graph(graph: nx.DiGraph[Any]) -> Structure:
     states: dict[str, Any] = {
         n: listed for n, listed in graph.nodes(data="states") if listed is not None and n not in continuous
     }
+    bins: list[tuple[str, Any]] = list(graph.nodes(data="bins"))
+    states |= {n: Binned(n, edges, states.get(n)) for n, edges in bins if edges is not None}
     return _checked(parents, states)._replace(continuous=continuous)
 
 
@@ -114,6 +116,16 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
     return Structure(parents, states)
 
 
+def declared_states(variable: Variable) -> Any:
+    """What a variable declares of its column: itself where it keeps cuts, else its states."""
+    return variable if isinstance(variable, Binned) else variable.states
+
+
+def states_of(declared: Any) -> Sequence[State]:
+    """The states that were declared, be it by a variable or as they are."""
+    return declared.states if isinstance(declared, Variable) else declared
+
+
 def observe(
     structure: Structure,
     data: Any,
@@ -139,14 +151,14 @@ def observe(
             raise DataError(
                 f"states= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
-        check_states(name, states[name], declared[name])
+        check_states(name, states_of(states[name]), states_of(declared[name]))
     reading = reading._replace(states=declared, continuous=numeric)
     source = reading.source(data, names=structure.names, hidden=unseen)
     found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
     variables = {}
     for name in structure.names:
         variables[name] = (
-            found[name] if name in found and name not in unseen else Variable(name, declared[name])
+            found[name] if name in found and name not in unseen else Variable(name, states_of(declared[name]))
         )
     return variables, source
 
@@ -163,7 +175,7 @@ def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -
             )
         if name in structure.states:
             raise DataError(
-                f"continuous= names {name!r}, which has the states {list(structure.states[name])}"
+                f"continuous= names {name!r}, which has the states {list(states_of(structure.states[name]))}"
             )
     numeric = {*structure.continuous, *named}
     for child, parents in structure.parents.items():
@@ -200,7 +212,13 @@ def _checked_hidden(
             )
         if own is None and name not in known:
             raise DataError(f"hidden variable {name!r} needs its states: hidden={{{name!r}: [its states]}}")
-        if own is not None and name in known and Variable(name, own) != Variable(name, known[name]):
-            raise DataError(f"hidden= gives {name!r} the states {list(own)}, but it has {list(known[name])}")
+        if (
+            own is not None
+            and name in known
+            and Variable(name, own) != Variable(name, states_of(known[name]))
+        ):
+            raise DataError(
+                f"hidden= gives {name!r} the states {list(own)}, but it has {list(states_of(known[name]))}"
+            )
         checked[name] = known[name] if own is None else own
     return checked

@@ -8,7 +8,6 @@ one pass over the data for all families together. Gaussians are learned from mom
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.core.budget import MAX_AXES, require_memory, require_table
-from bbn.core.errors import DataError, UnseenRowsWarning
+from bbn.core.errors import DataError, UnseenRowsWarning, warn_user
 from bbn.core.frozen import Array, read_only
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
@@ -41,6 +40,7 @@ from bbn.learning.tables.priors import (
     checked_prior,
 )
 from bbn.model.cpt import CPT
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
@@ -62,6 +62,9 @@ def fit(
     unseen: str = "raise",
     keep_counts: bool = False,
     progress: bool | None = None,
+    sequence: str | None = None,
+    time: str | None = None,
+    lengths: Sequence[int] | None = None,
 ) -> BayesianNetwork:
     """Learn the tables and the Gaussians of a structure from complete data.
 
@@ -96,6 +99,10 @@ def fit(
     progress
         Whether to show a bar, of one step: the pass over the data. None shows one on a terminal or in a notebook.
 
+    sequence, time, lengths
+        Where the structure is a dynamic network, how the rows make sequences, as in `DynamicNetwork.filter`. A family
+        is counted over all slices that have it; `weights` are then one per sequence.
+
     Returns
     -------
     BayesianNetwork
@@ -112,12 +119,29 @@ def fit(
     >>> fit([("Sex", "Height")], heights, continuous=["Height"])["Height"].means
     array([162., 182.])
     """
+    if isinstance(structure, DynamicNetwork):
+        from bbn.learning.time.count import count_sequences
+        from bbn.learning.time.sequence_data import SequenceData
+
+        given = {"weights": weights, "missing": missing, "unseen": unseen}
+        sequences = SequenceData(structure, data, sequence, time, lengths, **given)
+        return count_sequences(  # type: ignore[return-value]
+            structure, sequences, prior, gaussian_prior, tied_variance, fixed_variance, keep_counts
+        )
+    refuse_sequences(sequence, time, lengths)
     gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
     reading = Reading(states, weights, missing, unseen, continuous)
     with progress_bar(progress, 1, "counting", "pass") as advance:
         net = _fit(structure, data, prior, gaussians, keep_counts, reading)
         advance(1)
     return net
+
+
+def refuse_sequences(sequence: Any, time: Any, lengths: Any) -> None:
+    """DataError if a learner is told of sequences, but not of a dynamic network."""
+    for what, given in (("sequence", sequence), ("time", time), ("lengths", lengths)):
+        if given is not None:
+            raise DataError(f"{what}= is for dynamic networks; the structure is not a bbn.DynamicNetwork")
 
 
 class _Gaussians(NamedTuple):
@@ -167,7 +191,7 @@ def _fit(
         if gaussian_prior is not None:
             told = gaussian_prior.told(family.name, units.centre[-1], units.scale[-1] ** 2)
         estimates.append(estimate(family, moments, units, told))
-    warn_of(families, estimates, stacklevel=3)
+    warn_of(families, estimates)
     return network_from_counts(
         parents,
         tables,
@@ -302,11 +326,10 @@ def network_from_counts(
         rows, of = sum(n for _, n, _ in empty), sum(total for _, _, total in empty)
         shown = ", ".join(f"{name} ({n} of {total})" for name, n, total in empty[:5])
         more = f", … ({len(empty)} tables in all)" if len(empty) > 5 else ""
-        warnings.warn(
+        warn_user(
             f"{rows} of {of} rows of the tables of {shown}{more} were never seen in the data and are uniform; "
             "a prior such as bbn.BDeu(1) says what they should be",
             UnseenRowsWarning,
-            stacklevel=4,
         )
     return BayesianNetwork([*cpts, *gaussians], like.name if like else "", like.metadata if like else None)
 

@@ -34,7 +34,7 @@ def with_oracle(dag, monkeypatch, max_condition=None):
 
         return p_values
 
-    monkeypatch.setattr(module, "_p_values", oracle)
+    monkeypatch.setattr(module, "independence_tests", oracle)
     return bbn.pc({name: [0, 1] for name in dag}, max_condition=max_condition)
 
 
@@ -131,7 +131,7 @@ class TestTests:
         for test, power in (("g2", "log-likelihood"), ("chi2", "pearson"), ("mi", "log-likelihood")):
             expected = stats.chi2_contingency(table, correction=False, lambda_=power).pvalue
             source = module.complete_source(data, "test")
-            p = module._p_values(source, ["A", "B"], test)([(0, 1, ())])
+            p = module.independence_tests(source, ["A", "B"], test)([(0, 1, ())])
             assert p[0] == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
     @pytest.mark.parametrize("seed", range(10))
@@ -151,7 +151,7 @@ class TestTests:
                         result = stats.chi2_contingency(table, correction=False, lambda_=power)
                         statistic, freedom = statistic + result.statistic, freedom + result.dof
             source = module.complete_source(data, "test")
-            p = module._p_values(source, list("ABCD"), "chi2" if power == "pearson" else "g2")(
+            p = module.independence_tests(source, list("ABCD"), "chi2" if power == "pearson" else "g2")(
                 [(0, 1, (2, 3))]
             )
             assert p[0] == pytest.approx(stats.chi2.sf(statistic, freedom) if freedom else 1.0, rel=1e-9)
@@ -244,7 +244,7 @@ class TestConstraints:
 
 def test_interrupting_gives_what_was_found_so_far(monkeypatch):
     data = sample(bbn.example("asia"), 2000, 1)
-    whole = module._p_values
+    whole = module.independence_tests
 
     def impatient(source, names, test):
         inner = whole(source, names, test)
@@ -256,7 +256,7 @@ def test_interrupting_gives_what_was_found_so_far(monkeypatch):
 
         return p_values
 
-    monkeypatch.setattr(module, "_p_values", impatient)
+    monkeypatch.setattr(module, "independence_tests", impatient)
     graph = bbn.pc(data)
     assert graph.graph["interrupted"]
     assert all(given == () for given in graph.graph["sepsets"].values())

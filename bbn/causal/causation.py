@@ -1,0 +1,127 @@
+"""Necessity and sufficiency: whether the effect would have failed without the cause, or come about with it.
+
+With y_x for "y, had X been set to x" (Pearl 2009, chapter 9), of a cause x and an effect y:
+
+    necessity      PN  = P(y'_x' | x, y)       sufficiency      PS = P(y_x | x', y')
+    both           PNS = P(y_x, y'_x')
+
+Tables do not decide them. What the distribution and the effects P(y_x), P(y_x') together allow is an interval, and
+each of its points is the truth of some model (Tian and Pearl 2000). Where the cause never prevents the effect
+(monotonicity), the lower ends are the truth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bbn.core.errors import EvidenceError
+from bbn.core.keywords import keywords_checked
+from bbn.model.cpt import positive_code
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
+
+Ends = tuple[float, float]
+"""The least and the greatest value."""
+
+
+class Causation(NamedTuple):
+    """Bounds of the probabilities of causation, each (least, greatest)."""
+
+    necessity: Ends
+    """P(the effect would have failed without the cause | both were there)."""
+    sufficiency: Ends
+    """P(the cause would have brought the effect about | neither was there)."""
+    necessity_and_sufficiency: Ends
+    """P(the effect with the cause, and not without it)."""
+
+
+@keywords_checked
+def causation_bounds(
+    net: BayesianNetwork,
+    cause: str,
+    effect: str,
+    *,
+    cause_state: State | None = None,
+    effect_state: State | None = None,
+    monotonic: bool = False,
+) -> Causation:
+    """Bound the probabilities that a cause was necessary, sufficient, or both.
+
+    Parameters
+    ----------
+    net
+        A network whose arcs are causal, all common causes included.
+    cause
+        A variable of two states.
+    effect
+        A discrete variable.
+    cause_state, effect_state
+        The states that count as cause and effect; by default True, 1, or else the first state.
+    monotonic
+        Whether the cause never prevents the effect: then the bounds meet.
+
+    Returns
+    -------
+    Causation
+        `.necessity`, `.sufficiency` and `.necessity_and_sufficiency`, each (least, greatest); (NaN, NaN) where what
+        they are conditioned on never occurs.
+
+    Raises
+    ------
+    EvidenceError
+        For an unknown name or state, a continuous variable, or a cause of more than two states.
+
+    See Also
+    --------
+    BayesianNetwork.counterfactual : The exact answer where noise is explicit.
+
+    References
+    ----------
+    Tian and Pearl (2000), Probabilities of causation: bounds and identification.
+
+    Examples
+    --------
+    >>> import bbn
+    >>> found = bbn.causation_bounds(bbn.example("asia"), "smoke", "bronc")
+    >>> [round(end, 4) for end in found.necessity]
+    [0.5, 1.0]
+    """
+    x, y = _discrete(net, cause), _discrete(net, effect)
+    if cause == effect:
+        raise EvidenceError(f"{cause!r} is both cause and effect")
+    if x.card != 2:
+        raise EvidenceError(f"the cause {cause!r} has {x.card} states; expected two")
+    i = positive_code(x) if cause_state is None else x.code(cause_state)
+    j = (positive_code(y) if y.card == 2 else 0) if effect_state is None else y.code(effect_state)
+    joint = net.query([cause, effect]).values
+    p_xy = float(joint[i, j])
+    p_xn, p_oy = float(joint[i].sum() - joint[i, j]), float(joint[1 - i, j])
+    p_on = float(joint[1 - i].sum() - joint[1 - i, j])
+    p_y = p_xy + p_oy
+    y_x, y_o = (
+        float(net.query(effect, do={cause: state}).values[j]) for state in (x.states[i], x.states[1 - i])
+    )
+    both = (
+        max(0.0, y_x - y_o, p_y - y_o, y_x - p_y),
+        min(y_x, 1 - y_o, p_xy + p_on, y_x - y_o + p_xn + p_oy),
+    )
+    necessity = _within((p_y - y_o, (1 - y_o) - p_on), p_xy)
+    sufficiency = _within((y_x - p_y, y_x - p_xy), p_on)
+    if monotonic:
+        both, necessity, sufficiency = ((ends[0], ends[0]) for ends in (both, necessity, sufficiency))
+    return Causation(necessity, sufficiency, both)
+
+
+def _within(ends: Ends, share: float) -> Ends:
+    """Both ends divided by the share they are conditioned on, kept between 0 and 1."""
+    if not share > 0:
+        return float("nan"), float("nan")
+    low, high = (min(1.0, max(0.0, end / share)) for end in ends)
+    return low, high
+
+
+def _discrete(net: BayesianNetwork, name: str) -> Variable:
+    variable = net.variable(name)
+    if isinstance(variable, Continuous):
+        raise EvidenceError(f"{name!r} is continuous; causes and effects are states here")
+    return variable

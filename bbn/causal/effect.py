@@ -1,0 +1,272 @@
+"""Effects from data: how the outcome changes if the treatment is set, with intervals, by three estimators side by side.
+
+    g-formula            P(y | do(x)) of the network fitted to the data, or of the estimand that `identify` finds
+    inverse weighting    rows weighted by 1 / P(x | parents of x)                      (Hájek; Robins et al. 1994)
+    doubly robust        both: right if either the outcome's or the treatment's model is (Robins et al. 1994)
+
+The first is the estimate to report; the others rest on other parts of the model, so a gap between them is a warning.
+The cost is one pass of counting and a query per treatment: draws for the interval are one more axis of the same query.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from bbn.causal.effect_models import Plan, fitted, plan_of
+from bbn.causal.effect_result import Effect, Estimate, Question
+from bbn.causal.estimators import doubly_robust, inverse_weighting, strata_without
+from bbn.causal.uncertainty import bootstrap_draws, credible_draws, of_draws
+from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
+from bbn.core.keywords import keywords_checked
+from bbn.data import CodedTable, DataSource, as_source, complete_data, continuous_columns
+from bbn.data.source import is_source
+from bbn.learning.tables.priors import Prior
+from bbn.model.variable import Continuous, State, Variable
+
+INTERVALS = ("credible", "bootstrap")
+GOOD_WORDS = ("yes", "true", "treated", "present", "positive", "success")
+"""Of two states, one of these is the treated one, or the event; else the last state is."""
+
+
+@keywords_checked
+def effect(
+    data: Any,
+    graph: Any,
+    treatment: str,
+    outcome: str,
+    *,
+    latent: str | Iterable[str] = (),
+    adjusted: str | Iterable[str] | None = None,
+    treated: State | float | None = None,
+    control: State | float | None = None,
+    event: State | None = None,
+    continuous: str | Iterable[str] | None = None,
+    interval: Literal["credible", "bootstrap"] | None = "credible",
+    level: float = 0.95,
+    n_draws: int = 1000,
+    seed: Any = 0,
+    prior: Prior | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+) -> Effect:
+    """Estimate the effect of a treatment on an outcome from data.
+
+    Parameters
+    ----------
+    data
+        Any table with complete columns for what the effect needs: not every variable of the graph.
+    graph
+        A `CausalGraph`, a DiGraph, a network (its tables play no part), a list of arcs, or a CPDAG.
+    treatment, outcome
+        Names. The outcome may be a column of numbers; so may the treatment, if the outcome is.
+    latent
+        Variables of the graph that are not measured.
+    adjusted
+        A set to adjust for, instead of what the graph suggests; EvidenceError if it does not suffice.
+    treated, control
+        The two treatments to compare. By default, of two states True, 1, or a word such as "yes", else the last state;
+        against the first other one. Of a column of numbers, its mean and one more.
+    event
+        The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
+        unless an event is named.
+    continuous
+        Columns of numbers; by default those whose values are not whole.
+    interval
+        "credible", from the posterior of the fitted tables (influence functions for the two other estimators);
+        "bootstrap", which resamples rows and does everything again; None for no intervals.
+    level
+        The share that an interval holds.
+    n_draws
+        Draws from the posterior, or resamples (at most 200 of those unless it is given).
+    seed
+        The seed of the draws.
+    prior
+        The prior of the fitted tables, as in `bbn.fit`.
+    states, weights, missing
+        How to read the data, as in `bbn.fit`.
+
+    Returns
+    -------
+    Effect
+        `.distributions`, the outcome under each treatment; `.average_effect` and `.risk_ratio`, numbers with `.low` and
+        `.high`; `.estimates`, by estimator. Prints as a table.
+
+    Raises
+    ------
+    NotIdentifiableError
+        If the effect does not follow from what is measured.
+    ImpossibleEvidenceError
+        If a formula that is not an adjustment conditions on what never occurs.
+    DataError, EvidenceError, ModelError
+        For data that lack a column or a value, names and states that are unknown, graphs that are not causal.
+
+    Warns
+    -----
+    OverlapWarning
+        Where groups of rows never had a treatment: what is said about them is a guess.
+
+    See Also
+    --------
+    identify : The formula behind it.
+    refute : Whether the estimate survives placebo treatments and random common causes.
+    check_independences : Whether the graph fits the data.
+
+    Examples
+    --------
+    >>> import bbn
+    >>> rows = bbn.datasets.ucb_admissions()
+    >>> found = bbn.effect(rows, [("Gender", "Department"), ("Gender", "Admitted"), ("Department", "Admitted")],
+    ...     "Gender", "Admitted", treated="female", control="male", weights="Count", interval=None)
+    >>> round(found.average_effect, 4)
+    -0.1416
+    """
+    if interval is not None and interval not in INTERVALS:
+        raise EvidenceError(f"unknown interval {interval!r}{nearest(interval, INTERVALS)}")
+    if not 0 < level < 1:
+        raise EvidenceError(f"level is {level!r}; expected a share between 0 and 1")
+    if n_draws < 2:
+        raise EvidenceError(f"n_draws is {n_draws}; expected at least 2")
+    plan = plan_of(graph, treatment, outcome, latent, adjusted)
+    source = _read(data, plan, continuous, states, weights, missing)
+    question = _question(source, plan, treated, control, event)
+    models = fitted(plan, source, prior, keep_counts=interval == "credible")
+    found = Effect(question, plan, models, source)
+    for method, value in _others(plan, source, question).items():
+        found = found._with_estimate(method, value)
+    _warn_of_overlap(plan, source, question, models)
+    if interval == "credible":
+        draws = credible_draws(plan, source, question, models, prior, n_draws, seed)
+        return found._with_draws("g-formula", *draws, level)
+    if interval == "bootstrap":
+        most = n_draws if n_draws != 1000 else 200
+        again = bootstrap_draws(source, most, seed)
+
+        def everything(rows: CodedTable) -> dict[str, tuple[float, float]]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnseenRowsWarning)
+                pair = Effect(question, plan, fitted(plan, rows, prior), rows).pair
+                return {"g-formula": pair} | {
+                    name: (one.treated, one.control) for name, one in _others(plan, rows, question).items()
+                }
+
+        for method, one, other in of_draws(everything(rows) for rows in again):
+            found = found._with_draws(method, one, other, level)
+        return found
+    return found
+
+
+def _read(
+    data: Any,
+    plan: Plan,
+    continuous: str | Iterable[str] | None,
+    states: Mapping[str, Sequence[State]] | None,
+    weights: Any,
+    missing: Any,
+) -> DataSource:
+    """The columns that the effect needs, coded, complete."""
+    numeric = numeric_columns(data, plan.columns) if continuous is None else _listed(continuous)
+    known = {name: own for name, own in (states or {}).items() if name in plan.columns}
+    source = as_source(
+        data,
+        names=list(plan.columns),
+        states={**plan.states, **known},
+        continuous=[name for name in plan.columns if name in numeric],
+        weights=weights,
+        missing=missing,
+        extra="ignore",
+    )
+    return complete_data(
+        source,
+        plan.columns,
+        "column {} has missing values",
+        "drop those rows, or fill them in with bbn.fit_em",
+    )
+
+
+def numeric_columns(data: Any, names: Iterable[str]) -> list[str]:
+    """Columns of floats that are not all whole: they cannot be states. Data that are coded say which they are."""
+    import numpy as np
+
+    if is_source(data):
+        return [name for name in continuous_columns(data) if name in set(names)]
+    found = []
+    for name in names:
+        try:
+            given = data[name]
+        except (KeyError, TypeError, IndexError, ValueError):
+            continue
+        if getattr(getattr(given, "dtype", None), "kind", "f") != "f":
+            continue
+        column = np.asarray(given)
+        if column.dtype.kind == "f" and not np.all(np.isnan(column) | (column == np.floor(column))):
+            found.append(name)
+    return found
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _question(
+    source: DataSource,
+    plan: Plan,
+    treated: State | float | None,
+    control: State | float | None,
+    event: State | None,
+) -> Question:
+    """What is compared with what."""
+    own: dict[str, Variable] = {v.name: v for v in source.variables}
+    numbers = getattr(source, "numbers", {})
+    x = own.get(plan.treatment) or Continuous(plan.treatment)
+    y = own.get(plan.outcome) or Continuous(plan.outcome)
+    if isinstance(x, Continuous):
+        if not isinstance(y, Continuous):
+            raise DataError(
+                f"the treatment {x.name!r} is numbers and the outcome {y.name!r} states; bbn.discretize cuts the "
+                "treatment into intervals"
+            )
+        middle = float(numbers[x.name].mean()) if control is None else x.number(control)
+        return Question(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
+    if x.card < 2:
+        raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
+    one = _good(x) if treated is None else x.states[x.code(treated)]
+    other = next(s for s in x.states if s != one) if control is None else x.states[x.code(control)]
+    if one == other:
+        raise EvidenceError(f"treated and control are both {one!r}")
+    if isinstance(y, Continuous):
+        if event is not None:
+            raise EvidenceError(f"the outcome {y.name!r} is numbers, and has no event {event!r}")
+        return Question(x, y, one, other, None)
+    averaged = event is None and isinstance(y.states[0], int) and not isinstance(y.states[0], bool)
+    counted = None if averaged else _good(y) if event is None else y.states[y.code(event)]
+    return Question(x, y, one, other, counted)
+
+
+def _good(variable: Variable) -> State:
+    """The state that means that something holds: True, 1, a word that says so, else the last."""
+    for state in variable.states:
+        if state is True or (isinstance(state, str) and state.lower() in GOOD_WORDS):
+            return state
+    if set(variable.states) == {0, 1}:
+        return variable.states[variable.states.index(1)]
+    return variable.states[-1]
+
+
+def _others(plan: Plan, source: DataSource, question: Question) -> dict[str, Estimate]:
+    """The estimators besides the g-formula, where an adjustment set makes them possible and rows are in memory."""
+    if plan.parents is None or not isinstance(source, CodedTable):
+        return {}
+    found = {"doubly robust": doubly_robust(plan, source, question)}
+    if isinstance(question.treatment, Continuous):
+        return found
+    return {"inverse weighting": inverse_weighting(plan, source, question), **found}
+
+
+def _warn_of_overlap(plan: Plan, source: DataSource, question: Question, models: Any) -> None:
+    """One warning if groups of rows never had a treatment."""
+    told = strata_without(plan, source, question, models)
+    if told:
+        warnings.warn(told, OverlapWarning, stacklevel=4)

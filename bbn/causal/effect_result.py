@@ -1,0 +1,349 @@
+"""Effect: what `bbn.effect` found, estimator by estimator, as numbers that know their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bbn.causal.estimand import Estimand
+from bbn.core.display import Table, Tabular
+from bbn.core.frozen import Array
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
+from bbn.results.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bbn.causal.effect_models import Plan
+    from bbn.results.mixture_posterior import MixturePosterior
+
+
+class Number(float):
+    """A number with an interval: a float in every way, with the ends `low` and `high`; NaN where there is none.
+
+    >>> Number(0.25, 0.1, 0.4)
+    0.25 (0.1 to 0.4)
+    """
+
+    __slots__ = ("high", "low")
+
+    low: float
+    high: float
+
+    def __new__(cls, value: float, low: float = math.nan, high: float = math.nan) -> Number:
+        """Make the number; a float cannot be set later."""
+        made = super().__new__(cls, value)
+        made.low, made.high = low, high
+        return made
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The lower and the upper end."""
+        return self.low, self.high
+
+    def __repr__(self) -> str:
+        if math.isnan(self.low):
+            return float.__repr__(self)
+        return f"{float(self):.6g} ({self.low:.6g} to {self.high:.6g})"
+
+    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]  # three, where a float has one
+        return float(self), self.low, self.high
+
+
+class Question(NamedTuple):
+    """What is compared with what."""
+
+    treatment: Variable
+    outcome: Variable
+    treated: State | float
+    control: State | float
+    event: State | None
+    """The state of the outcome that is counted; None where numbers are averaged."""
+
+    @property
+    def scores(self) -> Array:
+        """What each state of the outcome counts."""
+        states = self.outcome.states
+        return np.array([float(s) if self.event is None else float(s == self.event) for s in states])
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether the outcome is a probability, so that a ratio of risks means something."""
+        return self.event is not None
+
+    @property
+    def measure(self) -> str:
+        """What is compared, in a few words."""
+        y = self.outcome.name
+        return f"mean of {y}" if self.event is None else f"P({y} = {self.event})"
+
+    def value(self, answer: Posterior | MixturePosterior) -> float:
+        """What a distribution of the outcome counts."""
+        if isinstance(answer, Posterior):
+            return float(answer.values @ self.scores)
+        return answer.mean
+
+
+class Estimate(NamedTuple):
+    """The outcome under both treatments by one estimator, and how far off it may be."""
+
+    treated: Number
+    control: Number
+    covariance: Array | None = None
+    """(2, 2): of the two, where an influence function gives it."""
+    average_effect: Number = Number(math.nan)
+    risk_ratio: Number | None = None
+
+    def with_intervals(self, level: float, ratio: bool) -> Estimate:
+        """The same with intervals from the covariance, if there is one; of the ratio on the scale of logarithms."""
+        one, other = float(self.treated), float(self.control)
+        share = one / other if other else math.nan
+        if self.covariance is None:
+            return self._replace(
+                average_effect=Number(one - other), risk_ratio=Number(share) if ratio else None
+            )
+        from scipy.special import ndtri
+
+        z = float(ndtri((1 + level) / 2))
+        v = self.covariance
+
+        def around(centre: float, variance: float) -> Number:
+            half = z * math.sqrt(max(variance, 0.0))
+            return Number(centre, centre - half, centre + half)
+
+        risk = None
+        if ratio:
+            risk = Number(share)
+            if one > 0 and other > 0:
+                spread = v[0, 0] / one**2 + v[1, 1] / other**2 - 2 * v[0, 1] / (one * other)
+                logs = around(math.log(share), spread)
+                risk = Number(share, math.exp(logs.low), math.exp(logs.high))
+        return Estimate(
+            around(one, v[0, 0]),
+            around(other, v[1, 1]),
+            v,
+            around(one - other, v[0, 0] + v[1, 1] - 2 * v[0, 1]),
+            risk,
+        )
+
+    def with_draws(self, treated: Array, control: Array, level: float, ratio: bool) -> Estimate:
+        """The same with intervals between quantiles of draws."""
+        ends = [(1 - level) / 2, (1 + level) / 2]
+
+        def around(value: float, draws: Array) -> Number:
+            return Number(value, *np.quantile(draws, ends).tolist())
+
+        one, other = float(self.treated), float(self.control)
+        risk = None
+        if ratio:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = treated / control
+            risk = Number(one / other if other else math.nan)
+            if np.isfinite(ratios).all():
+                risk = around(float(risk), ratios)
+        return Estimate(
+            around(one, treated), around(other, control), None, around(one - other, treated - control), risk
+        )
+
+
+class Effect(Tabular):
+    """The effect of a treatment on an outcome, as estimated from data.
+
+    Attributes
+    ----------
+    treatment, outcome
+        Names.
+    treated, control
+        The treatments that are compared.
+    event
+        The state of the outcome whose probability is compared; None where means are.
+    estimates
+        Estimator ("g-formula", "inverse weighting", "doubly robust") to its Estimate: `treated`, `control`,
+        `average_effect` and `risk_ratio`, each a number with `low` and `high`.
+    distributions
+        Treatment to the distribution of the outcome if everyone had it, by the g-formula.
+    adjusted
+        The variables that are adjusted for, or that the treatment depends on; None where another formula is used.
+    network
+        The network that was fitted, arcs into the treatment cut; None where an estimand was evaluated.
+    estimand
+        That estimand; None where a network was fitted.
+
+    See Also
+    --------
+    effect : Finds it.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        plan: Plan,
+        models: BayesianNetwork | Estimand,
+        source: Any = None,
+        estimates: Mapping[str, Estimate] | None = None,
+        level: float = 0.95,
+    ) -> None:
+        self._question, self._plan, self._models, self._source = question, plan, models, source
+        self.level = level
+        self.estimates: dict[str, Estimate] = dict(estimates or {})
+        if "g-formula" not in self.estimates:
+            one, other = (Number(value) for value in self.pair)
+            first = Estimate(one, other).with_intervals(level, question.has_ratio)
+            self.estimates = {"g-formula": first, **self.estimates}
+
+    @property
+    def treatment(self) -> str:
+        """The name of the treatment."""
+        return self._plan.treatment
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        return self._plan.outcome
+
+    @property
+    def treated(self) -> State | float:
+        """The treatment that is compared with `control`."""
+        return self._question.treated
+
+    @property
+    def control(self) -> State | float:
+        """The treatment that it is compared with."""
+        return self._question.control
+
+    @property
+    def event(self) -> State | None:
+        """The state of the outcome whose probability is compared; None where means are."""
+        return self._question.event
+
+    @property
+    def adjusted(self) -> frozenset[str] | None:
+        """What is adjusted for, or what the treatment depends on; None where another formula is used."""
+        return self._plan.adjusted
+
+    @property
+    def network(self) -> BayesianNetwork | None:
+        """The network that was fitted, in which the treatment has no causes."""
+        return self._models if isinstance(self._models, BayesianNetwork) else None
+
+    @property
+    def estimand(self) -> Estimand | None:
+        """The formula that was evaluated where no network was fitted."""
+        return self._models if isinstance(self._models, Estimand) else None
+
+    @cached_property
+    def distributions(self) -> dict[Any, Posterior | MixturePosterior]:
+        """Treatment to the distribution of the outcome if everyone had it, by the g-formula."""
+        x = self._question.treatment
+        values: tuple[Any, ...] = x.states
+        if isinstance(x, Continuous):
+            values = (self.treated, self.control)
+        return {value: self.under(value) for value in values}
+
+    def under(self, value: State | float) -> Posterior | MixturePosterior:
+        """The distribution of the outcome if everyone had this treatment, by the g-formula.
+
+        Parameters
+        ----------
+        value : state or float
+            The treatment.
+
+        Returns
+        -------
+        Posterior or MixturePosterior
+            Of the outcome.
+        """
+        name, models = self._plan.treatment, self._models
+        if isinstance(models, Estimand):
+            return models.evaluate(self._source, do={name: value})  # type: ignore[dict-item]
+        answer: Posterior | MixturePosterior = models.query(self._plan.outcome, do={name: value})
+        return answer
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The outcome under both treatments, by the g-formula."""
+        one, other = (self._question.value(self.under(value)) for value in (self.treated, self.control))
+        return one, other
+
+    @property
+    def average_effect(self) -> Number:
+        """The outcome under `treated` less that under `control`, by the g-formula, with its interval."""
+        return self.estimates["g-formula"].average_effect
+
+    @property
+    def risk_ratio(self) -> Number | None:
+        """The event's probability under `treated` over that under `control`; None where means are compared."""
+        return self.estimates["g-formula"].risk_ratio
+
+    def _with_estimate(self, method: str, estimate: Estimate) -> Effect:
+        """The same with one more estimator."""
+        done = estimate.with_intervals(self.level, self._question.has_ratio)
+        return self._with({**self.estimates, method: done})
+
+    def _with_draws(self, method: str, treated: Array, control: Array, level: float) -> Effect:
+        """The same with intervals of one estimator from draws, at this level for all."""
+        ratio = self._question.has_ratio
+        done = {
+            name: one
+            if name == method
+            else one.with_intervals(level, ratio)
+            if one.covariance is not None
+            else one
+            for name, one in self.estimates.items()
+        }
+        done[method] = done[method].with_draws(treated, control, level, ratio)
+        return self._with(done, level)
+
+    def _with(self, estimates: Mapping[str, Estimate], level: float | None = None) -> Effect:
+        return Effect(self._question, self._plan, self._models, self._source, estimates, level or self.level)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per estimator: the outcome under both treatments, the effect and its interval, the risk ratio."""
+        import pandas as pd
+
+        rows = []
+        for method, one in self.estimates.items():
+            row: dict[str, Any] = {
+                "estimator": method,
+                "treated": float(one.treated),
+                "control": float(one.control),
+            }
+            effect = one.average_effect
+            row |= {"effect": float(effect), "low": effect.low, "high": effect.high}
+            if one.risk_ratio is not None:
+                ratio = one.risk_ratio
+                row |= {
+                    "risk_ratio": float(ratio),
+                    "risk_ratio_low": ratio.low,
+                    "risk_ratio_high": ratio.high,
+                }
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _table(self) -> Table:
+        compared = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in (self.treated, self.control)]
+        head = ["estimator", *compared, "effect", f"{self.level:.0%} interval"]
+        if self._question.has_ratio:
+            head.append("risk ratio")
+        rows = []
+        for method, one in self.estimates.items():
+            effect = one.average_effect
+            ends = "" if math.isnan(effect.low) else f"{effect.low:.4f} to {effect.high:.4f}"
+            row = [method, f"{one.treated:.4f}", f"{one.control:.4f}", f"{effect:.4f}", ends]
+            if self._question.has_ratio:
+                row.append("" if one.risk_ratio is None else f"{one.risk_ratio:.4f}")
+            rows.append(row)
+        how = self._models.formula if isinstance(self._models, Estimand) else ""
+        title = f"{self._question.measure} under do({self.treatment})"
+        return Table(head, rows, title, how)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Effect of {self.treatment} ({self.treated} against {self.control}) on {self._question.measure}: "
+            f"{self.average_effect!r}>"
+        )

@@ -1,0 +1,181 @@
+"""Evaluation of expressions: on a network's engine, or on counts of data, sums of products on the compiled engine.
+
+Each probability P(a | b) is asked of the network, or counted; a sum of products is run as the factor graph that it is.
+A conditional probability given something of probability 0 is undefined, NaN here: it may stand where it is multiplied
+by 0, and where it is not, so is the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from bbn.causal.expression import Expression, Probability, Product, Quotient, Sum, as_text
+from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError, ModelError, nearest
+from bbn.core.frozen import Array
+from bbn.data import as_source, complete_data
+from bbn.model.factor import Factor, aligned
+from bbn.model.factor_graph import FactorGraph
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, State, Variable
+
+
+class Measured(Protocol):
+    """Where probabilities of measured variables come from."""
+
+    def variable(self, name: str) -> Variable:
+        """The variable of this name."""
+
+    def joint(self, names: tuple[str, ...]) -> Factor:
+        """P(names), axes in that order."""
+
+
+def measured_by(
+    source: Any,
+    names: tuple[str, ...],
+    options: Mapping[str, Any],
+    memory_limit: int | float | str | None = None,
+) -> Measured:
+    """A network, or data with columns for these names, as something that tells their probabilities."""
+    if isinstance(source, BayesianNetwork):
+        return _Network(source, memory_limit)
+    return _Data(source, names, options)
+
+
+class _Network:
+    """Probabilities asked of a network."""
+
+    def __init__(self, net: BayesianNetwork, memory_limit: int | float | str | None) -> None:
+        self.net, self.options = net, {} if memory_limit is None else {"memory_limit": memory_limit}
+
+    def variable(self, name: str) -> Variable:
+        variable = self.net.variable(name)
+        if isinstance(variable, Continuous):
+            raise ModelError(_NO_NUMBERS.format(name))
+        return variable
+
+    def joint(self, names: tuple[str, ...]) -> Factor:
+        for name in names:
+            self.variable(name)
+        found = self.net.query(list(names), **self.options)  # type: ignore[arg-type]
+        return Factor.trusted(found.variables, found.values)
+
+
+class _Data:
+    """Probabilities counted in data."""
+
+    def __init__(self, data: Any, names: tuple[str, ...], options: Mapping[str, Any]) -> None:
+        options = {key: value for key, value in options.items() if value is not None}
+        wanted = list(dict.fromkeys(names))
+        source = as_source(data, names=wanted, extra="ignore", **options)
+        own = {v.name: v for v in source.variables}
+        for name in wanted:
+            if name not in own:
+                raise DataError(_NO_NUMBERS.format(name))
+        self.source = complete_data(
+            source,
+            wanted,
+            "column {} has missing values",
+            "bbn.fit_em learns from incomplete data; drop those rows",
+        )
+        self.own = own
+
+    def variable(self, name: str) -> Variable:
+        if name not in self.own:
+            raise EvidenceError(f"the data have no column {name!r}{nearest(name, self.own)}")
+        return self.own[name]
+
+    def joint(self, names: tuple[str, ...]) -> Factor:
+        (counts,) = self.source.counts([names])
+        shares = np.asarray(counts, dtype=np.float64) / self.source.total
+        return Factor.trusted(tuple(self.own[name] for name in names), shares)
+
+
+_NO_NUMBERS = "{!r} is continuous, and an estimand is evaluated over states; bbn.effect takes numbers"
+
+
+class Evaluation:
+    """The value of expressions; NaN where one conditions on what never occurs."""
+
+    def __init__(self, measured: Measured) -> None:
+        self.measured = measured
+        self.known: dict[tuple[int, tuple[str, ...]], Factor] = {}
+        self.joints: dict[tuple[str, ...], Factor] = {}
+        self.undefined: list[str] = []
+
+    def value(self, expression: Expression, fixed: Mapping[str, State]) -> Factor:
+        """The expression with some of its free variables fixed, as a factor over the others."""
+        key = (id(expression), tuple(sorted(fixed)))
+        if key not in self.known:
+            self.known[key] = self._value(expression, fixed)
+        return self.known[key]
+
+    def _value(self, expression: Expression, fixed: Mapping[str, State]) -> Factor:
+        if isinstance(expression, Probability):
+            return self._probability(expression).restrict(fixed)
+        if isinstance(expression, Sum):
+            inner = {name: state for name, state in fixed.items() if name not in expression.over}
+            body = expression.body
+            factors = body.factors if isinstance(body, Product) else (body,)
+            return _sum_product([self.value(factor, inner) for factor in factors], expression.over)
+        if isinstance(expression, Quotient):
+            return _divided(self.value(expression.top, fixed), self.value(expression.bottom, fixed))
+        return _sum_product([self.value(factor, fixed) for factor in expression.factors], ())
+
+    def _probability(self, asked: Probability) -> Factor:
+        joint = self._joint((*asked.given, *asked.targets))
+        if not asked.given:
+            return joint
+        conditional = _divided(joint, joint.sum_out(asked.targets))
+        if np.isnan(conditional.values).any():
+            index = np.argwhere(np.isnan(conditional.values))[0]
+            cell = zip(conditional.variables, index, strict=True)
+            states = [f"{v.name}={v.states[i]}" for v, i in cell if v.name in asked.given]
+            self.undefined.append(f"{as_text(asked)} where {', '.join(states)}")
+        return conditional
+
+    def _joint(self, names: tuple[str, ...]) -> Factor:
+        key = tuple(sorted(names))
+        if key not in self.joints:
+            self.joints[key] = self.measured.joint(key)
+        joint = self.joints[key]
+        return joint.permute((*(name for name in joint.names if name not in names), *names))
+
+
+def _divided(top: Factor, bottom: Factor) -> Factor:
+    """The quotient, NaN where the bottom is 0."""
+    variables, left, right = aligned(top, bottom, "quotient")
+    left, right = np.broadcast_arrays(left, right)
+    quotient: Array = np.divide(left, right, out=np.full(left.shape, np.nan), where=right != 0)
+    return Factor.trusted(variables, quotient)
+
+
+def _sum_product(factors: list[Factor], over: Iterable[str]) -> Factor:
+    """Σ over some variables of the product; undefined (NaN) times 0 is 0."""
+    gone = set(over)
+    if not any(np.isnan(factor.values).any() for factor in factors):
+        return _run(factors, gone)
+    least, most = (
+        _run([Factor.trusted(f.variables, np.nan_to_num(f.values, nan=instead)) for f in factors], gone)
+        for instead in (0.0, 1.0)
+    )
+    same = np.isclose(least.values, most.values, rtol=1e-9, atol=0.0)
+    return Factor.trusted(least.variables, np.where(same, least.values, np.nan))
+
+
+def _run(factors: list[Factor], gone: set[str]) -> Factor:
+    """Σ over `gone` of the product, by the engine of the factor graph."""
+    kept = tuple({v.name: v for f in factors for v in f.variables if v.name not in gone}.values())
+    if not any(v.name in gone for f in factors for v in f.variables):
+        return math.prod(factors[1:], start=factors[0]) if factors else Factor.trusted((), np.ones(()))
+    model = FactorGraph(factors)
+    try:
+        if not kept:
+            return Factor.trusted((), np.array(math.exp(model.log_partition())))
+        found = model.query([v.name for v in kept])
+    except ImpossibleEvidenceError:
+        return Factor.trusted(kept, np.zeros([v.card for v in kept]))
+    return Factor.trusted(found.variables, np.asarray(found.values * math.exp(found.log_evidence)))

@@ -1,0 +1,1 @@
+"""Decisions: policies, what information is worth, how far an answer can be trusted, and risk."""

@@ -1,0 +1,86 @@
+"""From what passes over a chain give to the beliefs of every variable.
+
+A variable of the chain's state is summed out of P(state). An emission has its posterior from its table; what the tree
+summed out from the matrices of the slice with each of its states in turn, between what came before and what follows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bbn.core.frozen import Array
+from bbn.inference.time.chain import Chain
+from bbn.inference.time.numbers import moments
+from bbn.kernels.contracts.types import Int32s
+
+
+def beliefs_of(
+    chain: Chain, alpha: Array, gamma: Array, right: Array, shifted: bool = False
+) -> dict[str, Array]:
+    """Variable to (steps, states): given `gamma`, P(state) of each step, and, for what was summed out, its two sides.
+
+    `alpha` is P(state | evidence so far) and `right` what its own evidence and what follows multiply it by. Where
+    `alpha` is `shifted`, its first row is that of the step before the first.
+    """
+    slices, sequences = chain.slices, chain.sequences
+    found: dict[str, Array] = {}
+    for name in slices.dyn.names:
+        if name in slices.dyn.continuous:
+            continue
+        variable = slices.variables[name]
+        if name in slices.of_state:
+            own = np.zeros((len(gamma), variable.card))
+            for code in range(variable.card):
+                own[:, code] = gamma[:, slices.of_state[name] == code].sum(axis=1)
+        elif name in slices.emissions:
+            own = _emitted(chain, name, gamma)
+        else:
+            own = _summed_out(chain, name, alpha if shifted else np.roll(alpha, 1, axis=0), right)
+        codes = sequences.codes.get(name)
+        if codes is not None:
+            seen = np.flatnonzero(codes < variable.card)
+            own[seen] = 0.0
+            own[seen, codes[seen]] = 1.0
+        found[name] = own
+    if slices.dyn.continuous:
+        found |= moments(slices, sequences, chain.kind, gamma)
+    return found
+
+
+def _emitted(chain: Chain, name: str, gamma: Array) -> Array:
+    """P(o) = Σ_z P(z) P(o | z), or with a likelihood λ: Σ_z P(z) λ(o) P(o | z) / Σ_o λ(o) P(o | z)."""
+    tables = chain.slices.emissions[name].tables
+    own = np.empty((len(gamma), tables.shape[1] - 1))
+    for kind in range(len(tables)):
+        steps = np.flatnonzero(chain.kind == kind)
+        table = tables[kind, :-1]
+        if name not in chain.sequences.likelihoods:
+            own[steps] = gamma[steps] @ table.T
+            continue
+        weights = chain.sequences.likelihoods[name][steps]
+        total = weights @ table
+        share = np.divide(gamma[steps], total, out=np.zeros_like(total), where=total > 0)
+        own[steps] = weights * (share @ table.T)
+    return own
+
+
+def _summed_out(chain: Chain, name: str, before: Array, right: Array) -> Array:
+    """P(x = k) ∝ Σ_ij alpha[t-1, i] M_{e, x=k}[i, j] right[t, j]; `before` is alpha one step earlier."""
+    slices = chain.slices
+    card = slices.variables[name].card
+    own = np.zeros((len(right), card))
+    for kind, patterns in enumerate(chain.patterns):
+        for p in range(len(patterns.logs)):
+            steps = patterns.steps[patterns.row_of == p]
+            if not len(steps) or np.isneginf(patterns.logs[p]):
+                continue
+            rows: dict[str, Int32s] = {
+                n: np.full(card, codes[p], np.int32) for n, codes in patterns.rows.items() if n != name
+            }
+            found = slices.matrices(kind, {**rows, name: np.arange(card, dtype=np.int32)}, card)
+            scale = np.exp(found.logs - patterns.logs[p])
+            for k in range(card):
+                after = found.values[k][None] if kind == 0 else before[steps] @ found.values[k]
+                own[steps, k] = scale[k] * (after * right[steps]).sum(axis=1)
+    total = own.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(own, total, out=np.zeros_like(own), where=total > 0))

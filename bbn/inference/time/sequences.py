@@ -1,0 +1,455 @@
+"""Evidence over time, however given, as coded columns with the steps of all sequences end to end.
+
+A table has one row a step. Many sequences are a long table with a column that names them (rows sorted by another column
+where one is given, numbers left out being unobserved steps), a list of tables, or a table with the length of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbn.core.budget import require_memory
+from bbn.core.errors import BBNError, DataError, EvidenceError, nearest, shown
+from bbn.core.frozen import Array
+from bbn.data import code
+from bbn.data.columns import RawTable, read_table
+from bbn.data.kinds import ColumnDict
+from bbn.kernels.contracts.types import Int32s, Ints
+from bbn.model.dynamic_network import DynamicNetwork
+from bbn.model.evidence import OneOf, Soft, Virtual, is_missing
+from bbn.model.variable import Continuous, Variable
+
+
+class Sequences(NamedTuple):
+    """Coded evidence; the steps of sequence s are ``ptr[s]`` to ``ptr[s + 1]``."""
+
+    names: list[Any]
+    """What each sequence is called: its value in the column, or its number."""
+    ptr: Ints
+    codes: Mapping[str, Int32s]
+    """Variable to a code per step, its card where it is unobserved; variables without a column are left out."""
+    numbers: Mapping[str, Array]
+    """Continuous variable to a number per step, NaN where it is unobserved."""
+    likelihoods: Mapping[str, Array]
+    """Variable with virtual findings to an array (steps, states), rows of ones where there is none."""
+    several: bool = False
+    """Whether answers come as one per sequence."""
+    origins: tuple[Any, ...] = ()
+    """The number of each sequence's first step."""
+    weights: Array | None = None
+    """One per sequence, or None where each counts once."""
+
+    @property
+    def n_steps(self) -> int:
+        """The steps of all sequences together."""
+        return int(self.ptr[-1])
+
+    @property
+    def position(self) -> Ints:
+        """The step of each row within its sequence."""
+        return np.arange(self.n_steps) - np.repeat(self.ptr[:-1], np.diff(self.ptr))
+
+    def only(self, s: int) -> Sequences:
+        """One sequence by itself."""
+        rows = slice(int(self.ptr[s]), int(self.ptr[s + 1]))
+        return Sequences(
+            [self.names[s]],
+            np.array([0, self.ptr[s + 1] - self.ptr[s]], np.int64),
+            {name: own[rows] for name, own in self.codes.items()},
+            {name: own[rows] for name, own in self.numbers.items()},
+            {name: own[rows] for name, own in self.likelihoods.items()},
+            False,
+            self.origins[s : s + 1],
+        )
+
+    def extended(self, cards: Mapping[str, int], steps: int) -> Sequences:
+        """Each sequence with so many unobserved steps at its end."""
+        lengths = np.diff(self.ptr)
+        ptr = np.concatenate([[0], np.cumsum(lengths + steps)]).astype(np.int64)
+        place = np.arange(self.n_steps) + np.repeat(steps * np.arange(len(lengths)), lengths)
+
+        def spread(values: Any, empty: Any) -> Any:
+            out = np.full((int(ptr[-1]), *values.shape[1:]), empty, values.dtype)
+            out[place] = values
+            return out
+
+        return self._replace(
+            ptr=ptr,
+            codes={name: spread(own, cards[name]) for name, own in self.codes.items()},
+            numbers={name: spread(own, np.nan) for name, own in self.numbers.items()},
+            likelihoods={name: spread(own, 1.0) for name, own in self.likelihoods.items()},
+        )
+
+
+def read_sequences(
+    dyn: DynamicNetwork,
+    data: Any,
+    sequence: str | None = None,
+    time: str | None = None,
+    lengths: Sequence[int] | None = None,
+    *,
+    error: type[BBNError] = EvidenceError,
+    **options: Any,
+) -> Sequences:
+    """Evidence as coded sequences; faults are raised as `error`. `options` go to `bbn.data.code`."""
+    try:
+        return _read(dyn, data, sequence, time, lengths, options)
+    except (DataError, EvidenceError) as fault:
+        if type(fault) in (DataError, EvidenceError) and not isinstance(fault, error):
+            raise error(str(fault)) from None
+        raise
+
+
+def _read(
+    dyn: DynamicNetwork,
+    data: Any,
+    sequence: str | None,
+    time: str | None,
+    lengths: Any,
+    options: dict[str, Any],
+) -> Sequences:
+    if data is None:
+        return Sequences([0], np.zeros(2, np.int64), {}, {}, {}, False, (0,))
+    tables = _tables(data)
+    if tables is None:
+        return _read_table(dyn, read_table(data), sequence, time, lengths, options)
+    if sequence is not None or lengths is not None:
+        raise EvidenceError("a list of tables is one sequence each; leave out sequence= and lengths=")
+    if not tables:
+        raise EvidenceError("the list of tables is empty; expected one table per sequence")
+    parts = []
+    for k, table in enumerate(tables):
+        own = {**options, "weights": None}
+        try:
+            parts.append(_read_table(dyn, read_table(table), None, time, None, own))
+        except (DataError, EvidenceError) as fault:
+            raise type(fault)(f"table {k}: {fault}") from None
+    return _joined(dyn, parts)._replace(weights=_sequence_weights(options.get("weights"), len(parts)))
+
+
+def _tables(data: Any) -> list[Any] | None:
+    """The tables of a list of tables; None where the data are one table, as a list of dicts of values is."""
+    if (
+        isinstance(data, RawTable)
+        or not isinstance(data, list | tuple)
+        or (len(data) == 2 and isinstance(data[0], np.ndarray))
+    ):
+        return None
+    if not data:
+        return []
+    if all(isinstance(row, Mapping) and not any(map(_is_column, row.values())) for row in data):
+        return None
+    return list(data)
+
+
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+
+
+def _joined(dyn: DynamicNetwork, parts: list[Sequences]) -> Sequences:
+    """Sequences of several tables end to end; a variable without a column in one of them is unobserved there."""
+    lengths = [part.n_steps for part in parts]
+    ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    def column(kind: str, name: str, empty: Any) -> Any:
+        return np.concatenate([
+            getattr(part, kind)[name] if name in getattr(part, kind) else empty(n)
+            for part, n in zip(parts, lengths, strict=True)
+        ])  # fmt: skip
+
+    cards = {v.name: v.card for v in dyn.variables}
+    names = {kind: dict.fromkeys(name for part in parts for name in getattr(part, kind))
+             for kind in ("codes", "numbers", "likelihoods")}  # fmt: skip
+    return Sequences(
+        list(range(len(parts))),
+        ptr,
+        {
+            name: column("codes", name, lambda n, c=cards[name]: np.full(n, c, np.int32))
+            for name in names["codes"]
+        },
+        {name: column("numbers", name, lambda n: np.full(n, np.nan)) for name in names["numbers"]},
+        {
+            name: column("likelihoods", name, lambda n, c=cards[name]: np.ones((n, c)))
+            for name in names["likelihoods"]
+        },
+        True,
+        tuple(origin for part in parts for origin in part.origins),
+    )
+
+
+def _read_table(
+    dyn: DynamicNetwork,
+    table: RawTable,
+    sequence: str | None,
+    time: str | None,
+    lengths: Any,
+    options: dict[str, Any],
+) -> Sequences:
+    """The sequences of one table."""
+    if sequence is not None and lengths is not None:
+        raise EvidenceError("give sequence= or lengths=, not both")
+    for what, name in (("sequence", sequence), ("time", time)):
+        if name is not None and name not in table.names:
+            raise EvidenceError(f"{what}={name!r} is not a column of the data{nearest(name, table.names)}")
+    weights = options.get("weights")
+    roles = {sequence, time, weights if isinstance(weights, str) else None}
+    for name in table.names:
+        if name not in roles and name not in dyn:
+            raise EvidenceError(
+                f"the column {name!r} is not a variable of the dynamic network{nearest(name, dyn.names)}"
+            )
+    if not table.n_rows:
+        raise EvidenceError("the table has no rows; expected one per step")
+    variables = [dyn.variable(name) for name in table.names if name not in roles]
+    table, likelihoods = _virtual(table, variables)
+    coded = code(table, variables, absent="allow", extra="ignore", **{**options, "weights": None})
+    names, members, ptr = _groups(table, sequence, lengths)
+    columns: dict[Any, Any] = {
+        **{name: own.astype(np.int32) for name, own in coded.codes.items()},
+        **coded.numbers,
+        **{(name,): own for name, own in likelihoods.items()},
+    }
+    origins: tuple[Any, ...] = (0,) * len(names)
+    own_weights = _row_weights(table, weights, members, ptr, len(names))
+    if time is None:
+        columns = {name: own[members] for name, own in columns.items()}
+    else:
+        members, ptr, origins, place = _timed(table, time, names, members, ptr, len(columns))
+        columns = {
+            name: _spread(own, members, place, int(ptr[-1]), dyn, name) for name, own in columns.items()
+        }
+    return Sequences(
+        names,
+        ptr,
+        {v.name: columns[v.name] for v in variables if not isinstance(v, Continuous)},
+        {v.name: columns[v.name] for v in variables if isinstance(v, Continuous)},
+        {name: columns[(name,)] for name in likelihoods},
+        sequence is not None or lengths is not None,
+        origins,
+        own_weights,
+    )
+
+
+def _virtual(table: RawTable, variables: Sequence[Variable]) -> tuple[RawTable, dict[str, Array]]:
+    """The table without its virtual findings, and these as arrays (rows, states)."""
+    found: dict[str, Array] = {}
+    cleared: dict[str, Any] = {}
+    for variable in variables:
+        column = table.column(variable.name)
+        if isinstance(variable, Continuous) or not (
+            isinstance(column, list | tuple) or str(getattr(column, "dtype", "")) == "object"
+        ):
+            continue
+        values = list(column)
+        places = [i for i, value in enumerate(values) if isinstance(value, Virtual | OneOf)]
+        for i, value in enumerate(values):
+            if isinstance(value, Mapping):
+                raise EvidenceError(
+                    f"row {i}: evidence on {variable.name!r} is a bare mapping; bbn.Virtual({value!r}) is a likelihood "
+                    "to multiply in"
+                )
+        if not places:
+            continue
+        own = np.ones((len(values), variable.card))
+        for i in places:
+            if isinstance(values[i], Soft):
+                raise EvidenceError(
+                    f"row {i}: Soft evidence on {variable.name!r} is not possible over time; use bbn.Virtual"
+                )
+            own[i] = values[i].array(variable)
+            values[i] = None
+        found[variable.name], cleared[variable.name] = own, values
+    if not cleared:
+        return table, found
+    before = table.column
+    return table._replace(column=lambda name: cleared[name] if name in cleared else before(name)), found
+
+
+def _groups(table: RawTable, sequence: str | None, lengths: Any) -> tuple[list[Any], Ints, Ints]:
+    """What the sequences are called, the rows of each one after the other, and where each begins."""
+    n = table.n_rows
+    if lengths is not None:
+        each = np.asarray(lengths)
+        if each.ndim != 1 or each.dtype.kind not in "iu" or (len(each) and each.min() < 1) or each.sum() != n:
+            raise EvidenceError(
+                f"lengths is {shown(lengths)}; expected whole numbers of at least 1 that add up to {n} rows"
+            )
+        return list(range(len(each))), np.arange(n), np.concatenate([[0], np.cumsum(each)]).astype(np.int64)
+    if sequence is None:
+        return [0], np.arange(n), np.array([0, n], np.int64)
+    levels = table.levels(sequence)
+    codes = np.asarray(levels.codes).astype(np.int64)
+    if codes.min() < 0:
+        raise EvidenceError(
+            f"row {int(np.argmin(codes))}: the column {sequence!r} does not say which sequence it is"
+        )
+    used, first = np.unique(codes, return_index=True)
+    in_order = used[np.argsort(first, kind="stable")]
+    rank = np.empty(int(used.max()) + 1, np.int64)
+    rank[in_order] = np.arange(len(in_order))
+    members = np.argsort(rank[codes], kind="stable")
+    counts = np.bincount(rank[codes], minlength=len(in_order))
+    names = [levels.values[c] for c in in_order.tolist()]
+    return names, members, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _timed(
+    table: RawTable, time: str, names: list[Any], members: Ints, ptr: Ints, n_columns: int
+) -> tuple[Ints, Ints, tuple[int, ...], Ints]:
+    """Rows sorted by time in each sequence, the sequences with their gaps, and the step that each row becomes."""
+    levels = table.levels(time)
+    for value in levels.values:
+        if isinstance(value, bool) or not (isinstance(value, int) or (table.text and _is_whole(value))):
+            raise EvidenceError(f"the column {time!r} holds {value!r}; expected whole numbers of steps")
+    if np.asarray(levels.codes).min() < 0:
+        raise EvidenceError(
+            f"row {int(np.argmin(levels.codes))}: the column {time!r} does not say which step it is"
+        )
+    when = np.array([int(value) for value in levels.values], np.int64)[levels.codes][members]
+    owner = np.repeat(np.arange(len(names)), np.diff(ptr))
+    order = np.lexsort((when, owner))
+    members, when = members[order], when[order]
+    same = np.flatnonzero((np.diff(when) == 0) & (np.diff(owner) == 0))
+    if len(same):
+        k = int(same[0])
+        raise EvidenceError(f"sequence {names[owner[k]]!r}: step {when[k]} of {time!r} is there twice")
+    begin, last = when[ptr[:-1]], when[ptr[1:] - 1]
+    lengths = last - begin + 1
+    cells = float((last.astype(float) - begin + 1).sum()) * max(n_columns, 1)
+    require_memory(
+        int(8 * cells), f"the steps that {time!r} spans, gaps included", "number the steps without wide gaps"
+    )
+    spread = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    place = spread[owner] + when - begin[owner]
+    return members, spread, tuple(begin.tolist()), place
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        int(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _spread(
+    own: NDArray[Any], members: Ints, place: Ints, steps: int, dyn: DynamicNetwork, name: Any
+) -> NDArray[Any]:
+    empty: Any = (
+        1.0 if isinstance(name, tuple) else np.nan if own.dtype.kind == "f" else dyn.variable(name).card
+    )
+    out = np.full((steps, *own.shape[1:]), empty, own.dtype)
+    out[place] = own[members]
+    return out
+
+
+def _sequence_weights(weights: Any, n: int) -> Array | None:
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        raise DataError(
+            "weights= is the name of a column only in one long table; expected one number per sequence"
+        )
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n,) or not (np.isfinite(values) & (values >= 0)).all():
+        raise DataError(f"weights must be {n} finite numbers, one per sequence and at least 0")
+    return values
+
+
+def _row_weights(table: RawTable, weights: Any, members: Ints, ptr: Ints, n: int) -> Array | None:
+    """One weight per sequence: given as such, or as a column that says the same in all rows of a sequence."""
+    if not isinstance(weights, str):
+        return _sequence_weights(weights, n)
+    if weights not in table.names:
+        raise DataError(f"weights={weights!r} is not a column of the data{nearest(weights, table.names)}")
+    values = code(table, [Continuous(weights)], extra="ignore").numbers[weights][members]
+    first = values[ptr[:-1]]
+    if (values != np.repeat(first, np.diff(ptr))).any():
+        raise DataError(
+            f"the column {weights!r} has several weights within one sequence; expected one per sequence"
+        )
+    return _sequence_weights(first, n)
+
+
+def indexed_evidence(dyn: DynamicNetwork, evidence: Any, steps: int) -> dict[str, list[Any]]:
+    """Findings by name and step, {"Umbrella[0]": "yes"}, as a table of so many steps; static ones by their names."""
+    from bbn.model.previous import split_name
+
+    if evidence is None:
+        evidence = {}
+    if not isinstance(evidence, Mapping):
+        raise EvidenceError(
+            f"evidence must be a mapping such as {{'Umbrella[0]': 'yes'}}, found {shown(evidence)}"
+        )
+    columns: dict[str, list[Any]] = {}
+    for key, value in evidence.items():
+        name, at = split_name(key) if isinstance(key, str) else (key, None)
+        dyn.variable(name)
+        if name in dyn.static and at is None:
+            at = 0
+        elif at is None or at < 0 or name in dyn.static:
+            raise EvidenceError(
+                f"evidence on {key!r} does not say at which step; write {name + '[0]'!r} for the first"
+            )
+        if not is_missing(value):
+            columns.setdefault(name, [None] * steps)[at] = value
+    return columns or {dyn.names[0]: [None] * steps}
+
+
+def whole_sequences(
+    dyn: DynamicNetwork, source: Any, sequence: str, columns: Sequence[str] = ()
+) -> Iterator[RawTable]:
+    """The batches of a source as tables of whole sequences; DataError if the rows of one do not lie together."""
+    from bbn.data.streams.open import read_batches
+
+    carried: dict[str, NDArray[Any]] = {}
+    done: set[Any] = set()
+    text = False
+    for batch in read_batches(source, [*dyn.names, sequence, *columns])[0]:
+        table = read_table(batch.data)
+        text = table.text
+        if sequence not in table.names:
+            raise DataError(
+                f"sequence={sequence!r} is not a column of the data{nearest(sequence, table.names)}"
+            )
+        own = {name: _values(table, name) for name in table.names}
+        own = {
+            name: np.concatenate([carried[name], values]) if carried else values
+            for name, values in own.items()
+        }
+        going_on = own[sequence] == own[sequence][-1]
+        carried = {name: values[going_on] for name, values in own.items()}
+        ready = {name: values[~going_on] for name, values in own.items()}
+        if len(ready[sequence]):
+            _note_done(done, ready[sequence], sequence)
+            yield _raw(ready, sequence, text)
+    if carried:
+        _note_done(done, carried[sequence], sequence)
+        yield _raw(carried, sequence, text)
+
+
+def _values(table: RawTable, name: str) -> NDArray[Any]:
+    """A column as an array of plain values, None where it is missing."""
+    levels = table.levels(name)
+    values = np.empty(len(levels.values) + 1, object)
+    values[:-1] = levels.values
+    return np.asarray(values[levels.codes])
+
+
+def _raw(columns: dict[str, NDArray[Any]], sequence: str, text: bool) -> RawTable:
+    return RawTable(tuple(columns), len(columns[sequence]), columns.__getitem__, ColumnDict(), text)
+
+
+def _note_done(done: set[Any], column: Any, sequence: str) -> None:
+    """Remember the sequences that were handed on; DataError if one comes again."""
+    found = set(column.tolist())
+    if done & found:
+        again = sorted(done & found, key=str)[0]
+        raise DataError(
+            f"the rows of {sequence}={again!r} do not lie together; sort the data by {sequence!r}"
+        )
+    done |= found

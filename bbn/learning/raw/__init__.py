@@ -1,0 +1,1 @@
+"""Learning from raw columns: read them, choose how numbers are modelled, search, fit."""

@@ -1,0 +1,315 @@
+"""Ways to model raw columns, and which of them explains rows that it has not seen best.
+
+Numbers can be cut into intervals or stay numbers with Gaussians, and a target can be predicted by several structures.
+Each way learns from two thirds of the rows and is judged on the others, three times over (once where there are many
+rows): by the mean log loss of the target, or without one by the mean log density of a row. An interval's probability is
+spread evenly over its width, so that cuts and Gaussians are measured on one scale.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn.core.errors import BBNError, BBNWarning
+from bbn.core.frozen import Array
+from bbn.data import CodedTable
+from bbn.learning.evaluation.resample import take
+from bbn.learning.incomplete.em import fit_em
+from bbn.learning.raw.raw_columns import cut, cut_variables
+from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
+from bbn.learning.structure.chow_liu import tan
+from bbn.learning.structure.hill_climb import hill_climb
+from bbn.learning.tables.fit import fit
+from bbn.learning.tables.priors import NormalInverseGamma, Prior
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Binned
+
+JUDGED = 6_000
+"""The most rows that candidates are judged on."""
+FOLDS = 3
+BINS = (3, 5, 8)
+"""How many intervals quantiles are tried with."""
+WITH_NUMBERS = (
+    "bic",
+    "mdl",
+    "aic",
+    "log-likelihood",
+    "bic-cg",
+    "aic-cg",
+    "loglik-cg",
+    "bic-g",
+    "aic-g",
+    "bge",
+)
+"""The scores that take columns of numbers; where another is asked for, Gaussians are searched by bic."""
+MOST_JUDGED_COLUMNS = 100
+"""With more columns than this nothing is tried out: a search would take too long to do several times."""
+
+
+STRUCTURE_WORDS = {
+    "hill-climb": "hill climbing",
+    "tan": "TAN",
+    "naive-bayes": "naive Bayes",
+    "selective": "naive Bayes on chosen columns",
+    "target-last": "hill climbing with the target last",
+    "linked": "naive Bayes with linked numbers",
+}
+"""The structures that are tried, and what they are called."""
+
+
+class Candidate(NamedTuple):
+    """One way to model raw columns.
+
+    Attributes
+    ----------
+    numbers
+        "cut" or "gaussian"; empty where there are no numbers.
+    cuts, bins
+        How numbers are cut, "quantiles" or "mdlp" (towards the target), and into how many intervals. For Gaussians the
+        cuts that arcs are searched with.
+    structure
+        "hill-climb"; for a target also "tan", "naive-bayes", "selective", "target-last" or "linked" (Gaussians alone).
+    """
+
+    numbers: str
+    cuts: str = "quantiles"
+    bins: int = 5
+    structure: str = "hill-climb"
+
+    def __str__(self) -> str:
+        how = {
+            "": "",
+            "gaussian": "Gaussians, ",
+            "cut": "cuts towards the target, " if self.cuts == "mdlp" else f"{self.bins} intervals, ",
+        }[self.numbers]
+        return f"{how}{STRUCTURE_WORDS[self.structure]}"
+
+
+class Judged(NamedTuple):
+    """A candidate and its mean loss on rows that it has not seen; infinite where it cannot be learned."""
+
+    candidate: Candidate
+    loss: float
+
+
+def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequence[str]) -> list[Candidate]:
+    """The ways worth trying.
+
+    Parameters
+    ----------
+    numbers
+        "auto", "cut" or "gaussian".
+    has_numbers
+        Whether some column is a number.
+    target
+        Whether there is a target with states.
+    structures
+        The structures that may be chosen from.
+    """
+    found = []
+    for structure in structures:
+        if not has_numbers:
+            found += [Candidate("", structure=structure)] if structure != "linked" else []
+            continue
+        if numbers != "gaussian" and structure != "linked":
+            found += [Candidate("cut", "mdlp", 5, structure)] if target else []
+            bins = BINS if not target else BINS[1:2]
+            found += [Candidate("cut", "quantiles", n, structure) for n in bins]
+        if numbers != "cut" and structure in ("hill-climb", "naive-bayes", "linked"):
+            found.append(Candidate("gaussian", "quantiles", 5, structure))
+    return found
+
+
+def judge(
+    table: CodedTable,
+    ways: Sequence[Candidate],
+    target: str | None,
+    options: Mapping[str, Any],
+    prior: Prior,
+    seed: int = 0,
+) -> list[Judged]:
+    """Each candidate with its held-out loss, best first; of equals the first named.
+
+    Parameters
+    ----------
+    table
+        Coded rows, with numbers as numbers.
+    ways
+        The candidates.
+    target
+        The variable whose log loss judges, or None for the density of whole rows.
+    options
+        Of the search, for `hill_climb`.
+    prior
+        Of the tables.
+    seed
+        Deals the rows.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(table.n_rows)
+    parts = np.array_split(order[:JUDGED], FOLDS)
+    folds = range(FOLDS if table.n_rows <= JUDGED else 1)
+    losses = []
+    for way in ways:
+        loss = 0.0
+        try:
+            for i in folds:
+                rest = np.sort(np.concatenate([part for j, part in enumerate(parts) if j != i]))
+                loss += _held_out(table, rest, np.sort(parts[i]), way, target, options, prior) / len(folds)
+        except BBNError:  # such as a table too large
+            loss = float("inf")
+        losses.append(Judged(way, loss))
+    return sorted(losses, key=lambda judged: judged.loss)
+
+
+def _held_out(
+    table: CodedTable,
+    rest: Any,
+    held: Any,
+    way: Candidate,
+    target: str | None,
+    options: Mapping[str, Any],
+    prior: Prior,
+) -> float:
+    train, test = take(table, rest), take(table, held)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BBNWarning)
+        built = build(train, way, target, options, prior)
+        return loss_of(built, test, target)
+
+
+class Built(NamedTuple):
+    """A network that was learned, and what it was learned from."""
+
+    network: BayesianNetwork
+    graph: Any
+    cuts: dict[str, Binned]
+    """The numbers as intervals: as the network has them, or for Gaussians as arcs were searched with."""
+    detail: Any = None
+
+
+def build(
+    table: CodedTable, way: Candidate, target: str | None, options: Mapping[str, Any], prior: Prior
+) -> Built:
+    """Learn from rows with numbers as numbers; holes are filled at random for the search, and by EM for the tables."""
+    cuts = cut_variables(table, way.cuts, way.bins, target)
+    gaussian = way.numbers == "gaussian"
+    source = table if gaussian else cut(table, cuts)
+    graph = search(filled(source), way, target, options)
+    return Built(fitted(graph, source, tuple(table.numbers) if gaussian else (), prior)[0], graph, cuts)
+
+
+def search(coded: CodedTable, way: Candidate, target: str | None, options: Mapping[str, Any]) -> Any:
+    """The structure over rows without holes; columns that are still numbers are to be Gaussians."""
+    numbers = tuple(coded.numbers)
+    names = [*(v.name for v in coded.variables), *numbers]
+    predicted = str(target)
+    if way.structure == "naive-bayes":
+        return naive_bayes(names, predicted)
+    if way.structure == "linked":
+        return linked_gaussians(names, predicted, numbers)
+    if way.structure == "tan":
+        return tan(coded, predicted)
+    if way.structure == "selective":
+        return selective(coded, predicted, options)
+    if way.structure == "target-last":
+        return target_last(coded, predicted, options)
+    score = options.get("score", "bdeu")
+    if numbers and score not in WITH_NUMBERS:
+        score = "bic"
+    return hill_climb(coded, **{**options, "score": score})
+
+
+def fitted(
+    graph: Any, source: Any, numbers: Sequence[str], prior: Prior | None, hidden: Any = None, **options: Any
+) -> tuple[BayesianNetwork, Any]:
+    """The network of a structure, by counting or by EM, and what EM gave on the way."""
+    import networkx as nx
+
+    shape: Any = graph
+    settings: dict[str, Any] = dict(options)
+    if numbers:
+        shape = nx.DiGraph()
+        shape.add_nodes_from(graph.nodes)
+        shape.add_edges_from(graph.edges)
+        settings |= {"continuous": list(numbers), "gaussian_prior": NormalInverseGamma()}
+    if not source.incomplete and not hidden:
+        settings.pop("seed", None)
+        return fit(shape, source, prior, **settings), None
+    settings.setdefault("seed", 0)
+    settings.setdefault("max_iter", 100)
+    result = fit_em(shape, source, hidden, prior, **settings)
+    return result.network, result
+
+
+def filled(coded: CodedTable, seed: int = 0) -> CodedTable:
+    """The table with each hole filled by a value drawn from its own column; itself if it has none."""
+    if not coded.incomplete:
+        return coded
+    rng = np.random.default_rng(seed)
+    codes = {}
+    for variable in coded.variables:
+        own = coded.codes[variable.name]
+        gone = own == variable.card
+        if gone.any():
+            there = own[~gone]
+            own = own.copy()
+            own[gone] = there[rng.integers(len(there), size=int(gone.sum()))] if len(there) else 0
+        codes[variable.name] = own
+    numbers = {}
+    for name, values in coded.numbers.items():
+        missing = np.isnan(values)
+        there = values[~missing]
+        numbers[name] = values.copy()
+        numbers[name][missing] = (
+            there[rng.integers(len(there), size=int(missing.sum()))] if len(there) else 0.0
+        )
+    return CodedTable(coded.variables, codes, coded.n_rows, coded.weights, coded.kind, numbers)
+
+
+def loss_of(built: Built, test: CodedTable, target: str | None) -> float:
+    """The mean log loss of the target, or the mean of −ln density of a row, over rows that were not learned from."""
+    net = built.network
+    gaussian = bool(net.continuous)
+    rows = test if gaussian else cut(test, built.cuts)
+    weights = np.ones(test.n_rows) if test.weights is None else test.weights
+    if target is not None:
+        card = net.variable(target).card
+        own = rows.codes[target]
+        known = np.flatnonzero(own < card)
+        if not len(known):
+            return 0.0
+        p = np.column_stack(list(net.predict_proba(without(rows, target), target).values()))
+        picked = p[known, own[known]]
+        return float(-np.average(np.log(np.maximum(picked, 1e-300)), weights=weights[known]))
+    logs = np.asarray(net.log_likelihood(rows), dtype=np.float64)
+    if not gaussian:
+        for name, variable in built.cuts.items():
+            logs = logs - _log_widths(variable, test.numbers[name])
+    return float(-np.average(logs, weights=weights))
+
+
+def without(table: CodedTable, name: str) -> CodedTable:
+    """The table without one of its variables."""
+    codes = {n: column for n, column in table.codes.items() if n != name}
+    variables = tuple(v for v in table.variables if v.name != name)
+    return CodedTable(variables, codes, table.n_rows, table.weights, numbers=table.numbers)
+
+
+def _log_widths(variable: Binned, values: Array) -> Array:
+    """ln of the width of the interval that each value lies in, 0 where it is missing."""
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return np.zeros(len(values))
+    edges = np.array(variable.edges)
+    low = min(there.min(), edges[0] if len(edges) else there.min())
+    high = max(there.max(), edges[-1] if len(edges) else there.max())
+    bounds = np.concatenate([[low], edges, [high]])
+    scale = max(high - low, 1e-300)
+    widths = np.maximum(np.diff(bounds), 1e-3 * scale)
+    position = np.searchsorted(edges, values, side="right")
+    return np.where(np.isnan(values), 0.0, np.log(widths[position]))

@@ -1,0 +1,334 @@
+"""Learning from columns that have been described: choose how numbers are modelled, search, fill in, fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn.data import CodedTable, as_source
+from bbn.data.describe import Description
+from bbn.data.streams.readers import is_many
+from bbn.learning.raw.candidates import (
+    BINS,
+    MOST_JUDGED_COLUMNS,
+    STRUCTURE_WORDS,
+    Candidate,
+    Judged,
+    candidates,
+    filled,
+    fitted,
+    judge,
+    search,
+)
+from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
+from bbn.learning.structure.scores import family_scorer
+from bbn.learning.structure.structure import read_structure
+from bbn.learning.tables.priors import BDeu
+from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Continuous, Variable
+
+MOST_COMPLETIONS = 500_000
+"""With more ways than this to fill in all holes, arcs are searched on rows whose holes are filled at random."""
+FEW_ROWS = 18
+"""With fewer rows than this nothing can be held out, so nothing is tried out."""
+
+
+class RawProblem(NamedTuple):
+    """All there is to know before learning from raw columns."""
+
+    raw: RawColumns
+    structure: Any
+    hidden: Any
+    method: str
+    free: bool
+    """Whether the method was left open."""
+    target: str | None
+    prior: Any
+    progress: bool | None
+    options: Mapping[str, Any]
+    numbers: str
+    holes: tuple[str, ...]
+
+
+class Learned(NamedTuple):
+    """What was learned, for the report."""
+
+    network: BayesianNetwork
+    method: str
+    detail: Any
+    source: Any
+    holes: tuple[str, ...]
+    columns: Description | None = None
+    numbers: str = ""
+    strengths: dict[tuple[str, str], float] = {}  # noqa: RUF012
+    notes: tuple[str, ...] = ()
+    words: str = ""
+    """The method, where it is not one of those that can be asked for."""
+    chosen_by: str = ""
+    """Why it was chosen."""
+    passes: int | None = None
+    """How often data that do not fit in memory were read."""
+
+
+Run = Callable[..., tuple[BayesianNetwork, Any]]
+
+
+def learn_raw(problem: RawProblem, run: Run) -> Learned:
+    """Learn from described columns; `run` runs a method on a coded source."""
+    raw = problem.raw
+    many = is_many(raw.data)
+    table = raw.coded() if not many else raw.sample() if _looks_at_rows(problem) else None
+    if table is None:  # states alone, all there: counting is enough
+        return _counted(problem, run)
+    if problem.structure is not None:
+        return _known_structure(problem, table, many, run)
+    way, judged = _choice(problem, table)
+    if problem.method in ("hill-climb", "structural-em"):
+        return _searched(problem, table, many, way, judged, run)
+    return _by_method(problem, table, many, way, run)
+
+
+def _looks_at_rows(problem: RawProblem) -> bool:
+    """Whether rows must be seen one by one: for cuts, for choices, or for the search where values are missing."""
+    return bool(problem.raw.numbers or problem.holes) or (problem.free and problem.target is not None)
+
+
+def _counted(problem: RawProblem, run: Run) -> Learned:
+    """Any method on data that do not fit in memory, all of whose columns are states without holes."""
+    raw = problem.raw
+    source = raw.opened(raw.variables)
+    network, detail = run(
+        problem.method,
+        source,
+        problem.structure,
+        problem.hidden,
+        problem.prior,
+        problem.progress,
+        problem.target,
+        problem.options,
+    )
+    return Learned(
+        network, problem.method, detail, source, problem.holes, raw.description, passes=source.passes + 1
+    )
+
+
+def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Judged]]:
+    """The candidate that is best on held-out rows, and all of them; the usual one where nothing is to be tried."""
+    numbers = tuple(table.numbers)
+    discrete = problem.target is not None and problem.target not in numbers
+    free = problem.free and problem.target is not None and not problem.hidden
+    usual = {"auto": "cut"}.get(problem.numbers, problem.numbers) if numbers else ""
+    mixed = not numbers or problem.method in ("hill-climb", "structural-em")
+    if not mixed:  # the other searches take states alone
+        return Candidate("cut"), []
+    several = free and discrete and not problem.options
+    structures = tuple(STRUCTURE_WORDS) if several else ("hill-climb",)
+    ways = candidates(problem.numbers, bool(numbers), discrete, structures)
+    small = table.n_rows < FEW_ROWS or len(table.codes) + len(numbers) > MOST_JUDGED_COLUMNS or problem.hidden
+    if small or len(ways) == 1:
+        bins = 3 if table.n_rows < 100 else BINS[1]
+        return (ways[0] if len(ways) == 1 else Candidate(usual, "quantiles", bins)), []
+    options = {
+        k: v for k, v in problem.options.items() if k not in ("restarts", "em_iter", "tol", "progress")
+    }
+    target = problem.target if discrete else None
+    judged = judge(table, ways, target, options, _prior(problem))
+    return judged[0].candidate, judged
+
+
+def _prior(problem: RawProblem) -> Any:
+    score = problem.options.get("score")
+    if problem.prior is not None:
+        return problem.prior
+    return score if isinstance(score, BDeu) else BDeu(1.0)
+
+
+def _searched(
+    problem: RawProblem, table: CodedTable, many: bool, way: Candidate, judged: list[Judged], run: Run
+) -> Learned:
+    """A structure by hill climbing, or the one that was best for the target, and its tables."""
+    raw = problem.raw
+    discrete = problem.target if problem.target not in table.numbers else None
+    cuts = cut_variables(table, way.cuts, way.bins, discrete)
+    coded = cut(table, cuts)
+    gaussian = way.numbers == "gaussian"
+    variables: list[Variable] = [
+        *raw.variables,
+        *(map(Continuous, raw.numbers) if gaussian else cuts.values()),
+    ]
+    source: Any = raw.opened(variables) if many else (table if gaussian else coded)
+    notes = _choice_notes(judged, problem, way)
+    holes = bool(problem.holes)
+    detail: Any = None
+    words = ""
+    options = dict(problem.options)
+    exact = not gaussian and way.structure == "hill-climb"
+    told = not problem.free and not many and not gaussian
+    few = holes and not many and completions(coded) <= MOST_COMPLETIONS
+    if told and (problem.method == "structural-em" or holes or problem.hidden):
+        network, detail = run(
+            problem.method, coded, None, problem.hidden, problem.prior, problem.progress, None, options
+        )
+    elif exact and (problem.hidden or few):
+        network, detail = run(
+            "structural-em", coded, None, problem.hidden, problem.prior, problem.progress, None, options
+        )
+    elif exact and not holes:
+        network, detail = run(
+            "hill-climb", source, None, None, problem.prior, problem.progress, None, options
+        )
+    else:
+        seen = filled(table if gaussian else coded)
+        options = {k: v for k, v in options.items() if k not in ("em_iter", "tol")}
+        graph = search(seen, way, problem.target, options)
+        network, result = fitted(graph, source, raw.numbers if gaussian else (), _prior(problem))
+        detail = result or graph
+        words = STRUCTURE_WORDS[way.structure] if way.structure != "hill-climb" else "hill-climb"
+        words += ", then EM" if holes else ""
+        if holes:
+            notes += ("for the search, holes were filled with values drawn from their own columns",)
+        if many:
+            notes += (f"arcs were searched on a sample of {table.n_rows:,} rows",)
+    method = problem.method if not words else "hill-climb"
+    return Learned(
+        network,
+        way.structure if way.structure == "tan" else method,
+        detail,
+        source,
+        problem.holes,
+        raw.description,
+        way.numbers,
+        strengths(network, table if gaussian else coded),
+        notes,
+        words,
+        _chosen_by(judged, problem),
+        _passes(source),
+    )
+
+
+def _passes(source: Any) -> int | None:
+    """The passes over data that do not fit in memory: one described them, one drew a sample."""
+    passes = getattr(source, "passes", None)
+    return None if passes is None else passes + 2
+
+
+def _by_method(problem: RawProblem, table: CodedTable, many: bool, way: Candidate, run: Run) -> Learned:
+    """Any other search, which takes states alone and no holes."""
+    raw = problem.raw
+    mdlp = problem.method == "tan" and problem.target is not None and problem.target not in table.numbers
+    cuts = cut_variables(table, "mdlp" if mdlp else "quantiles", way.bins, problem.target if mdlp else None)
+    coded = cut(table, cuts)
+    source = raw.opened([*raw.variables, *cuts.values()]) if many else as_source(coded)
+    network, detail = run(
+        problem.method,
+        source,
+        None,
+        problem.hidden,
+        problem.prior,
+        problem.progress,
+        problem.target,
+        problem.options,
+    )
+    return Learned(
+        network,
+        problem.method,
+        detail,
+        source,
+        problem.holes,
+        raw.description,
+        "cut" if cuts else "",
+        strengths(network, coded),
+        passes=_passes(source),
+    )
+
+
+def _known_structure(problem: RawProblem, table: CodedTable, many: bool, run: Run) -> Learned:
+    """The tables of a known structure: numbers are cut, or Gaussians where the structure allows them."""
+    raw = problem.raw
+    shape = read_structure(problem.structure)
+    numbers = set(table.numbers)
+    allowed = all(
+        child in numbers
+        for child, parents in shape.parents.items()
+        for parent in parents
+        if parent in numbers
+    )
+    gaussian = bool(numbers) and (
+        problem.numbers == "gaussian" or (problem.numbers == "auto" and bool(shape.continuous))
+    )
+    if gaussian and not allowed and problem.numbers == "auto":
+        gaussian = False
+    cuts = {} if gaussian else cut_variables(table, "quantiles", 3 if table.n_rows < 100 else BINS[1])
+    variables = [*raw.variables, *(map(Continuous, raw.numbers) if gaussian else cuts.values())]
+    coded = table if gaussian else cut(table, cuts)
+    source: Any = raw.opened(variables) if many else coded
+    options = dict(problem.options)
+    if gaussian:
+        options["continuous"] = list(raw.numbers)
+    network, detail = run(
+        problem.method,
+        source,
+        problem.structure,
+        problem.hidden,
+        problem.prior,
+        problem.progress,
+        None,
+        options,
+    )
+    found = {} if gaussian or problem.hidden else strengths(network, coded)
+    how = "gaussian" if gaussian else "cut"
+    return Learned(
+        network,
+        problem.method,
+        detail,
+        source,
+        problem.holes,
+        raw.description,
+        how if numbers else "",
+        found,
+        passes=_passes(source),
+    )
+
+
+def completions(coded: CodedTable) -> float:
+    """In how many ways all holes of a table can be filled in, added up over its rows."""
+    logs = np.zeros(coded.n_rows)
+    for variable in coded.variables:
+        logs += np.where(coded.codes[variable.name] == variable.card, np.log(variable.card), 0.0)
+    return float(np.exp(np.minimum(logs, 600)).sum())
+
+
+def strengths(network: BayesianNetwork, coded: CodedTable) -> dict[tuple[str, str], float]:
+    """By how much the score falls, in nats, if an arc is taken away: BDeu, or BIC where there are Gaussians.
+
+    Rows that miss a value of a family are left out of its score; holes of numbers are filled from their own columns.
+    """
+    there = {*(v.name for v in coded.variables), *coded.numbers}
+    arcs = [(a, b) for a, b in network.arcs if {a, b, *network.parents(b)} <= there]
+    families: list[tuple[str, ...]] = []
+    for parent, child in arcs:
+        others = tuple(name for name in network.parents(child) if name != parent)
+        families += [(*network.parents(child), child), (*others, child)]
+    if not families:
+        return {}
+    gaussian = bool(coded.numbers)
+    terms = family_scorer(filled(coded) if gaussian else coded, "bic" if gaussian else "bdeu")(families)
+    found = {arc: float(terms[2 * i] - terms[2 * i + 1]) for i, arc in enumerate(arcs)}
+    return {arc: strength for arc, strength in found.items() if np.isfinite(strength)}
+
+
+def _choice_notes(judged: list[Judged], problem: RawProblem, way: Candidate) -> tuple[str, ...]:
+    """What was tried, and how it did on rows that were held out."""
+    if not judged:
+        return ()
+    what = f"log loss of {problem.target!r}" if problem.target is not None else "−ln density of a row"
+    tried = "; ".join(f"{judged_one.candidate} {judged_one.loss:.4g}" for judged_one in judged[:6])
+    return (f"held-out {what}, lower is better: {tried}",)
+
+
+def _chosen_by(judged: list[Judged], problem: RawProblem) -> str:
+    if not judged or problem.target is None:
+        return ""
+    return f"{judged[0].candidate} predicts {problem.target!r} best on held-out rows"

@@ -1,0 +1,281 @@
+"""From raw columns to what learners take: states are coded, numbers are read, and cut where that is wanted.
+
+A raw table is coded once, with its numbers as they are; cutting them is then a search among a few edges per value, so
+cuts can be found anew in each fold of a cross-validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array
+from bbn.data import CodedTable, code
+from bbn.data.column_rules import OUT, Column
+from bbn.data.describe import Description, describe
+from bbn.data.discretize import mdlp_cuts, quantile_cuts
+from bbn.data.source import is_source
+from bbn.data.streams.readers import is_many
+from bbn.model.variable import Binned, Continuous, State, Variable
+
+SAMPLE = 20_000
+"""Rows of data larger than memory that cuts are found in, and that choices are made on."""
+
+
+class RawColumns(NamedTuple):
+    """A raw table under its description, ready to be coded.
+
+    Attributes
+    ----------
+    data
+        The table as it came.
+    description
+        What each column holds, and what is done with it.
+    variables
+        The columns that are states, as variables.
+    numbers
+        The names of the columns that are numbers.
+    weights
+        The rows' weights, or the name of their column.
+    missing
+        What means missing in every column.
+    """
+
+    data: Any
+    description: Description
+    variables: tuple[Variable, ...]
+    numbers: tuple[str, ...]
+    weights: Any
+    missing: Any
+
+    def coded(self, variables: Iterable[Variable] | None = None) -> CodedTable:
+        """All of the rows in memory: these variables, or those that there are, with the numbers as numbers."""
+        wanted = [*self.variables, *map(Continuous, self.numbers)] if variables is None else list(variables)
+        return code(
+            self.data, wanted, weights=self.weights, missing=self.missing, extra="ignore", unseen="missing"
+        )
+
+    def opened(self, variables: Iterable[Variable]) -> Any:
+        """The rows of data that do not fit in memory, as a source of these variables."""
+        from bbn.data.streams.open import open_data
+
+        return open_data(
+            self.data, variables=list(variables), weights=self.weights, missing=self.missing, unseen="missing"
+        )
+
+    def sample(self) -> CodedTable:
+        """Some rows of data that do not fit in memory: the SAMPLE with the lowest hashes of their places."""
+        from bbn.data.streams.open import open_data
+
+        names = tuple(v.name for v in self.variables) + self.numbers
+        weights = self.weights if isinstance(self.weights, str) else None
+        found = open_data(self.data).fold(  # type: ignore[attr-defined]
+            Sampling(self.variables, self.numbers, weights, self.missing),
+            [*names, *([weights] if weights else [])],
+        )
+        if found is None:
+            raise DataError("the data have no rows")
+        drawn: CodedTable = found.table
+        return drawn
+
+
+class Sample(NamedTuple):
+    """Rows that were drawn, with the numbers that they were drawn by."""
+
+    table: CodedTable
+    order: Array
+
+    def merge(self, other: Sample) -> Sample:
+        """The rows of both with the lowest numbers, in their order."""
+        order = np.concatenate([self.order, other.order])
+        keep = np.sort(np.argsort(order, kind="stable")[:SAMPLE])
+        a, b = self.table, other.table
+        weights = None
+        if a.weights is not None and b.weights is not None:
+            weights = np.concatenate([a.weights, b.weights])[keep]
+        return Sample(
+            CodedTable(
+                a.variables,
+                {name: np.concatenate([own, b.codes[name]])[keep] for name, own in a.codes.items()},
+                len(keep),
+                weights,
+                numbers={
+                    name: np.concatenate([own, b.numbers[name]])[keep] for name, own in a.numbers.items()
+                },
+            ),
+            order[keep],
+        )
+
+
+class Sampling(NamedTuple):
+    """The task of drawing rows: a function of a batch, that can be sent to where the batch is."""
+
+    variables: tuple[Variable, ...]
+    numbers: tuple[str, ...]
+    weights: str | None
+    missing: Any
+
+    def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Sample:
+        """The rows of one batch with the lowest numbers, drawn by where it is from."""
+        table = code(
+            data,
+            [*self.variables, *map(Continuous, self.numbers)],
+            weights=self.weights,
+            missing=self.missing,
+            extra="ignore",
+            unseen="missing",
+        )
+        place = [int.from_bytes(where.encode()[-8:].rjust(8, b"\0"), "big"), first_row]
+        empty = Sample(_no_rows(table), np.empty(0))
+        return empty.merge(Sample(table, np.random.default_rng(place).random(table.n_rows)))
+
+
+def _no_rows(table: CodedTable) -> CodedTable:
+    none = np.empty(0, dtype=np.intp)
+    weights = None if table.weights is None else table.weights[none]
+    codes = {name: column[none] for name, column in table.codes.items()}
+    numbers = {name: column[none] for name, column in table.numbers.items()}
+    return CodedTable(table.variables, codes, 0, weights, numbers=numbers)
+
+
+def read_raw(
+    data: Any,
+    kinds: Mapping[str, str] | None,
+    states: Mapping[str, Sequence[State]] | None,
+    weights: Any,
+    missing: Any,
+    continuous: Iterable[str] = (),
+    names: Sequence[str] | None = None,
+    target: str | None = None,
+) -> RawColumns:
+    """Describe a raw table, and say which columns are states and which are numbers.
+
+    Parameters
+    ----------
+    data
+        Any table, or what `bbn.open_data` takes.
+    kinds, missing
+        As in `bbn.describe`.
+    states
+        Column to its states, or to a variable; these are not described.
+    weights
+        The rows' weights, or the name of their column.
+    continuous
+        Columns that are numbers, whatever they look like.
+    names
+        The columns of a known structure: none of these is left out, and no other is taken.
+    target
+        A column that must not be left out.
+    """
+    told = {
+        **dict.fromkeys([continuous] if isinstance(continuous, str) else continuous, "number"),
+        **(kinds or {}),
+    }
+    told |= {name: "category" for name in states or {} if name not in told}
+    own = weights if isinstance(weights, str) else None
+    description = describe(data, told, weights=own, missing=missing)
+    if not description.n_rows:
+        raise DataError("the data have no rows")
+    if not isinstance(weights, str) and weights is not None:  # they are given, so no column holds them
+        description = _without_weights(description)
+    there = [column.name for column in description]
+    if names is not None:
+        description = _only(description, names, data, missing)
+    elif target is not None:
+        if target not in there:
+            raise DataError(f"target: the data have no column {target!r}{nearest(target, there)}")
+        if description[target].use == OUT:
+            raise DataError(
+                f"the target {target!r} would be left out: {description[target].kind}, {description[target].why}; "
+                'kinds= can say otherwise, as in {"' + target + '": "category"}'
+            )
+    declared = {
+        name: listed if isinstance(listed, Variable) else Variable(name, listed)
+        for name, listed in (states or {}).items()
+    }
+    found = {v.name: declared.get(v.name, v) for v in description.variables}
+    if not found and not description.numbers:
+        told_why = "; ".join(f"{c.name}: {c.why}" for c in description.columns[:5])
+        raise DataError(f"no column is left to learn from ({told_why}); kinds= can say otherwise")
+    chosen = description.weights if weights is None else weights
+    return RawColumns(data, description, tuple(found.values()), description.numbers, chosen, missing)
+
+
+def _without_weights(description: Description) -> Description:
+    """The description without a guess at weights, which are given otherwise."""
+    columns = [
+        c
+        if c.use != "weights"
+        else Column(c.name, c.kind, c.missing, c.distinct, OUT, "weights= gives others")
+        for c in description
+    ]
+    return Description(tuple(columns), description.n_rows)
+
+
+def _only(description: Description, names: Sequence[str], data: Any, missing: Any) -> Description:
+    """The description of a known structure's columns: those that would be left out are categories, others are out."""
+    there = {column.name: column for column in description}
+    forced = [n for n in names if n in there and there[n].use in (OUT, "weights") and there[n].distinct]
+    if forced:
+        as_told = describe(data, dict.fromkeys(forced, "category"), missing=missing)
+        there |= {name: as_told[name] for name in forced}
+    wanted = set(names)
+    columns = [
+        c if c.name in wanted or c.use in (OUT, "weights") else _not_in_structure(c) for c in there.values()
+    ]
+    return Description(tuple(columns), description.n_rows)
+
+
+def _not_in_structure(column: Column) -> Column:
+    return Column(column.name, column.kind, column.missing, column.distinct, OUT, "not in the structure")
+
+
+def is_raw(data: Any) -> bool:
+    """Whether data are a table whose columns nobody has decided on, in memory or not."""
+    return not is_source(data) or (is_many(data) and not is_source(data))
+
+
+def cut_variables(
+    table: CodedTable, method: str, bins: int = 5, target: str | None = None
+) -> dict[str, Binned]:
+    """The numbers of a table as variables cut into intervals.
+
+    Parameters
+    ----------
+    table
+        With its numbers as numbers.
+    method
+        "quantiles", or "mdlp", which cuts towards `target` and takes quantiles where that gives no cut.
+    bins
+        How many intervals.
+    target
+        A variable of the table.
+    """
+    found = {}
+    for name, values in table.numbers.items():
+        there = ~np.isnan(values)
+        cuts = np.empty(0)
+        if method == "mdlp" and target is not None:
+            card = next(v.card for v in table.variables if v.name == target)
+            known = there & (table.codes[target] < card)
+            if known.any():
+                cuts = mdlp_cuts(values[known], table.codes[target][known])
+        elif there.any():
+            cuts = quantile_cuts(values[there], bins)
+        found[name] = Binned(name, cuts.tolist())
+    return found
+
+
+def cut(table: CodedTable, variables: Mapping[str, Binned]) -> CodedTable:
+    """The table with its numbers cut into the intervals of these variables, which keep the columns' order."""
+    codes = dict(table.codes)
+    for name, variable in variables.items():
+        values = table.numbers[name]
+        own = np.searchsorted(variable.edges, values, side="right")
+        own[np.isnan(values)] = variable.card
+        codes[name] = own.astype(np.uint8 if variable.card <= 255 else np.uint16)
+    known = (*table.variables, *variables.values())
+    return CodedTable(known, codes, table.n_rows, table.weights, table.kind)

@@ -1,0 +1,269 @@
+"""Effects from data: each estimator against its formula written out row by row, and intervals against their promise."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bbn
+from bbn.causal.effect_models import plan_of
+from bbn.causal.effect_result import Question
+from bbn.causal.estimators import doubly_robust, inverse_weighting
+from tests.support.causal_truth import random_network
+
+CONFOUNDED = [("Z", "X"), ("Z", "Y"), ("W", "Y"), ("X", "Y")]
+FRONT_DOOR = bbn.CausalGraph([("X", "M"), ("M", "Y")], confounded=[("X", "Y")])
+
+
+def discrete_rows(rng, n=500):
+    z, w = rng.integers(0, 2, n), rng.integers(0, 3, n)
+    x = (rng.random(n) < 0.2 + 0.5 * z).astype(int)
+    y = (rng.random(n) < 0.1 + 0.3 * x + 0.2 * z + 0.15 * w).astype(int)
+    return {"Z": z, "W": w, "X": x, "Y": y}
+
+
+def front_door_rows(rng, n=1000):
+    u = rng.integers(0, 2, n)
+    x = (rng.random(n) < 0.3 + 0.4 * u).astype(int)
+    m = (rng.random(n) < 0.1 + 0.7 * x).astype(int)
+    y = (rng.random(n) < 0.1 + 0.3 * m + 0.4 * u).astype(int)
+    return {"X": x, "M": m, "Y": y}
+
+
+def gaussian_rows(rng, n=300):
+    z = rng.normal(size=n)
+    x = 0.8 * z + rng.normal(size=n)
+    m = 1.5 * x + rng.normal(size=n)
+    return {"Z": z, "X": x, "M": m, "Y": m + 2 * z + rng.normal(size=n)}
+
+
+def mixed_rows(rng, n=400):
+    z = rng.integers(0, 2, n)
+    x = (rng.random(n) < 0.2 + 0.5 * z).astype(int)
+    return {"Z": z, "X": x, "Y": 1.0 * x + 2 * z + rng.normal(size=n)}
+
+
+def logistic_rows(rng, n=1000):
+    z = rng.normal(size=n)
+    x = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    return {"Z": z, "X": x, "Y": 1.0 * x + 2 * z + rng.normal(size=n)}
+
+
+DESIGNS = {
+    "discrete": (discrete_rows, CONFOUNDED, 0.3, {"event": 1}),
+    "front door": (front_door_rows, FRONT_DOOR, 0.21, {"event": 1}),
+    "Gaussian": (gaussian_rows, [("Z", "X"), ("Z", "Y"), ("X", "M"), ("M", "Y")], 1.5, {}),
+    "mixed": (mixed_rows, [("Z", "X"), ("Z", "Y"), ("X", "Y")], 1.0, {}),
+    "numbers confound states": (
+        logistic_rows,
+        bbn.CausalGraph([("X", "Y"), ("Z", "Y")], confounded=[("Z", "X")]),
+        1.0,
+        {},
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_intervals_hold_the_truth_as_often_as_they_say(design):
+    make, graph, truth, options = DESIGNS[design]
+    hits: dict[str, list[bool]] = {}
+    n_sets, off = (
+        (500, 0.02) if design == "discrete" else (250, 0.03)
+    )  # two standard errors of a share of so many
+    for seed in range(n_sets):
+        rows = make(np.random.default_rng(seed))
+        found = bbn.effect(rows, graph, "X", "Y", seed=seed, n_draws=300, **options)
+        for method, one in found.estimates.items():
+            hits.setdefault(method, []).append(one.average_effect.low <= truth <= one.average_effect.high)
+    for method, own in hits.items():
+        assert abs(np.mean(own) - 0.95) <= off, (method, np.mean(own))
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_estimates_come_near_the_truth(design):
+    make, graph, truth, options = DESIGNS[design]
+    found = bbn.effect(make(np.random.default_rng(1), 20_000), graph, "X", "Y", **options)
+    for method, one in found.estimates.items():
+        width = one.average_effect.high - one.average_effect.low
+        assert abs(one.average_effect - truth) < width, (design, method)
+        assert 0 < width < 0.2
+    assert found.average_effect == found.estimates["g-formula"].average_effect
+
+
+def test_the_g_formula_is_standardisation():
+    rows = pd.DataFrame(discrete_rows(np.random.default_rng(2), 3000))
+    found = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, interval=None)
+    expected = {}
+    for x in (0, 1):
+        total = 0.0
+        for z in (0, 1):
+            for w in (0, 1, 2):
+                cell = rows[(x == rows.X) & (z == rows.Z) & (w == rows.W)]
+                # Z and W are independent causes in the graph, so their shares multiply
+                total += cell.Y.mean() * (z == rows.Z).mean() * (w == rows.W).mean()
+        expected[x] = total
+        assert found.distributions[x][1] == pytest.approx(total, abs=1e-12)
+    assert found.average_effect == pytest.approx(expected[1] - expected[0], abs=1e-12)
+    assert found.risk_ratio == pytest.approx(expected[1] / expected[0], abs=1e-12)
+    assert np.isnan(found.average_effect.low)
+
+
+def test_weighting_and_doubly_robust_row_by_row():
+    rows = pd.DataFrame(discrete_rows(np.random.default_rng(3), 2000))
+    found = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, interval=None).estimates
+    share = rows.groupby("Z").X.mean()
+    for x, name in ((1, "treated"), (0, "control")):
+        pi = rows.Z.map(share if x else 1 - share).to_numpy()
+        has = (x == rows.X).to_numpy()
+        hajek = (rows.Y * has / pi).sum() / (has / pi).sum()
+        assert getattr(found["inverse weighting"], name) == pytest.approx(hajek, abs=1e-12)
+        m = rows[has].groupby(["Z", "W"]).Y.mean()
+        predicted = np.array([m[z, w] for z, w in zip(rows.Z, rows.W, strict=True)])
+        robust = (predicted + has * (rows.Y - predicted) / pi).mean()
+        assert getattr(found["doubly robust"], name) == pytest.approx(robust, abs=1e-12)
+
+
+def test_doubly_robust_survives_one_wrong_model():
+    rows = discrete_rows(np.random.default_rng(4), 200_000)
+    plan = plan_of(CONFOUNDED, "X", "Y", (), None)
+    source = bbn.data.code(rows)
+    own = {v.name: v for v in source.variables}
+    question = Question(own["X"], own["Y"], 1, 0, 1)
+
+    def gap(estimate):
+        return float(estimate.treated) - float(estimate.control)
+
+    no_outcome_model = plan._replace(predictors=())
+    no_treatment_model = plan._replace(parents=())
+    assert gap(doubly_robust(no_outcome_model, source, question)) == pytest.approx(0.3, abs=0.01)
+    assert gap(doubly_robust(no_treatment_model, source, question)) == pytest.approx(0.3, abs=0.01)
+    assert abs(gap(inverse_weighting(no_treatment_model, source, question)) - 0.3) > 0.05
+
+
+def test_admissions_to_berkeley():
+    rows = bbn.datasets.ucb_admissions()
+    through = [("Gender", "Department"), ("Gender", "Admitted"), ("Department", "Admitted")]
+    options = {"treated": "female", "control": "male", "weights": "Count"}
+    whole = bbn.effect(rows, through, "Gender", "Admitted", **options)
+    assert whole.average_effect == pytest.approx(557 / 1835 - 1198 / 2691, abs=1e-12)
+    assert whole.average_effect.high < 0
+    # within departments: the share of women and men admitted, averaged over all applicants
+    direct = bbn.effect(rows, [("Department", "Gender"), *through[1:]], "Gender", "Admitted", **options)
+    assert direct.average_effect == pytest.approx(0.0426, abs=1e-4)
+    assert direct.average_effect.low > 0
+    again = rows.loc[rows.index.repeat(rows["Count"])].drop(columns="Count")
+    repeated = bbn.effect(again, through, "Gender", "Admitted", treated="female", control="male")
+    assert repeated.average_effect == pytest.approx(float(whole.average_effect), abs=1e-12)
+    for method in whole.estimates:
+        one, other = whole.estimates[method].average_effect, repeated.estimates[method].average_effect
+        assert one.low == pytest.approx(other.low, abs=1e-9)
+
+
+def test_bootstrap_and_credible_intervals_agree():
+    rows = discrete_rows(np.random.default_rng(5), 2000)
+    credible = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, seed=1)
+    boot = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, interval="bootstrap", n_draws=150, seed=1)
+    for method in credible.estimates:
+        one, other = credible.estimates[method].average_effect, boot.estimates[method].average_effect
+        assert float(one) == float(other)
+        assert (other.high - other.low) == pytest.approx(one.high - one.low, rel=0.25)
+    assert boot.estimates["g-formula"].risk_ratio.low < boot.risk_ratio < boot.risk_ratio.high
+    same = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, interval="bootstrap", n_draws=150, seed=1)
+    assert same.to_frame().equals(boot.to_frame())
+
+
+def test_levels_widen_intervals_and_seeds_repeat_them():
+    rows = discrete_rows(np.random.default_rng(6))
+    narrow = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, level=0.5)
+    wide = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, level=0.99)
+    for method in narrow.estimates:
+        one, other = narrow.estimates[method].average_effect, wide.estimates[method].average_effect
+        assert other.low < one.low < one < one.high < other.high
+    again = bbn.effect(rows, CONFOUNDED, "X", "Y", event=1, level=0.5)
+    assert again.to_frame().equals(narrow.to_frame())
+    copy = pickle.loads(pickle.dumps(narrow))
+    assert copy.average_effect.low == narrow.average_effect.low
+    assert "g-formula" in str(narrow)
+    assert "50% interval" in str(narrow)
+
+
+def test_groups_that_never_had_the_treatment_are_told():
+    rows = pd.DataFrame(discrete_rows(np.random.default_rng(7), 400))
+    rows = rows[~((rows.Z == 1) & (rows.X == 0))]
+    with pytest.warns(bbn.OverlapWarning, match=r"1 of 2 groups .* never had X=0, such as Z=1"):
+        bbn.effect(rows, CONFOUNDED, "X", "Y", event=1)
+    rows = pd.DataFrame(discrete_rows(np.random.default_rng(7), 400))
+    rows = rows[~((rows.W == 2) & (rows.X == 1) & (rows.Z == 0))]
+    with pytest.warns(bbn.OverlapWarning, match="table of 'Y'"):
+        bbn.effect(rows, CONFOUNDED, "X", "Y", event=1)
+
+
+def test_classes_and_chosen_sets():
+    net = random_network(
+        np.random.default_rng(8), [("A", "X"), ("B", "X"), ("B", "Y"), ("X", "Y"), ("B", "C")], list("ABXYC")
+    )
+    rows = net.sample(5000, seed=1)
+    pattern = bbn.cpdag(net.graph)
+    found = bbn.effect(rows, pattern, "X", "Y", interval=None)
+    chosen = bbn.effect(rows, net, "X", "Y", adjusted="B", interval=None)
+    assert found.adjusted == frozenset("B")
+    assert found.average_effect == pytest.approx(float(chosen.average_effect), abs=1e-12)
+    with pytest.raises(bbn.EvidenceError, match="does not suffice: the path X ← B → Y is open"):
+        bbn.effect(rows, net, "X", "Y", adjusted=[])
+    chain = bbn.cpdag(bbn.example("burglary").graph.subgraph(["Alarm", "JohnCalls"]))
+    with pytest.raises(bbn.NotIdentifiableError, match="members of the class disagree"):
+        bbn.effect(bbn.example("burglary").sample(100, seed=1), chain, "Alarm", "JohnCalls")
+
+
+def test_only_the_columns_that_matter_are_needed():
+    net = bbn.example("asia")
+    rows = net.sample(4000, seed=2)
+    whole = bbn.effect(rows, net, "smoke", "dysp", interval=None)
+    part = bbn.effect(rows.drop(columns=["xray"]), net, "smoke", "dysp", interval=None)
+    assert whole.average_effect == part.average_effect
+    assert whole.average_effect == pytest.approx(
+        net.query("dysp", do={"smoke": "yes"})["yes"] - net.query("dysp", do={"smoke": "no"})["yes"], abs=0.05
+    )
+    with pytest.raises(bbn.DataError, match="no column 'bronc'"):
+        bbn.effect(rows.drop(columns="bronc"), net, "smoke", "dysp")
+
+
+def test_data_larger_than_memory_give_the_same(tmp_path):
+    rows = bbn.example("asia").sample(3000, seed=3)
+    rows.to_parquet(tmp_path / "part.parquet")
+    source = bbn.open_data(tmp_path / "part.parquet")
+    streamed = bbn.effect(source, bbn.example("asia"), "smoke", "dysp", seed=4)
+    held = bbn.effect(rows, bbn.example("asia"), "smoke", "dysp", seed=4)
+    assert float(streamed.average_effect) == pytest.approx(float(held.average_effect), abs=1e-12)
+    assert streamed.average_effect.low == pytest.approx(held.average_effect.low, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "match"),
+    [
+        ({}, {"treated": 5}, bbn.EvidenceError, "no state 5"),
+        ({}, {"treated": 1, "control": 1}, bbn.EvidenceError, "both 1"),
+        ({}, {"event": "yes"}, bbn.EvidenceError, "no state 'yes'"),
+        ({}, {"interval": "credibel"}, bbn.EvidenceError, "did you mean 'credible'"),
+        ({}, {"level": 95}, bbn.EvidenceError, "between 0 and 1"),
+        ({}, {"n_draws": 1}, bbn.EvidenceError, "at least 2"),
+        ({"X": [0] * 50}, {}, bbn.DataError, "nothing to compare"),
+        ({"Y": [None] + [0, 1] * 24 + [1]}, {}, bbn.DataError, "missing values"),
+        ({"X": np.linspace(0.1, 1, 50)}, {}, bbn.DataError, "discretize"),
+    ],
+)
+def test_bad_questions(change, options, error, match):
+    rows = {**discrete_rows(np.random.default_rng(9), 50), **change}
+    with pytest.raises(error, match=match):
+        bbn.effect(rows, CONFOUNDED, "X", "Y", **options)
+
+
+def test_empty_data_and_unidentified_effects():
+    with pytest.raises(bbn.DataError):
+        bbn.effect({"X": [], "Y": [], "Z": [], "W": []}, CONFOUNDED, "X", "Y")
+    with pytest.raises(bbn.NotIdentifiableError):
+        bbn.effect(
+            front_door_rows(np.random.default_rng(1)), bbn.CausalGraph([("X", "Y")], [("X", "Y")]), "X", "Y"
+        )
