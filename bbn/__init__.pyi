@@ -5,6 +5,8 @@ from .model.variable import Variable as Variable, Binned as Binned, Continuous a
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
+from .model.noisy_max import NoisyMax as NoisyMax
+from .model.noisy_max import NoisyOr as NoisyOr
 from .model.network import BayesianNetwork as BayesianNetwork
 from .model.factor_graph import FactorGraph as FactorGraph
 from .model.decision import Decision as Decision, Utility as Utility
@@ -55,6 +57,7 @@ from .learning.structure.scores import score as score, family_scores as family_s
 from .learning.structure.k2 import k2 as k2
 from .learning.structure.chow_liu import chow_liu as chow_liu, tan as tan
 from .learning.structure.hill_climb import hill_climb as hill_climb
+from .learning.structure.ges import ges as ges
 from .learning.structure.pc import pc as pc
 from .learning.structure.exact_search import exact_search as exact_search
 from .learning.structure.local_scores import LocalScores as LocalScores, load_scores as load_scores

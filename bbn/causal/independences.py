@@ -22,7 +22,7 @@ from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, as_source, complete_data, continuous_columns
-from bbn.learning.structure.pc import independence_tests
+from bbn.learning.structure.independence import CountTests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,10 +232,7 @@ def _tested(
 ) -> list[tuple[str, str, tuple[str, ...], str, float]]:
     """Each claim with the test that fits it, and its p-value."""
     counted = [claim for claim in claims if not numbers & {claim[0], claim[1], *claim[2]}]
-    order = [v.name for v in source.variables]
-    place = {name: i for i, name in enumerate(order)}
-    tests = [(place[x], place[y], tuple(place[z] for z in given)) for x, y, given in counted]
-    by_counts = dict(zip(counted, independence_tests(source, order, "g2")(tests).tolist(), strict=True))
+    by_counts = dict(zip(counted, CountTests(source, "g2")(counted).tolist(), strict=True))
     rows = _Numbers(source) if len(counted) < len(claims) else None
     found = []
     for claim in claims:

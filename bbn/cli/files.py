@@ -18,10 +18,13 @@ from bbn.cli.output import show as show_text
 from bbn.core.display import visible
 from bbn.core.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
 from bbn.io import dumps, find_format, load, loads, save
+from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_network import DecisionNetwork
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.gaussian import Gaussian
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.table_input import settings
 
 if TYPE_CHECKING:
@@ -49,7 +52,12 @@ def as_network(model: Any, name: str) -> BayesianNetwork:
             f"{name} holds a factor graph, which is not a network; only check, convert, query and mpe take one"
         )
     refuse_decisions(model, name)
+    if isinstance(model, DynamicNetwork):
+        raise ModelError(f"{name} holds a dynamic network; {_TIME} take one")
     return cast("BayesianNetwork", model)
+
+
+_TIME = "filter, query, mpe, learn, check, convert, show and plot"
 
 
 def refuse_decisions(model: Any, name: str) -> None:
@@ -164,6 +172,8 @@ def show(options: argparse.Namespace) -> int:
 def _open_shown(name: str, format: str | None) -> Any:
     """A network or a decision network."""
     model = open_model(name, format)
+    if isinstance(model, DynamicNetwork):
+        return model.unroll(model.order + 1)
     return model if isinstance(model, DecisionNetwork) else as_network(model, name)
 
 
@@ -207,12 +217,20 @@ _SIZES = ("nodes", "arcs", "parameters", "entries")
 
 
 def _size(network: BayesianNetwork) -> dict[str, int]:
-    tables = [network[name].table for name in network.names if hasattr(network[name], "table")]
-    sizes = len(network), len(network.arcs), network.n_parameters, sum(table.size for table in tables)
+    nodes: list[Any] = [network[name] for name in network.names]
+    entries = sum(node.n_entries if isinstance(node, CPT) else _entries(node) for node in nodes)
+    arcs = sum(len(network.parents(name)) for name in network.names)
+    sizes = len(nodes), arcs, network.n_parameters, entries
     return dict(zip(_SIZES, sizes, strict=True))
 
 
-def _size_text(network: BayesianNetwork | FactorGraph) -> str:
+def _entries(node: Any) -> int:
+    return node.table.size if isinstance(node, Utility) else 0
+
+
+def _size_text(network: BayesianNetwork | FactorGraph | DynamicNetwork) -> str:
+    if isinstance(network, DynamicNetwork):
+        return f"a dynamic network: {len(network)} variables a slice, reaching {network.order} back"
     if isinstance(network, FactorGraph):
         factors = network.factors()
         entries = sum(factor.values.size for factor in factors)
@@ -236,18 +254,34 @@ def _show_rows(network: BayesianNetwork, options: argparse.Namespace) -> None:
         if isinstance(cpt, Gaussian):
             rows += _gaussian_rows(cpt, options.format)
             continue
+        if isinstance(cpt, NoisyMax):
+            rows += _link_rows(cpt, options.format)
+            continue
         if isinstance(cpt, Utility):
             for index, setting in settings(cpt.discrete_parents) if cpt.combine is None else ():
                 given = _given(cpt.discrete_parents, setting, options.format)
                 rows.append([name, given, "utility", float(cpt.table[index])])
             continue
-        if not hasattr(cpt, "table"):
+        if not isinstance(cpt, CPT):
             continue
         every = product(*(parent.states for parent in cpt.parents))
         for setting, row in zip(every, cpt.table.reshape(-1, cpt.variable.card).tolist(), strict=True):
             given = _given(cpt.parents, setting, options.format)
             rows += [[name, given, state, p] for state, p in zip(cpt.variable.states, row, strict=True)]
     print_rows(options, ["variable", "given", "state", "probability"], rows, size)
+
+
+def _link_rows(noisy: NoisyMax, format: str) -> list[list[Any]]:
+    """The effects of each cause by itself, and of the leak, as rows."""
+    rows = []
+    for parent, link in zip(noisy.parents, noisy.links, strict=True):
+        for state, effect in zip(parent.states, link.tolist(), strict=True):
+            given = _given([parent], [state], format)
+            rows += [
+                [noisy.name, given, own, p] for own, p in zip(noisy.variable.states, effect, strict=True)
+            ]
+    leak = zip(noisy.variable.states, noisy.leak.tolist(), strict=True)
+    return rows + [[noisy.name, _given([], [], format), own, p] for own, p in leak]
 
 
 def _gaussian_rows(gaussian: Gaussian, format: str) -> list[list[Any]]:

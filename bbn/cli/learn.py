@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.evidence_options import wants_progress
-from bbn.cli.files import data_file, open_network
+from bbn.cli.files import data_file, open_model, open_network
+from bbn.cli.learn_structure import AUTO, learn_structure
 from bbn.cli.learn_structure import METHODS as STRUCTURES
-from bbn.cli.learn_structure import learn_structure
 from bbn.cli.output import note, show, write
-from bbn.core.errors import DataError, nearest
+from bbn.core.errors import BBNError, DataError, nearest
 from bbn.data.streams.readers import is_many
 from bbn.io import dumps, save
+from bbn.model.dynamic_network import DynamicNetwork
 
 if TYPE_CHECKING:
+    from bbn.learning.learn_result import LearnResult
     from bbn.model.network import BayesianNetwork
 
 METHODS = ("mle", "em", "gradient")
@@ -24,24 +30,87 @@ METHODS = ("mle", "em", "gradient")
 def learn(options: argparse.Namespace) -> int:
     """Learn, say what came out, and write the network."""
     if options.method is None:
-        options.method = "hill-climb" if options.structure is None else "mle"
+        options.method = AUTO if options.structure is None else "mle"
     options.progress = wants_progress(options)
-    with data_file(options.data, options.from_format) as options.data:
-        if options.dask is not None or is_many(options.data):
-            _open(options)
-        network, summary = (learn_structure if options.method in STRUCTURES else learn_tables)(options)
+    given = options.data
+    result = None
+    try:
+        with data_file(options.data, options.from_format) as options.data:
+            if options.dask is not None or (options.structure is not None and is_many(options.data)):
+                _open(options)
+            if options.method in (AUTO, *STRUCTURES):
+                result, summary = learn_structure(options)
+                network = result.network
+            else:
+                network, summary = learn_tables(options)
+            if options.report is not None:
+                _write_page(options, given, network, result)
+    except DataError as error:
+        raise DataError(in_options(str(error))) from error
+    except ValueError as error:
+        if isinstance(error, BBNError):
+            raise
+        raise DataError(in_options(str(error))) from error
     passes = getattr(options.data, "passes", None)
     if passes is not None:
         head, *notes = summary.split("\n")
         summary = "\n".join([f"{head}, {passes} pass{'es' * (passes != 1)} over the data", *notes])
     if options.output == "-":
-        note(summary, options.quiet)
+        note("\n".join([summary, *_told(result)]), options.quiet)
         write(dumps(network, options.to_format or "yaml"))
     else:
         save(network, options.output, options.to_format)
         if not options.quiet:
-            show(f"{options.output}: {summary}")
+            show("\n".join([f"{options.output}: {summary}", *_told(result)]))
     return 0
+
+
+def _told(result: LearnResult | None) -> list[str]:
+    """What was done with the columns, the arcs, and what to be careful about."""
+    if result is None:
+        return []
+    lines = result.report.splitlines()
+    notes = [in_options(line) for line in lines if line.startswith(("note: ", "held-out ", "for the search"))]
+    table = in_options("\n".join(lines[lines.index("") :])).splitlines() if "" in lines else []
+    return [*notes, *table]
+
+
+def in_options(text: str) -> str:
+    """A message that speaks of the command's options, not of Python's keywords.
+
+    >>> in_options("kinds= can say otherwise; allow fewer parents (max_parents=)")
+    '--kinds can say otherwise; allow fewer parents (--max-parents)'
+    """
+    return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')}{' ' * bool(match[2])}{match[2]}", text)
+
+
+_KEYWORD = re.compile(
+    r"\b(kinds|missing|weights|target|hidden|max_parents|structure|method|numbers|score|prior|order)=(['\"{[\w]?)"
+)
+
+
+def _write_page(options: argparse.Namespace, given: str, network: BayesianNetwork, result: Any) -> None:
+    """Write the page that --report asks for."""
+    from bbn.cli.learn_structure import column_kinds
+    from bbn.core.atomic import write_bytes
+    from bbn.view.report import report_page
+
+    if result is None:
+        from bbn.learning.learn_result import LearnResult
+
+        result = LearnResult(network, options.method, "")
+    words = " ".join(shlex.quote(word) for word in sys.argv[1:]) if len(sys.argv) > 1 else f"learn {given}"
+    page = report_page(
+        result,
+        options.data,
+        target=options.target,
+        command=f"bbn {words}",
+        title=Path(given).name if given != "-" else "standard input",
+        kinds=column_kinds(options) if options.structure is None else None,
+        weights=options.weights,
+        missing=options.missing,
+    )
+    write_bytes(options.report, page.encode())
 
 
 def _open(options: argparse.Namespace) -> None:
@@ -51,7 +120,7 @@ def _open(options: argparse.Namespace) -> None:
     variables = None
     if options.structure is not None:
         unseen = {text.partition("=")[0] for text in options.hidden}
-        variables = [v for v in open_network(options.structure).variables if v.name not in unseen]
+        variables = [v for v in open_model(options.structure).variables if v.name not in unseen]
     options.data = open_data(
         options.data,
         client=options.dask,
@@ -77,13 +146,15 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
         raise DataError(
             f"--method {options.method} learns the tables of a structure; --structure names its file"
         )
-    structure = open_network(options.structure)
+    structure = _open_structure(options)
     prior = parse_prior(options.prior)
     settings: dict[str, Any] = {
         "weights": options.weights,
         "missing": options.missing,
         "progress": options.progress,
     }
+    if isinstance(structure, DynamicNetwork):
+        settings |= {"sequence": options.sequence, "time": options.time}
     if options.method == "mle":
         if options.hidden:
             raise DataError("--hidden goes with --method em or gradient")
@@ -108,7 +179,19 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     )
 
 
-def read_hidden(structure: BayesianNetwork, text: str) -> tuple[str, tuple[Any, ...]]:
+def _open_structure(options: argparse.Namespace) -> Any:
+    """The network of --structure, a dynamic one where there are sequences."""
+    model = open_model(options.structure)
+    if isinstance(model, DynamicNetwork):
+        if options.method == "gradient":
+            raise DataError("--method gradient does not take dynamic networks; em does")
+        return model
+    if options.sequence is not None or options.time is not None:
+        raise DataError("--sequence and --time go with a dynamic network as --structure")
+    return open_network(options.structure)
+
+
+def read_hidden(structure: Any, text: str) -> tuple[str, tuple[Any, ...]]:
     """A hidden variable from NAME=STATE,… (or NAME alone), its states those of the structure."""
     name, _, listed = text.partition("=")
     variable = structure.variable(name)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from bbn.core.errors import DataError
+from bbn.core.errors import DataError, nearest
 
 if TYPE_CHECKING:
-    from bbn.model.network import BayesianNetwork
+    from bbn.learning.learn_result import LearnResult
 
-METHODS = ("k2", "chow-liu", "tan", "hill-climb", "exact", "pc", "structural-em")
+METHODS = ("k2", "chow-liu", "tan", "hill-climb", "ges", "exact", "pc", "structural-em")
 """How a structure is learned."""
+AUTO = "auto"
+"""Hill climbing or structural EM, by what the data hold; with a target, what predicts it best."""
 
 # Which of the command's options each method takes, by the name the learner gives them.
 _TAKES = {
@@ -43,6 +45,7 @@ _TAKES = {
         ),
     ),
     "exact": ("score", "max_parents", "required", "forbidden", "tiers", "progress"),
+    "ges": ("score", "max_parents", "progress"),
     "pc": ("alpha", "test", "required", "forbidden", "tiers", "progress"),
     "structural-em": (
         *(
@@ -60,9 +63,9 @@ _TAKES = {
 }
 
 
-def learn_structure(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
-    """The network, structure and tables, and what happened in one line."""
-    from bbn.learning.learn import learn
+def learn_structure(options: argparse.Namespace) -> tuple[LearnResult, str]:
+    """What was learned, structure and tables, and what happened in one line."""
+    from bbn.learning.learn import counted, learn
     from bbn.learning.tables.priors import parse_prior
 
     if options.structure is not None:
@@ -70,32 +73,67 @@ def learn_structure(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
             f"--method {options.method} learns the structure; --structure goes with mle, em and gradient"
         )
     given = _given(options)
-    for name in given:
-        if name not in _TAKES[options.method] and name != "progress":
-            raise DataError(f"--{name.replace('_', '-')} does not go with --method {options.method}")
-    if options.method == "tan" and "target" not in given:
-        raise DataError("--method tan needs --target, the class variable")
     hidden = dict(_hidden(text) for text in options.hidden)
+    method = options.method
+    taken = (
+        _TAKES[method]
+        if method != AUTO
+        else (*_TAKES["hill-climb" if not hidden else "structural-em"], "target")
+    )
+    for name in given:
+        if name not in taken and name != "progress":
+            what = (
+                f"--method {method}"
+                if method != AUTO
+                else "a search that is chosen by the data; --method names one"
+            )
+            raise DataError(f"--{name.replace('_', '-')} does not go with {what}")
+    if method == "tan" and "target" not in given:
+        raise DataError("--method tan needs --target, the class variable")
     result = learn(
         options.data,
         hidden=hidden or None,
-        method=options.method,
+        method=method,
+        numbers=options.numbers,
+        kinds=column_kinds(options),
         prior=parse_prior(options.prior),
         weights=options.weights,
         missing=options.missing,
-        **{name: value for name, value in given.items() if name in _TAKES[options.method]},
+        **{name: value for name, value in given.items() if name in taken},
     )
     net = result.network
     summary = (
-        f"{options.method}, {len(net)} variables, {len(net.arcs)} arcs, {net.n_parameters} free parameters"
+        f"{result.method}, {counted(len(net), 'variable')}, {counted(len(net.arcs), 'arc')}, "
+        f"{counted(net.n_parameters, 'free parameter')}"
     )
     score = getattr(result.detail, "graph", {}).get("score")
     if score is not None:
         summary += f", score {score:.9g}"
     if hasattr(result.detail, "objectives"):
         summary += f", {result.detail.reason}, ln P(data) = {result.detail.log_likelihood:.9g}"
-    notes = [line for line in result.report.splitlines() if line.startswith("note: ")]
-    return net, "\n".join([summary, *notes])
+    return result, summary
+
+
+def column_kinds(options: argparse.Namespace) -> dict[str, str] | None:
+    """The kinds that --kinds, --drop and --keep tell."""
+    kinds: dict[str, str] = {}
+    for text in options.kinds:
+        for part in text.split(","):
+            name, sign, kind = part.rpartition("=")
+            if not sign or not name.strip():
+                raise DataError(f"--kinds {part.strip()}: expected COLUMN=KIND, as in 'zip=category'")
+            kinds[name.strip()] = kind.strip()
+    kinds |= {name: "drop" for text in options.drop for name in _names(text)}
+    if options.keep:
+        from bbn.data.streams.readers import reader
+
+        there = reader(options.data).names()
+        kept = [name for text in options.keep for name in _names(text)]
+        for name in kept:
+            if name not in there:
+                raise DataError(f"--keep {name}: there is no such column{nearest(name, there)}")
+        kinds |= {name: "drop" for name in there if name not in kept}
+    return kinds or None
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

@@ -99,6 +99,24 @@ def make_parser() -> Parser:
     _add_progress(query)
     _add_format(query)
 
+    filter_ = command("filter", "bbn.cli.filter:filter_", "Beliefs over time, of a dynamic network.")
+    _add_network(filter_)
+    filter_.add_argument("data", metavar="DATA", help=f"{_DATA}, one row a step")
+    filter_.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="variables; none asks for those not in DATA"
+    )
+    filter_.add_argument("--sequence", metavar="COLUMN", help="which sequence a row is of")
+    filter_.add_argument(
+        "--time", metavar="COLUMN", help="the number of a row's step; gaps are unobserved steps"
+    )
+    how = filter_.add_mutually_exclusive_group()
+    how.add_argument("--smooth", action="store_true", help="given all evidence, not only that so far")
+    how.add_argument("--forecast", type=int, metavar="N", help="the N steps that follow")
+    how.add_argument("--viterbi", action="store_true", help="the most probable path")
+    how.add_argument("--particles", type=int, metavar="N", help="sample with N particles")
+    _add_seed(filter_, "the seed of particles")
+    _add_format(filter_)
+
     mpe = command("mpe", "bbn.cli.query:mpe", "The most probable explanation of evidence.")
     _add_network(mpe)
     mpe.add_argument(
@@ -267,7 +285,12 @@ def _add_learn(learn: Parser) -> None:
         "--method",
         metavar="LEARNER",
         help="with --structure: mle (complete data), em or gradient (missing values); without: hill-climb, k2, "
-        "chow-liu, tan, pc (complete data) or structural-em",
+        "chow-liu, tan, pc, ges (complete data) or structural-em. Chosen by what DATA holds unless given",
+    )
+    learn.add_argument(
+        "--report",
+        metavar="PAGE.html",
+        help="write one self-contained page: columns, picture, arcs, tables, held-out scores, warnings",
     )
     learn.add_argument(
         "--prior", default="none", metavar="PRIOR", help="bdeu:10, dirichlet:1, laplace, m-estimate:2"
@@ -279,13 +302,39 @@ def _add_learn(learn: Parser) -> None:
         metavar="NAME=STATE,…",
         help="a variable that was never observed",
     )
-    learn.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
     learn.add_argument(
+        "--sequence", metavar="COLUMN", help="which sequence a row is of, for a dynamic network"
+    )
+    learn.add_argument("--time", metavar="COLUMN", help="the number of a row's step, for a dynamic network")
+    columns = learn.add_argument_group("reading the columns")
+    columns.add_argument(
+        "--kinds",
+        action="append",
+        default=[],
+        metavar="COLUMN=KIND,…",
+        help="what columns are, where they are read wrongly: category, number, whole number, truth value, date, "
+        "identifier, constant, counts or drop",
+    )
+    columns.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN,…", help="columns to leave out"
+    )
+    columns.add_argument(
+        "--keep", action="append", default=[], metavar="COLUMN,…", help="leave out all columns but these"
+    )
+    columns.add_argument(
+        "--numbers",
+        default="auto",
+        metavar="HOW",
+        help="cut numbers into intervals (cut), keep them as Gaussians (gaussian), or take what predicts held-out "
+        "rows better (auto)",
+    )
+    columns.add_argument("--weights", metavar="COLUMN", help="the column that holds the rows' weights")
+    columns.add_argument(
         "--missing",
         action="append",
         default=[],
         metavar="TEXT",
-        help="what means missing besides an empty field",
+        help="what means missing besides an empty field (and NA, ? and the like among numbers)",
     )
     learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
@@ -299,9 +348,11 @@ def _add_learn(learn: Parser) -> None:
     _add_to(learn, "the format of OUT (- is yaml)")
     search = learn.add_argument_group("finding the structure")
     search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
-    search.add_argument("--target", metavar="COLUMN", help="the class variable of tan")
+    search.add_argument(
+        "--target", metavar="COLUMN", help="the column to predict: chooses what predicts it best"
+    )
     search.add_argument("--root", metavar="COLUMN", help="where the arcs of chow-liu and tan begin")
-    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, …")
+    search.add_argument("--score", metavar="SCORE", help="k2, bdeu, bds, bic, aic, fnml, bge, …")
     search.add_argument("--max-parents", type=int, metavar="N", help="the most parents of a variable")
     search.add_argument(
         "--required", action="append", default=[], metavar="A>B", help="an arc that must be there"
@@ -311,7 +362,7 @@ def _add_learn(learn: Parser) -> None:
     )
     search.add_argument("--tiers", metavar="A,B;C,D", help="no arc goes from a later group to an earlier one")
     search.add_argument("--alpha", type=float, help="the level of pc's tests (0.05)")
-    search.add_argument("--test", metavar="TEST", help="pc's test: g2, chi2 or mi")
+    search.add_argument("--test", metavar="TEST", help="pc's test: auto, g2, chi2, mi, fisher-z, cor or lrt")
     search.add_argument("--tabu", type=int, metavar="N", help="the length of hill-climb's tabu list")
     search.add_argument("--refine", action="store_true", help="k2: go on by removing and exchanging parents")
 

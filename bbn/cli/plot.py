@@ -7,8 +7,10 @@ import io
 
 from bbn.cli.evidence_options import read_do, read_evidence
 from bbn.cli.files import as_network, open_model, open_network
+from bbn.cli.filter import unrolled
 from bbn.cli.output import show, write
 from bbn.model.decision_network import DecisionNetwork
+from bbn.model.dynamic_network import DynamicNetwork
 
 
 def plot(options: argparse.Namespace) -> int:
@@ -18,7 +20,9 @@ def plot(options: argparse.Namespace) -> int:
         _, evidence = read_evidence(model, options)
         drawing = model.plot(evidence, solved=not options.structure)
     else:
-        network = as_network(model, options.file)
+        network = (
+            unrolled(model, options) if isinstance(model, DynamicNetwork) else as_network(model, options.file)
+        )
         _, evidence = read_evidence(network, options)
         drawing = network.do(read_do(network, options) or {}).plot(
             evidence,

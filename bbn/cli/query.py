@@ -7,10 +7,12 @@ from typing import Any
 
 from bbn.cli.evidence_options import read_do, read_evidence, wants_progress
 from bbn.cli.files import open_model, refuse_decisions
+from bbn.cli.filter import unrolled
 from bbn.cli.output import print_rows, show
 from bbn.core.display import grid
 from bbn.core.errors import EvidenceError
 from bbn.inference import engine_class
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.results.mixture_posterior import MixturePosterior
 
 
@@ -77,10 +79,10 @@ def mpe(options: argparse.Namespace) -> int:
 
 
 def _open_asked(options: argparse.Namespace) -> Any:
-    """A network or a factor graph."""
+    """A network or a factor graph; of a dynamic network, the slices that the question names."""
     model = open_model(options.file, options.from_format)
     refuse_decisions(model, options.file)
-    return model
+    return unrolled(model, options) if isinstance(model, DynamicNetwork) else model
 
 
 def read_settings(options: argparse.Namespace) -> dict[str, Any]:

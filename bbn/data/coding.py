@@ -160,7 +160,7 @@ def _coded(
                 coded[name] = _cut(own, array, tokens)
                 found.append(own)
                 continue
-        levels = table.levels(name) if own is None else readable_levels(table.column(name))
+        levels = table.levels(name) if own is None else readable_levels(table, name)
         if name in unseen_names:
             _check_unseen(name, levels, tokens)
             continue

@@ -123,10 +123,7 @@ def csv_tables(
             skip_blank_lines=False,
         )
         with located(str(path)):
-            names = checked_names(
-                # as pandas names the column that a table's row names become
-                [name or f"Unnamed: {i}" for i, name in enumerate(header.iloc[0].tolist())]
-            )
+            names = text_names(header.iloc[0].tolist())
         wanted = names if columns is None else [name for name in names if name in set(columns)]
         with pd.read_csv(
             path,
@@ -155,10 +152,10 @@ def csv_tables(
 
 def _from_pandas(frame: Any) -> RawTable:
     columns = checked_names(frame.columns)
-    odd = tuple(name for name in columns if not isinstance(name, str))
+    odd = tuple(name for name in columns if not isinstance(name, str) or not name)
     if not odd:
         return RawTable(columns, len(frame), lambda name: frame[name], Pandas(frame.index))
-    names = checked_names(map(str, columns))
+    names = text_names(columns)
     return RawTable(
         names,
         len(frame),
@@ -200,9 +197,9 @@ def _from_columns(columns: Mapping[str, Any]) -> RawTable:
         lengths[name] = len(column)
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns have different lengths: {lengths}")
-    odd = tuple(name for name in names if not isinstance(name, str))
+    odd = tuple(name for name in names if not isinstance(name, str) or not name)
     if odd:
-        columns = dict(zip(checked_names(map(str, names)), columns.values(), strict=True))
+        columns = dict(zip(text_names(names), columns.values(), strict=True))
     return RawTable(
         tuple(columns), next(iter(lengths.values()), 0), lambda name: columns[name], ColumnDict(), renamed=odd
     )
@@ -231,6 +228,12 @@ def _from_narwhals(data: Any) -> RawTable:
     return RawTable(
         checked_names(frame.columns), len(frame), lambda name: frame[name], Narwhals(frame.implementation)
     )
+
+
+def text_names(names: Any) -> tuple[str, ...]:
+    """The names of columns as text; one without a name gets the one that pandas gives to a table's row names."""
+    listed = [str(name) if name != "" else f"Unnamed: {i}" for i, name in enumerate(names)]
+    return checked_names(listed)
 
 
 def checked_names(names: Any) -> tuple[str, ...]:

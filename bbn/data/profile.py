@@ -127,21 +127,21 @@ class Profiling(NamedTuple):
     def _profile(self, table: RawTable, name: str) -> Profile:
         if name not in table.names:
             raise DataError(f"the data have no column {name!r}")
-        return profile_of(table.column(name), set(self.tokens))
+        numbers = _number_array(table.column(name)) if not self.tokens else None
+        if numbers is not None:
+            return _of_numbers(numbers)
+        return _of_values(readable_levels(table, name), set(self.tokens))
 
 
-def profile_of(column: Any, tokens: Tokens) -> Profile:
-    """The profile of a column: a list, a numpy array, or a Series of some library."""
-    numbers = _number_array(column) if not tokens else None
-    return _of_values(readable_levels(column), tokens) if numbers is None else _of_numbers(numbers)
-
-
-def readable_levels(column: Any) -> Levels:
+def readable_levels(table: RawTable, name: str) -> Levels:
     """The levels of a column; values that cannot be compared, such as lists, as their text."""
     try:
-        return column_levels(column)
-    except DataError:
-        return column_levels([None if is_missing(value) else str(value) for value in list(column)])
+        return table.levels(name)
+    except DataError as error:
+        if "expected one plain value" not in str(error):
+            raise
+        column = list(table.column(name))
+        return column_levels([None if is_missing(value) else str(value) for value in column])
 
 
 def _number_array(column: Any) -> NDArray[Any] | None:

@@ -33,6 +33,9 @@ ANY = NUMBERS | TRUTH | DATE
 WORD = 0
 """No form at all: a value that can only be a word."""
 
+LONGEST_NUMBER = 300
+"""Longer text is a word: no float holds so many digits before the point."""
+
 _FORMS = (
     (PLAIN, re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)),
     (THOUSANDS, re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?")),
@@ -81,6 +84,8 @@ def _plain_forms(values: Sequence[Any]) -> int | None:
         np.array(values, dtype=object).astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         return None
+    if max(map(len, values)) > LONGEST_NUMBER:
+        return None
     letters = joined.lower()
     if "_" in joined or "n" in letters.replace("\n", "") or _ZERO_BEFORE_DIGIT.search(joined):
         return None  # Python reads 1_000, nan and inf too
@@ -97,7 +102,7 @@ def form_of(value: Any) -> int:
     """
     if isinstance(value, str):
         text = value.strip()
-        if _ZERO_BEFORE_DIGIT.match(text):
+        if len(text) > LONGEST_NUMBER or _ZERO_BEFORE_DIGIT.match(text):
             return WORD
         return sum(form for form, pattern in _FORMS if pattern.fullmatch(text))
     value = plain(value)

@@ -115,12 +115,13 @@ def solve(
     else:
         tape = strong_tape(problem, given, (), goal_of(scale), memory_limit)
         answer = tape.run(cells, given.hard, evidence_tables(given))
-        rules = rules_of(problem, given, tape.slots, answer.choices)
         value, proved, how = objective(answer, scale, shift), True, "elimination"
         bound = value
         if scale is None:
             weight = log_evidence_of(answer.weight, answer.log_scale, evidence)
-            return Solution(value, Policy(rules), proved, value, value, weight, how)
+            policy = Policy.later(lambda: rules_of(problem, given, tape.slots, answer.choices))
+            return Solution(value, policy, proved, value, value, weight, how)
+        rules = rules_of(problem, given, tape.slots, answer.choices)
     plain = evaluate(problem, given, rules, memory_limit)
     log_evidence = log_evidence_of(plain.weight, plain.log_scale, evidence)
     if scale is not None:  # the weight of an exponential run is P(evidence) E[exp(−U/R)]

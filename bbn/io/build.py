@@ -11,15 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+import numpy as np
+
 from bbn.core.budget import MAX_AXES, require_table
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import BudgetError, ModelError, ParseError
 from bbn.core.frozen import Array
 from bbn.io.row_sums import Values, settle
 from bbn.io.source_text import OversizedFileError, Source, cut
-from bbn.model.cpt import CPT, Conditional, discrete_child
+from bbn.model.cpt import CPT, Conditional, discrete_child, positive_code
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Binned, Continuous, State, Variable
 
 Where = int | tuple[int, int] | None
@@ -36,6 +39,17 @@ class RawGaussian(NamedTuple):
     fixed_variance: bool
 
 
+class RawNoisy(NamedTuple):
+    """The numbers of a node that is the strongest of its causes' effects: see `NoisyMax`."""
+
+    links: Sequence[Values]
+    """Per parent the entries of its link, the child's states varying fastest."""
+    leak: Values | None
+    """One row, or None."""
+    first: bool | None
+    """Whether the first state of the child is the strongest; None leaves it to the usual rule."""
+
+
 class RawUtility(NamedTuple):
     """The numbers of a utility, checked by its reader: what a `Utility` takes."""
 
@@ -49,8 +63,8 @@ class RawNode(NamedTuple):
 
     `values` holds the entries in the table's own order: parents' axes first in their order, the child's last;
     None if the reader has already reported what is wrong with it. `row_where` gives the place of a row by its
-    number. Of a continuous node `gaussian` holds the numbers, or None likewise; of a utility, `worth`. The parents of a
-    decision are what it observes.
+    number. Of a continuous node `gaussian` holds the numbers, or None likewise; of a noisy-MAX `noisy` does, of a
+    utility `worth`. The parents of a decision are what it observes.
     """
 
     name: str
@@ -61,6 +75,7 @@ class RawNode(NamedTuple):
     row_where: Callable[[int], Where] | None = None
     gaussian: RawGaussian | None = None
     continuous: bool = False
+    noisy: RawNoisy | None = None
     role: str = ""
     """ "decision", "utility", or nothing for a chance variable."""
     worth: RawUtility | None = None
@@ -208,14 +223,45 @@ def checked_conditionals(
 
     tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
     settled = iter(settle(tables, strict, report, source.path))
+    noisy = {
+        node.name: _noisy(node, variable, parents, strict, problems)
+        for node, variable, parents in families
+        if node.noisy is not None
+    }
     if problems.count:
         return []
-    return [
-        CPT.trusted(variable, parents, next(settled).reshape([*(p.card for p in parents), variable.card]))
-        if node.gaussian is None
-        else Gaussian.trusted(Continuous(variable.name), parents, *node.gaussian)
-        for node, variable, parents in families
-    ]
+    conditionals: list[Conditional] = []
+    for node, variable, parents in families:
+        if node.noisy is not None:
+            conditionals.append(noisy[node.name])
+        elif node.gaussian is not None:
+            conditionals.append(Gaussian.trusted(Continuous(variable.name), parents, *node.gaussian))
+        else:
+            shape = [*(p.card for p in parents), variable.card]
+            conditionals.append(CPT.trusted(variable, parents, next(settled).reshape(shape)))
+    return conditionals
+
+
+def _noisy(
+    node: RawNode, variable: Variable, parents: tuple[Variable, ...], strict: bool, problems: Problems
+) -> NoisyMax:
+    """The noisy-MAX of a node; rows that are wrong are reported."""
+    assert node.noisy is not None
+    card = variable.card
+    first = positive_code(variable) == 0 if card == 2 else False
+    first = first if node.noisy.first is None else node.noisy.first
+    weakest = np.zeros(card)
+    weakest[-1 if first else 0] = 1.0
+    leak = weakest if node.noisy.leak is None else node.noisy.leak
+    named = [*((f", link of {p.name!r}", (p,)) for p in parents), (", leak", ())]
+
+    def report(index: int, row: int, message: str) -> None:
+        what, own = named[index]
+        problems.add(f"node {node.name!r}{what}{_row_name(own, row)}: {message}", node.where)
+
+    tables = [(card, values) for values in (*node.noisy.links, leak)]
+    *links, last = settle(tables, strict, report, problems.source.path)
+    return NoisyMax.made(variable, parents, links, last.reshape(card), variable.states[0 if first else -1])
 
 
 def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
@@ -251,7 +297,8 @@ def find_families(
         variable = variables[node.name]
         parents: list[Variable] = []
         seen: set[str] = set()
-        right = variable is not None and (node.values is not None or node.gaussian is not None)
+        read = node.values is not None or node.gaussian is not None or node.noisy is not None
+        right = variable is not None and read
         for name in node.parents:
             if name not in variables:
                 problems.add(
@@ -273,7 +320,11 @@ def find_families(
         if (
             variable is not None
             and right
-            and (node.continuous or _has_right_size(node, variable, parents, problems))
+            and (
+                node.continuous
+                or node.noisy is not None
+                or _has_right_size(node, variable, parents, problems)
+            )
         ):
             families.append((node, variable, tuple(parents)))
     return families

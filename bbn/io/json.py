@@ -32,6 +32,7 @@ from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Variable
 
 _TOKEN = re.compile(
@@ -68,7 +69,7 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
     if not isinstance(network, DynamicNetwork):
         hidden = set(getattr(network, "latent", ()))
         nodes = ",\n".join(
-            _node_text(one, _latent_fields(one.name in hidden)) for one in conditionals(network)
+            _node_text(one, _latent_fields(one.name in hidden), links=True) for one in conditionals(network)
         )
         return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
     if network.static:
@@ -221,8 +222,11 @@ def _latent_fields(latent: bool) -> dict[str, str]:
     return {"latent": "true"} if latent else {}
 
 
-def _node_text(conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None) -> str:
-    fields = _fields(conditional) | (more or {})
+def _node_text(
+    conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None, links: bool = False
+) -> str:
+    own = _noisy_fields(conditional) if links and isinstance(conditional, NoisyMax) else _fields(conditional)
+    fields = own | (more or {})
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 
@@ -234,6 +238,16 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
     rows = list(map(_dump, gaussian_rows(gaussian)))
     fields["table"] = _rows_text(rows, gaussian.discrete_parents, gaussian.means.shape)
     return fields | dict.fromkeys(flags(gaussian), "true")
+
+
+def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
+    fields = {"type": '"noisy-max"', "states": _dump(list(noisy.variable.states))}
+    fields["strongest"] = _dump(noisy.strongest)
+    if noisy.parents:
+        fields["parents"] = _dump([parent.name for parent in noisy.parents])
+        links = (_dump(link.tolist()) for link in noisy.links)
+        fields["links"] = _keyed([parent.name for parent in noisy.parents], links)
+    return fields | {"leak": _dump(noisy.leak.tolist())}
 
 
 def _utility_fields(utility: Utility) -> dict[str, str]:

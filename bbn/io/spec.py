@@ -30,14 +30,22 @@ from bbn.io.spec_decisions import FIELDS as DECISION_FIELDS
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
+from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
+from bbn.io.spec_noisy import KIND as NOISY
+from bbn.io.spec_noisy import NoisyDraft, NoisyReader
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
 from bbn.model.variable import State, interval_labels
 
-_FIELDS = {"": ("states", "parents", "table", "type", "bins"), GAUSSIAN: GAUSSIAN_FIELDS, **DECISION_FIELDS}
+_FIELDS = {
+    "": ("states", "parents", "table", "type", "bins"),
+    GAUSSIAN: GAUSSIAN_FIELDS,
+    NOISY: NOISY_FIELDS,
+    **DECISION_FIELDS,
+}
 """What a node of each type may have."""
-_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), **NEEDED}
+_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), NOISY: ("states",), **NEEDED}
 """What it must have."""
 _RECALL = ("perfect", "implied", "limited")
 
@@ -52,6 +60,8 @@ class _Draft(NamedTuple):
     where: Where
     continuous: bool = False
     gaussian: GaussianDraft | None = None
+    noisy: NoisyDraft | None = None
+    """The fields of a noisy-MAX."""
     role: str = ""
     fields: MappingABC[str, Node] = MappingProxyType({})
     """Of a utility, what the file says, looked at when all parents are known."""
@@ -72,6 +82,7 @@ class _DocumentReader:
         self.where = document.where
         self.tables = TableReader(document)
         self.gaussians = GaussianReader(document, self.tables)
+        self.noisy = NoisyReader(document, self.tables)
         self.utilities = UtilityReader(document, self.tables)
         self.latent: list[str] = []
 
@@ -231,6 +242,13 @@ class _DocumentReader:
         if bins is not None and "states" not in fields:
             states = list(interval_labels(bins))
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
+        if kind == NOISY:
+            draft = (
+                self.noisy.draft(name, states, parents, fields, where)
+                if states and parents is not None
+                else None
+            )
+            return _Draft(name, states, parents or [], None, where, noisy=draft)
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
@@ -253,8 +271,8 @@ class _DocumentReader:
                 if isinstance(value, Scalar) and value.text and value.text in _FIELDS:
                     return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {DECISION!r} or {UTILITY!r}, "
-                    "or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {NOISY!r}, {DECISION!r} or "
+                    f"{UTILITY!r}, or no type for a table",
                     self.where(value),
                 )
         return ""
@@ -353,6 +371,9 @@ class _DocumentReader:
     def _raw_node(self, draft: _Draft, states: MappingABC[str, list[State]]) -> RawNode:
         name = draft.name
         parents = [(parent, states[parent]) for parent in draft.parents if states.get(parent)]
+        if draft.noisy is not None and len(parents) == len(draft.parents):
+            found = self.noisy.arrange(name, draft.states, parents, draft.noisy, draft.where)
+            return RawNode(name, draft.states, draft.parents, None, draft.where, noisy=found)
         if draft.table is None or len(parents) < len(draft.parents):
             return RawNode(name, draft.states or ("?",), draft.parents, None, draft.where)
         values, places = self.tables.arrange(name, draft.states, parents, draft.table, draft.where)

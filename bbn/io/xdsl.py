@@ -2,12 +2,12 @@
 
 A table lists its entries with the child's states varying fastest, then the last parent, so it is the table of a
 CPT as it stands; in the files of aGrUM the first parent varies faster than the second, and they are read so.
-Deterministic nodes and noisy-MAX nodes are expanded into tables. In SMILE's noisy-MAX the first state of the
-child is the strongest effect: each parent, and the leak, gives an effect on its own, and the child takes the
-strongest, so that P(child ≥ k) = ∏ P(effect ≥ k) over the parents and the leak (Díez 1993; Díez and Druzdzel
-2006, section 4, whose order of states is the reverse). The parameters of a parent come in the order of its
-`strengths`. Equations and dynamic networks are refused. With decisions and utilities it is a decision network: tables
-of utilities are laid out as those of probabilities, and what an earlier decision knew, a later one remembers.
+Deterministic nodes are expanded into tables. A noisy-MAX node is a `NoisyMax`, and is written as one. In SMILE's
+noisy-MAX the first state of the child is the strongest effect (Díez 1993; Díez and Druzdzel 2006, section 4, whose
+order of states is the reverse), so one whose last state is the strongest is written as a table. The parameters of a
+parent come in the order of its `strengths`. Equations and dynamic networks are refused. With decisions and utilities it
+is a decision network: tables of utilities are laid out as those of probabilities, and what an earlier decision knew, a
+later one remembers.
 
 Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from bbn.core.budget import MAX_AXES
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.build import Problems, RawNode, build
+from bbn.io.build import Problems, RawNode, RawNoisy, build
 from bbn.io.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.labels import Label, labels, restore
 from bbn.io.net import identifier
@@ -38,6 +38,7 @@ from bbn.io.xmlbif import legal_text
 from bbn.model.cpt import CPT
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 
 
 def read(source: Source, strict: bool = False) -> BayesianNetwork:
@@ -95,14 +96,15 @@ class _XdslReader:
                     *element.where,
                 )
         values: Values
+        if element.tag == "noisymax":
+            noisy = self._noisy_max(name, parents, element)
+            return RawNode(name, self.states[name], parents, None, element.where, noisy=noisy)
         if element.tag == "cpt":
             values = self._floats(name, element, "probabilities")
             if self.reversed_axes and 1 < len(parents) < MAX_AXES:  # more are refused later
                 values = self._reversed(name, parents, values)
         elif element.tag == "deterministic":
             values = self._deterministic(name, element)
-        elif element.tag == "noisymax":
-            values = self._noisy_max(name, parents, element)
         elif element.tag in DecisionReader.TAGS:
             return self.decisions.node(name, parents, element)
         else:
@@ -153,13 +155,12 @@ class _XdslReader:
         table[range(len(words)), [codes[result] for result in words]] = 1.0
         return table.ravel()
 
-    def _noisy_max(self, name: str, parents: list[str], element: Element) -> Values:
-        """The table of a noisy-MAX node: the product, over parents and leak, of P(effect ≥ k)."""
+    def _noisy_max(self, name: str, parents: list[str], element: Element) -> RawNoisy | None:
+        """The links of a noisy-MAX node, each with the parent's states in their own order, and its leak."""
         cards = [len(self.states[parent]) for parent in parents]
         card = len(self.states[name])
         if not card:
-            return []  # that it has no states is reported later
-        reserve_table(self.source, name, [*cards, card], element.where)
+            return None  # that it has no states is reported later
         parameters = np.array(self._floats(name, element, "parameters"))
         if parameters.size != card * (sum(cards) + 1):
             raise self.source.error(
@@ -167,20 +168,16 @@ class _XdslReader:
                 f"{card} for each parent's state and for the leak, found {parameters.size}",
                 *element.where,
             )
-        # at_least[r, k] = P(effect of row r ≥ k)
-        at_least = np.cumsum(parameters.reshape(-1, card)[:, ::-1], axis=1)[:, ::-1]
+        rows = parameters.reshape(-1, card)
         order = self._strengths(name, cards, element)
-        table = np.empty([*cards, card])
-        table[...] = at_least[-1]
+        links: list[Values] = []
         start = 0
-        for axis, count in enumerate(cards):
-            effect = np.empty((count, card))
-            effect[order[start : start + count]] = at_least[start : start + count]
-            table *= effect.reshape([count if a == axis else 1 for a in range(len(cards))] + [card])
+        for count in cards:
+            link = np.empty((count, card))
+            link[order[start : start + count]] = rows[start : start + count]
+            links.append(link.ravel())
             start += count
-        for k in range(card - 1):  # P(child = k) = P(child ≥ k) − P(child ≥ k + 1)
-            table[..., k] -= table[..., k + 1]
-        return table.ravel()
+        return RawNoisy(links, rows[-1], True)
 
     def _strengths(self, name: str, cards: list[int], element: Element) -> list[int]:
         """For each parent its states from strongest to weakest, all in one list."""
@@ -241,8 +238,19 @@ def _content(node: Any, written: Mapping[str, Label]) -> tuple[str, Sequence[str
     """The tag of a node, its parents' names, and what stands between its states and its note."""
     if not isinstance(node, CPT):
         return decision_content(node, {name: label.name for name, label in written.items()})
+    parents = [p.name for p in node.parents]
+    if isinstance(node, NoisyMax) and node.strongest == node.variable.states[0]:
+        return "noisymax", parents, _noisy_text(node)
     entries = " ".join(row_texts(node.table, " "))
-    return "cpt", [p.name for p in node.parents], f"      <probabilities>{entries}</probabilities>\n"
+    return "cpt", parents, f"      <probabilities>{entries}</probabilities>\n"
+
+
+def _noisy_text(noisy: NoisyMax) -> str:
+    """The strengths of the parents' states, in their own order, and the parameters."""
+    strengths = " ".join(str(state) for parent in noisy.parents for state in range(parent.card))
+    parameters = " ".join(row_texts(np.concatenate([*noisy.links, noisy.leak[None]]), " "))
+    first = f"      <strengths>{strengths}</strengths>\n" if strengths else ""
+    return f"{first}      <parameters>{parameters}</parameters>\n"
 
 
 def _escaped(text: str) -> str:

@@ -46,6 +46,7 @@ from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import State, Variable
 
 MAX_ALIASED = 1_000_000
@@ -263,6 +264,11 @@ def _lines(
     listed: Iterable[CPT | Gaussian | Decision | Utility], latent: Collection[str] = ()
 ) -> Iterator[str]:
     for conditional in listed:
+        if isinstance(conditional, NoisyMax):
+            yield from _noisy_lines(conditional)
+            if conditional.name in latent:
+                yield "    latent: true"
+            continue
         if isinstance(conditional, Decision):
             yield from _decision_lines(conditional)
             continue
@@ -273,6 +279,19 @@ def _lines(
         yield from _table_lines(conditional)
         if conditional.name in latent:
             yield "    latent: true"
+
+
+def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:
+    yield f"  {_key(noisy.name, '  ')}:"
+    yield "    type: noisy-max"
+    yield f"    states: [{', '.join(map(_state, noisy.variable.states))}]"
+    yield f"    strongest: {_state(noisy.strongest)}"
+    if noisy.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in noisy.parents)}]"
+        yield "    links:"
+    for parent, link in zip(noisy.parents, noisy.links, strict=True):
+        yield f"      {_key(parent.name, '      ')}: {_numbers(link.tolist())}"
+    yield f"    leak: {_numbers(noisy.leak.tolist())}"
 
 
 def _decision_lines(decision: Decision) -> Iterator[str]:

@@ -32,6 +32,7 @@ from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
 from bbn.learning.raw.raw_columns import RawColumns, read_raw
 from bbn.learning.structure.chow_liu import chow_liu, tan
 from bbn.learning.structure.exact_search import exact_search
+from bbn.learning.structure.ges import ges
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
 from bbn.learning.structure.pc import pc
@@ -52,6 +53,7 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
     "chow-liu": chow_liu,
     "tan": tan,
     "pc": pc,
+    "ges": ges,
     "structural-em": structural_em,
 }
 """Methods that learn the structure too."""
@@ -93,7 +95,8 @@ def learn(
         Variables that were never observed, with their states.
     method
         "auto" chooses by what is known (see the report); or "mle", "em", "gradient" for the tables of a known
-        structure, "hill-climb", "exact", "k2", "chow-liu", "tan", "pc", "structural-em" for an unknown one.
+        structure, "hill-climb", "exact", "k2", "chow-liu", "tan", "pc", "ges", "structural-em" for an unknown
+        one.
     numbers
         How columns of numbers are modelled: "cut" into intervals (`Binned`), as they are by "gaussian" distributions,
         or "auto": whichever has the better held-out log loss of the target, or held-out density of a row.

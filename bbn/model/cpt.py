@@ -191,11 +191,13 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         parents: Sequence[Variable],
         probabilities: Mapping[str, float] | Sequence[float],
         leak: float = 0.0,
+        holds: Mapping[str, State] | State | None = None,
     ) -> CPT:
         """Each parent that holds causes the variable with its own probability, independently (Pearl 1988, 4.3.2).
 
         P(variable does not hold) = (1 − leak) ∏ (1 − p_i) over the parents that hold. All variables are binary;
-        the state that means "holds" is True of a boolean variable, 1 of one with states 0 and 1, else the first.
+        which state means "holds" is known from the words, in any order and any capitals: yes/no, true/false, 1/0,
+        present/absent, positive/negative, on/off. For other words `holds` must say it.
 
         Parameters
         ----------
@@ -207,6 +209,8 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
             Each parent's probability of causing the variable: by name, or in the parents' order.
         leak : float, default 0.0
             The probability that the variable holds without any cause.
+        holds : mapping or state, optional
+            The state that means "holds": by variable's name, or one for all.
 
         Returns
         -------
@@ -216,7 +220,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         Raises
         ------
         ModelError
-            A variable is not binary, or a probability is not between 0 and 1.
+            A variable is not binary, a probability is not between 0 and 1, or the words do not tell which state holds.
 
         See Also
         --------
@@ -252,15 +256,16 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
                 )
-        holds = positive_code(variable)
+        codes = {v.name: _holding_code(v, holds) for v in (variable, *parents)}
+        own = codes[variable.name]
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
             fails = 1.0 - leak
             for parent, code in zip(parents, index, strict=True):
-                if code == positive_code(parent):
+                if code == codes[parent.name]:
                     fails *= 1.0 - given[parent.name]
-            table[(*index, holds)] = 1.0 - fails
-            table[(*index, 1 - holds)] = fails
+            table[(*index, own)] = 1.0 - fails
+            table[(*index, 1 - own)] = fails
         return cls.trusted(variable, parents, table)
 
     @property
@@ -272,6 +277,11 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     def n_parameters(self) -> int:
         """The number of free parameters: the rows times one less than the states."""
         return self.table.size // self.variable.card * (self.variable.card - 1)
+
+    @property
+    def n_entries(self) -> int:
+        """How many numbers it is made of."""
+        return int(self.table.size)
 
     def factor(self) -> Factor:
         """The table as a factor over (\\*parents, variable)."""
@@ -298,7 +308,22 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         if len(states) != len(self.parents):
             raise ModelError(f"CPT {self.name!r} has {len(self.parents)} parents, found {len(states)} states")
         index = tuple(p.code(s) for p, s in zip(self.parents, states, strict=True))
-        return dict(zip(self.variable.states, self.table[index].tolist(), strict=True))
+        return dict(zip(self.variable.states, self.row_at(index).tolist(), strict=True))
+
+    def row_at(self, codes: Sequence[int]) -> Array:
+        """The distribution for these codes of the parents, in their order, as an array.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The position of each parent's state among its states.
+
+        Returns
+        -------
+        ndarray
+            One probability per state of the variable.
+        """
+        return np.asarray(self.table[tuple(codes)])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per setting of the parents (a level of the index each), one column per state."""
@@ -382,8 +407,46 @@ def discrete_child(child: str, parent: str) -> str:
     )
 
 
+HOLDING_WORDS = {
+    frozenset(pair): pair[0]
+    for pair in (
+        ("yes", "no"),
+        ("y", "n"),
+        ("true", "false"),
+        ("t", "f"),
+        ("1", "0"),
+        ("present", "absent"),
+        ("positive", "negative"),
+        ("on", "off"),
+    )
+}
+"""The states of a binary variable, in small letters, and which of them means that it holds."""
+
+
+def holding_code(variable: Variable) -> int | None:
+    """The code of the state of a binary variable that means that it holds; None if the words do not tell."""
+    words = [str(state).strip().casefold() for state in variable.states]
+    word = HOLDING_WORDS.get(frozenset(words))
+    return None if word is None else words.index(word)
+
+
+def _holding_code(variable: Variable, holds: Any) -> int:
+    """The code of the state that holds: as it is said, else as the words tell; ModelError if neither does."""
+    told = holds.get(variable.name) if isinstance(holds, Mapping) else holds
+    code = holding_code(variable) if told is None else variable.find(told)
+    if code is None:
+        what = (
+            f"holds= says {told!r}, which is not a state of it"
+            if told is not None
+            else "its words do not tell"
+        )
+        raise ModelError(
+            f"noisy-or: which of the states {list(variable.states)} of {variable.name!r} means that it holds? {what}; "
+            f"say holds={{{variable.name!r}: {variable.states[0]!r}}}"
+        )
+    return code
+
+
 def positive_code(variable: Variable) -> int:
-    """The code of the state of a binary variable that means that it holds."""
-    if set(variable.states) == {0, 1}:  # also {False, True}
-        return variable.states.index(1)
-    return 0
+    """The code of the state of a binary variable that means that it holds; the first where the words do not tell."""
+    return holding_code(variable) or 0

@@ -12,6 +12,7 @@ from bbn.model.assembly import by_name
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
 
 
@@ -65,6 +66,8 @@ def add_arc(net: BayesianNetwork, parent: str, child: str) -> BayesianNetwork:
     cpt = _table(net, child)
     if isinstance(new, Continuous):
         raise ModelError(discrete_child(child, parent))
+    if isinstance(cpt, NoisyMax):
+        return net.with_cpts([cpt.with_parent(new)])
     shape = (*cpt.table.shape[:-1], new.card, cpt.variable.card)
     table = np.broadcast_to(np.expand_dims(cpt.table, -2), shape)
     return net.with_cpts([CPT(cpt.variable, [*cpt.parents, new], table)])
@@ -131,6 +134,8 @@ def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> Baye
             conditionals.append(
                 given.with_family(Continuous(variables.get(name, given.variable).name), parents)
             )
+        elif isinstance(given, NoisyMax):
+            conditionals.append(given.with_family(variables.get(name, given.variable), parents))
         else:
             cpt = _table(net, name)
             conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))

@@ -36,7 +36,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
     Parameters
     ----------
     conditionals
-        One CPT (or other conditional) per variable, in any order.
+        One CPT, NoisyMax or Gaussian per variable, in any order.
     name
         A title; comparisons ignore it.
     metadata
@@ -302,4 +302,5 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
 
     def _entry(self, name: str, codes: Mapping[str, int | None]) -> float:
         cpt = self._table(name)
-        return float(cpt.table[tuple(codes[v.name] for v in (*cpt.parents, cpt.variable))])
+        *parents, own = (codes[v.name] for v in (*cpt.parents, cpt.variable))
+        return float(cpt.row_at(parents)[own])  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -201,12 +201,38 @@ class Policy(Frozen, Mapping[str, Rule]):
     (['Test', 'Drill'], 'yes')
     """
 
-    __slots__ = ("_rules",)
+    __slots__ = ("_made", "_make")
 
-    _rules: dict[str, Rule]
+    _made: dict[str, Rule] | None
+    _make: Callable[[], Mapping[str, Rule]] | None
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
-        self._set(_rules=dict(rules))
+        self._set(_made=dict(rules), _make=None)
+
+    @classmethod
+    def later(cls, make: Callable[[], Mapping[str, Rule]]) -> Policy:
+        """A policy whose rules are made when they are first looked at.
+
+        Parameters
+        ----------
+        make : function
+            Gives the rules by name; called once.
+
+        Returns
+        -------
+        Policy
+            The policy.
+        """
+        policy = cls.__new__(cls)
+        policy._set(_made=None, _make=make)
+        return policy
+
+    @property
+    def _rules(self) -> dict[str, Rule]:
+        if self._made is None:
+            assert self._make is not None
+            self._set(_made=dict(self._make()))
+        return self._made  # type: ignore[return-value]  # set just above
 
     def __getitem__(self, name: str) -> Rule:
         try:

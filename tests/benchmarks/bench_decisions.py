@@ -53,6 +53,8 @@ def first(work: str, dn: bbn.DecisionNetwork, theirs: Any, order: list[str], tar
 def again(work: str, dn: bbn.DecisionNetwork, theirs: Any, order: list[str], target: float) -> Row:
     """The same network, with a state of one chance variable after the other."""
     name = observable(dn)
+    if name is None:
+        return repeated(work, dn, theirs, order, target)
     states = itertools.cycle(range(len(dn.states(name))))
     engine = make(theirs, order)
     engine.addEvidence(name, 0)
@@ -84,6 +86,19 @@ def again(work: str, dn: bbn.DecisionNetwork, theirs: Any, order: list[str], tar
     return Row(work, contenders, check, target, seconds=2.0)
 
 
+def repeated(work: str, dn: bbn.DecisionNetwork, theirs: Any, order: list[str], target: float) -> Row:
+    """The same network without evidence, where everything depends on a decision."""
+
+    def check() -> None:
+        assert dn.solve().expected_utility == pytest.approx(solve(theirs, order), rel=1e-9)
+
+    contenders = {
+        "bbn": lambda: dn.solve().expected_utility,
+        "pyAgrum": {"a new engine": lambda: solve(theirs, order)},
+    }
+    return Row(work, contenders, check, target, seconds=2.0)
+
+
 def make(theirs: Any, order: list[str]) -> Any:
     """pyAgrum's engine."""
     engine = pyagrum.ShaferShenoyLIMIDInference(theirs)
@@ -99,12 +114,12 @@ def solve(theirs: Any, order: list[str]) -> float:
     return float(engine.MEU()["mean"])
 
 
-def observable(dn: bbn.DecisionNetwork) -> str:
-    """The last chance variable that depends on no decision."""
+def observable(dn: bbn.DecisionNetwork) -> str | None:
+    """The last chance variable that depends on no decision, if there is one."""
     import networkx as nx
 
     decisions = {d.name for d in dn.decisions}
     free = [
         c.variable.name for c in dn.conditionals if not nx.ancestors(dn.graph, c.variable.name) & decisions
     ]
-    return free[-1]
+    return free[-1] if free else None

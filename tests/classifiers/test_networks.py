@@ -622,7 +622,10 @@ def test_predictions_averaged_over_structures_drawn_from_their_posterior():
     drawn = bbn.arc_posterior(data, max_parents=3)
     share = sum(net.graph.has_edge("bronc", "dysp") for net in model.networks_) / 30
     assert abs(share - drawn["bronc", "dysp"]) < 0.3
-    expected = np.mean([net.predict_proba(X, "dysp").to_numpy() for net in model.networks_], axis=0)
+    # Bayes' rule over the drawn structures: each counts as much as it expected the row
+    weights = np.exp([net.log_likelihood(X).to_numpy() for net in model.networks_])
+    answers = np.array([net.predict_proba(X, "dysp").to_numpy() for net in model.networks_])
+    expected = (weights[:, :, None] * answers).sum(axis=0) / weights.sum(axis=0)[:, None]
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
     with pytest.raises(ValueError, match="'posterior' or None"):
         BayesNetClassifier(average="all").fit(X, y)

@@ -263,3 +263,99 @@ def test_a_closed_pipe_is_no_error():
     found = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
     assert found.stderr == ""
     assert found.stdout.startswith("alarm: 37 nodes")
+
+
+class TestTime:
+    """Dynamic networks on the command line."""
+
+    @pytest.fixture
+    def days(self, tmp_path):
+        path = tmp_path / "days.csv"
+        path.write_text("id,day,Umbrella\n1,1,yes\n1,2,yes\n1,4,no\n2,1,no\n")
+        return str(path)
+
+    def test_query_names_steps(self, capsys):
+        assert (
+            main(
+                [
+                    "query",
+                    "umbrella",
+                    "Rain[1]",
+                    "-e",
+                    "Umbrella[0]=yes",
+                    "Umbrella[1]=yes",
+                    "--format",
+                    "csv",
+                ]
+            )
+            == 0
+        )
+        found = dict(line.split(",") for line in capsys.readouterr().out.splitlines()[1:])
+        exact = bbn.example("umbrella").filter({"Umbrella": ["yes", "yes"]})["Rain"][1, 0]
+        assert float(found["yes"]) == pytest.approx(exact, abs=1e-12)
+
+    @pytest.mark.parametrize(
+        "how", [[], ["--smooth"], ["--viterbi"], ["--forecast", "2"], ["--particles", "50", "--seed", "1"]]
+    )
+    def test_filter(self, how, days, capsys):
+        assert (
+            main(
+                [
+                    "filter",
+                    "umbrella",
+                    days,
+                    "Rain",
+                    "--sequence",
+                    "id",
+                    "--time",
+                    "day",
+                    "--format",
+                    "csv",
+                    *how,
+                ]
+            )
+            == 0
+        )
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == ("sequence,step,Rain" if "--viterbi" in how else "sequence,step,Rain=yes,Rain=no")
+        assert len(lines) == 1 + (4 if "--forecast" in how else 5)
+        if how == ["--smooth"]:
+            exact = bbn.example("umbrella").smooth({"Umbrella": ["yes", "yes", None, "no"]})["Rain"]
+            assert float(lines[3].split(",")[2]) == pytest.approx(exact[2, 0], abs=1e-12)
+
+    def test_learn(self, days, tmp_path, capsys):
+        out = str(tmp_path / "out.yaml")
+        args = [
+            "learn",
+            days,
+            "--structure",
+            "umbrella",
+            "--method",
+            "em",
+            "--sequence",
+            "id",
+            "--time",
+            "day",
+        ]
+        assert main([*args, "--hidden", "Rain", "--max-iter", "3", "-o", out]) == 0
+        assert isinstance(bbn.load(out), bbn.DynamicNetwork)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ["check", "umbrella"],
+            ["show", "umbrella"],
+            ["plot", "umbrella"],
+            ["convert", "umbrella", "-", "--to", "json"],
+        ],
+    )
+    def test_what_has_a_meaning_works(self, command, capsys):
+        assert main(command) == 0
+        assert "umbrella" in capsys.readouterr().out.lower()
+
+    def test_the_rest_says_so_in_a_line(self, days, capsys):
+        for command in (["sample", "umbrella", "-n", "3"], ["filter", "asia", days], ["explore", "umbrella"]):
+            assert main(command) == 1
+            said = capsys.readouterr().err
+            assert said.count("\n") == 1
+            assert "dynamic network" in said

@@ -154,3 +154,26 @@ def test_it_prints_as_a_table():
     text = str(CPT(A, [B, C], np.full((3, 2, 2), 0.5)))
     assert text.splitlines()[0] == "P(A | B, C)"
     assert len(text.splitlines()) == 3 + 6
+
+
+@pytest.mark.parametrize(
+    "states", [["yes", "no"], ["no", "yes"], [0, 1], [False, True], ["absent", "present"], ["False", "True"]]
+)
+def test_noisy_or_knows_which_state_holds_by_its_word(states):
+    positive = next(s for s in states if str(s).lower() in ("yes", "1", "true", "present"))
+    negative = next(s for s in states if s != positive)
+    cause, effect = Variable("C", states), Variable("E", states)
+    cpt = CPT.noisy_or(effect, [cause], [0.8], leak=0.1)
+    assert cpt.row(positive)[positive] == pytest.approx(1 - 0.9 * 0.2)
+    assert cpt.row(negative)[positive] == pytest.approx(0.1)
+
+
+def test_noisy_or_never_guesses_which_state_holds():
+    cause, effect = Variable("C", ["left", "right"]), Variable("E", ["no", "yes"])
+    with pytest.raises(ModelError, match="holds="):
+        CPT.noisy_or(effect, [cause], [0.8])
+    with pytest.raises(ModelError, match="not a state"):
+        CPT.noisy_or(effect, [cause], [0.8], holds={"C": "middle"})
+    cpt = CPT.noisy_or(effect, [cause], [0.8], holds={"C": "right"})
+    assert cpt.row("right")["yes"] == pytest.approx(0.8)
+    assert cpt.row("left")["yes"] == 0

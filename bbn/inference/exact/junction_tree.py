@@ -97,6 +97,7 @@ class JunctionTree(Engine):
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
         self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
+        self._tables: FlatModel | None = None
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
         self._small: bool | None = None
@@ -215,7 +216,8 @@ class JunctionTree(Engine):
         ]
 
     def _maximised(self, findings: Findings, options: Mapping[str, Any]) -> tuple[MaximisedForest, float]:
-        number = self.flat.number
+        model = self._with_tables()
+        number = model.number
         question = Question(
             frozenset(map(number.__getitem__, findings.hard)),
             frozenset(map(number.__getitem__, findings.likelihood)),
@@ -224,13 +226,22 @@ class JunctionTree(Engine):
         )
         plan = self._plans.get(question)
         if plan is None or options is not self.options:
-            plan = self._compile(question, question, options)
-        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+            plan = self._compile(question, question, options, model)
+        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings, number)
         work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
-        return MaximisedForest(plan.layout, self.flat.cards, work, base, logs), log_probability + log_scale
+        return MaximisedForest(plan.layout, model.cards, work, base, logs), log_probability + log_scale
+
+    def _with_tables(self) -> FlatModel:
+        """The model with full tables: variables between those of the model are summed out, and a maximum may not be."""
+        if len(self.flat.cards) == len(self.model.variables):
+            return self.flat
+        if self._tables is None:
+            self._tables = flatten(self.model, self.options["memory_limit"], whole=True)
+        return self._tables
 
     def _named(self, states: Mapping[int, int]) -> dict[str, int]:
-        return {self.flat.names[v]: code for v, code in sorted(states.items())}
+        names = self._with_tables().names
+        return {names[v]: code for v, code in sorted(states.items())}
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
@@ -264,9 +275,11 @@ class JunctionTree(Engine):
             self._small = small
         return self._small
 
-    def _numbered(self, findings: Findings) -> tuple[Any, Any, float]:
+    def _numbered(
+        self, findings: Findings, number: Mapping[str, int] | None = None
+    ) -> tuple[Any, Any, float]:
         """The findings by number, likelihoods of extreme size scaled to a maximum of 1, and the ln of the scale."""
-        number = self.flat.number
+        number = self.flat.number if number is None else number
         hard = [(number[name], code) for name, code in findings.hard.items()]
         if not findings.likelihood:
             return hard, (), 0.0
@@ -285,9 +298,10 @@ class JunctionTree(Engine):
         slots = self._slots.get((observed, key))
         if slots is None:
             starts = plan.layout.out.tolist()
+            places = [starts[self.flat.number[v.name]] for v in self.model.variables]
             slots = {
                 v.name: (v, start, start + v.card)
-                for v, start in zip(self.model.variables, starts, strict=True)
+                for v, start in zip(self.model.variables, places, strict=True)
                 if start >= 0 and v.name not in observed
             }
             if len(self._slots) >= 512:

@@ -71,8 +71,14 @@ class FlatModel(NamedTuple):
     """Variables whose tables have one more slice; the tables are then a plan's own, not the engine's."""
 
 
-def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
-    """The arrays of a model; BudgetError if its tables take more than the limit."""
+def flatten(model: Model, limit: int | float | str | None = None, whole: bool = False) -> FlatModel:
+    """The arrays of a model; BudgetError if its tables take more than the limit.
+
+    A NoisyMax is a chain of small tables, with variables in between that the model does not have, unless `whole` asks
+    for its full table.
+    """
+    if not whole and isinstance(model, BayesianNetwork):
+        model = factored(model)
     variables = model.variables
     number = {v.name: i for i, v in enumerate(variables)}
     directed = isinstance(model, BayesianNetwork)
@@ -93,6 +99,15 @@ def flatten(model: Model, limit: int | float | str | None = None) -> FlatModel:
     cards = [len(v.states) for v in variables]
     packed = kernels.layout.pack_factors(cards, members, tables, directed)
     return FlatModel(tuple(number), number, *packed, max(cards) if cards else 1)
+
+
+def factored(model: BayesianNetwork) -> BayesianNetwork:
+    """The network without full tables of NoisyMax conditionals; itself if it has none."""
+    if set(map(type, model.conditionals)) == {CPT}:
+        return model
+    from bbn.model.expansion import chained
+
+    return chained(model)
 
 
 class Question(NamedTuple):

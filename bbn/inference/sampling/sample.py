@@ -19,6 +19,7 @@ from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, warn_us
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
+from bbn.inference.exact.plan import factored
 from bbn.inference.sampling.conditioning import conditioned_draws
 from bbn.inference.sampling.draws import TABLE_COPIES, code_type, compile_draws, require_copies
 from bbn.inference.sampling.number_draws import NumberDraws
@@ -80,7 +81,7 @@ def sample(
     rates = _rates(net, missing)
     if chunks is not None and chunks is not True:
         chunks = _whole(chunks, "chunks", least=1)
-    sampler = _Sampler(net, evidence, Seeds(seed), rates, memory_limit)
+    sampler = _Sampler(_factored(net), evidence, Seeds(seed), rates, memory_limit)
     wrap = _as_dict if as_codes else _as_frame
     if chunks is None:
         require_memory(n * sampler.row_bytes, f"a table of {n:,} rows", "chunks= streams", memory_limit)
@@ -93,6 +94,12 @@ def sample(
     )
     n_jobs = ledger.workers(jobs(n_jobs), 2 * BLOCK * sampler.row_bytes)  # one at work, one waiting
     return (wrap(net, table) for table in sampler.tables(n, size, n_jobs, progress))
+
+
+def _factored(net: BayesianNetwork) -> BayesianNetwork:
+    """The network without full tables of NoisyMax conditionals, where that leaves the order of its numbers."""
+    other = factored(net)
+    return other if other.continuous == net.continuous else net
 
 
 class _Rows(NamedTuple):

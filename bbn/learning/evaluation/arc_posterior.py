@@ -106,11 +106,18 @@ class ArcPosterior(
     _structures: np.ndarray[Any, Any] | None
     _data: Any
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self) -> None:
+        raise TypeError("bbn.arc_posterior makes it")
+
+    @classmethod
+    def _of(cls, **values: Any) -> ArcPosterior:
+        """One with these slots."""
         for key in ("probabilities", "std_error", "r_hat"):
             if values.get(key) is not None:
                 values[key].flags.writeable = False
-        self._set(**values)
+        made = cls.__new__(cls)
+        made._set(**values)
+        return made
 
     def __getitem__(self, arc: tuple[str, str]) -> float:
         """The probability of an arc (parent, child)."""
@@ -388,7 +395,7 @@ def arc_posterior(
                 raise ValueError("chains have a uniform prior over DAGs; prior='orders' needs method='exact'")
             families = all_sets(cache, constraints, advance, _nothing)
             drawn = run_chains(families, n_samples, chains, np.random.default_rng(seed), advance)
-            return ArcPosterior(
+            return ArcPosterior._of(
                 **common,
                 probabilities=drawn.shares,
                 std_error=drawn.std_error,
@@ -410,7 +417,7 @@ def arc_posterior(
         families = all_sets(cache, constraints, advance, _nothing)
         kernel = kernels.subsets.dag_sums if prior == "dags" else kernels.subsets.order_sums
         total, shares = kernel(*families)
-    return ArcPosterior(
+    return ArcPosterior._of(
         **common,
         probabilities=np.clip(shares, 0.0, 1.0),
         std_error=np.zeros((n, n)),

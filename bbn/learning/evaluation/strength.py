@@ -18,6 +18,7 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.data.reading import Reading
 from bbn.learning.evaluation.resample import as_learner, in_memory, take
+from bbn.learning.structure.constraints import all_variables
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable
 
@@ -146,7 +147,7 @@ def arc_strength(
         Anything tabular in memory.
     learner
         A function of data that gives a structure, such as ``bbn.hill_climb`` or
-        ``lambda rows: bbn.k2(rows, order)``; or "hill-climb", "chow-liu", "k2" or "pc".
+        ``lambda rows: bbn.k2(rows, order)``; or "hill-climb", "chow-liu", "k2", "pc" or "ges".
     n
         The number of samples.
     seed
@@ -191,4 +192,4 @@ def arc_strength(
             if not done:
                 raise
             interrupted = True
-    return ArcStrength(table.variables, counts, done, interrupted)
+    return ArcStrength(all_variables(table), counts, done, interrupted)

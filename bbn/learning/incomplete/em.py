@@ -21,6 +21,7 @@ from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
 from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.incomplete.links import with_links
 from bbn.learning.tables.fit import refuse_sequences
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.dynamic_network import DynamicNetwork
@@ -110,6 +111,7 @@ def fit_em(
     >>> result.converged, result.network["Rain"].table.round(3)
     (True, array([0.25, 0.75]))
     """
+    structure, hidden, fixed, read = with_links(structure, hidden, fixed)
     gaussian_options = {
         "prior": gaussian_prior,
         "tied_variance": tied_variance,
@@ -141,7 +143,7 @@ def fit_em(
     if problem.gaussians is not None:
         template = result.network.template if isinstance(result.network, DynamicNetwork) else result.network
         problem.gaussians.warn(problem.gaussians.read({n: template[n] for n in problem.gaussians.names}))
-    return result
+    return read(result)
 
 
 def gains_little(problem: Problem, tol: float | None) -> Stop:

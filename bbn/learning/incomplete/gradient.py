@@ -23,6 +23,7 @@ from bbn.inference.exact.expected_counts import Expectation, by_name, flat_table
 from bbn.learning.incomplete.ascent import Point, Problem, climb
 from bbn.learning.incomplete.em import maximise
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.incomplete.links import with_links
 from bbn.learning.structure.structure import read_structure, refuse_continuous
 from bbn.learning.tables.priors import Prior
 from bbn.model.network import BayesianNetwork
@@ -130,6 +131,7 @@ def fit_gradient(
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"batch_size is {batch_size!r}; expected at least 1")
     refuse_continuous(read_structure(structure), "bbn.fit_gradient")
+    structure, hidden, fixed, read = with_links(structure, hidden, fixed)
     problem = Problem(
         structure,
         data,
@@ -157,7 +159,7 @@ def fit_gradient(
             return abs(new.objective - old.objective) <= float(tol**0.5) * abs(old.objective)
         return float(np.abs(new.tables - old.tables).max()) <= tol
 
-    return climb(
+    result = climb(
         problem,
         climber,
         stop,
@@ -168,6 +170,7 @@ def fit_gradient(
         checkpoint=checkpoint,
         progress=progress,
     )
+    return read(result)
 
 
 def ascent_direction(problem: Problem, point: Point) -> tuple[Array, Array]:

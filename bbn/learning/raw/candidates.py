@@ -46,6 +46,8 @@ WITH_NUMBERS = (
     "bge",
 )
 """The scores that take columns of numbers; where another is asked for, Gaussians are searched by bic."""
+FEW_ROWS = 18
+"""With fewer rows than this nothing can be held out, so nothing is tried out."""
 MOST_JUDGED_COLUMNS = 100
 """With more columns than this nothing is tried out: a search would take too long to do several times."""
 
@@ -122,6 +124,34 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
         if numbers != "cut" and structure in ("hill-climb", "naive-bayes", "linked"):
             found.append(Candidate("gaussian", "quantiles", 5, structure))
     return found
+
+
+def choose(
+    table: CodedTable,
+    numbers: str,
+    target: str | None,
+    prior: Prior,
+    options: Mapping[str, Any] | None = None,
+    structures: Sequence[str] | None = None,
+) -> Candidate:
+    """The candidate that is best on held-out rows; the usual one where there are too few of them, or many columns."""
+    discrete = target if target not in table.numbers else None
+    listed = structures or (tuple(STRUCTURE_WORDS) if discrete is not None else ("hill-climb",))
+    ways = candidates(numbers, bool(table.numbers), discrete is not None, listed)
+    if len(ways) == 1 or is_small(table):
+        return usual(table, numbers) if len(ways) > 1 else ways[0]
+    return judge(table, ways, discrete, options or {}, prior)[0].candidate
+
+
+def is_small(table: CodedTable) -> bool:
+    """Whether there are too few rows to hold some out, or too many columns to search several times."""
+    return table.n_rows < FEW_ROWS or len(table.codes) + len(table.numbers) > MOST_JUDGED_COLUMNS
+
+
+def usual(table: CodedTable, numbers: str) -> Candidate:
+    """The candidate where nothing is tried out."""
+    how = {"auto": "cut"}.get(numbers, numbers) if table.numbers else ""
+    return Candidate(how, "quantiles", BINS[0] if table.n_rows < 100 else BINS[1])
 
 
 def judge(
@@ -275,22 +305,30 @@ def loss_of(built: Built, test: CodedTable, target: str | None) -> float:
     """The mean log loss of the target, or the mean of −ln density of a row, over rows that were not learned from."""
     net = built.network
     gaussian = bool(net.continuous)
+    if target is not None:
+        p, true, mass = probabilities(built, test, target)
+        picked = p[np.arange(len(true)), true]
+        return float(-np.average(np.log(np.maximum(picked, 1e-300)), weights=mass)) if len(true) else 0.0
     rows = test if gaussian else cut(test, built.cuts)
     weights = np.ones(test.n_rows) if test.weights is None else test.weights
-    if target is not None:
-        card = net.variable(target).card
-        own = rows.codes[target]
-        known = np.flatnonzero(own < card)
-        if not len(known):
-            return 0.0
-        p = np.column_stack(list(net.predict_proba(without(rows, target), target).values()))
-        picked = p[known, own[known]]
-        return float(-np.average(np.log(np.maximum(picked, 1e-300)), weights=weights[known]))
     logs = np.asarray(net.log_likelihood(rows), dtype=np.float64)
     if not gaussian:
         for name, variable in built.cuts.items():
             logs = logs - _log_widths(variable, test.numbers[name])
     return float(-np.average(logs, weights=weights))
+
+
+def probabilities(built: Built, test: CodedTable, target: str) -> tuple[Array, Any, Array]:
+    """The predicted probabilities (rows, states), the true states and the weights of rows whose target is known."""
+    net = built.network
+    rows = test if net.continuous else cut(test, built.cuts)
+    variable = next(v for v in rows.variables if v.name == target)
+    order = [variable.code(state) for state in net.states(target)]
+    p = np.zeros((rows.n_rows, variable.card))
+    p[:, order] = np.column_stack(list(net.predict_proba(without(rows, target), target).values()))
+    known = np.flatnonzero(rows.codes[target] < variable.card)
+    weights = np.ones(test.n_rows) if test.weights is None else test.weights
+    return p[known], rows.codes[target][known].astype(np.intp), weights[known]
 
 
 def without(table: CodedTable, name: str) -> CodedTable:

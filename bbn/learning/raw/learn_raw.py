@@ -12,15 +12,16 @@ from bbn.data.describe import Description
 from bbn.data.streams.readers import is_many
 from bbn.learning.raw.candidates import (
     BINS,
-    MOST_JUDGED_COLUMNS,
     STRUCTURE_WORDS,
     Candidate,
     Judged,
     candidates,
     filled,
     fitted,
+    is_small,
     judge,
     search,
+    usual,
 )
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
 from bbn.learning.structure.scores import family_scorer
@@ -31,8 +32,6 @@ from bbn.model.variable import Continuous, Variable
 
 MOST_COMPLETIONS = 500_000
 """With more ways than this to fill in all holes, arcs are searched on rows whose holes are filled at random."""
-FEW_ROWS = 18
-"""With fewer rows than this nothing can be held out, so nothing is tried out."""
 
 
 class RawProblem(NamedTuple):
@@ -118,23 +117,20 @@ def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Jud
     """The candidate that is best on held-out rows, and all of them; the usual one where nothing is to be tried."""
     numbers = tuple(table.numbers)
     discrete = problem.target is not None and problem.target not in numbers
-    free = problem.free and problem.target is not None and not problem.hidden
-    usual = {"auto": "cut"}.get(problem.numbers, problem.numbers) if numbers else ""
-    mixed = not numbers or problem.method in ("hill-climb", "structural-em")
-    if not mixed:  # the other searches take states alone
+    if numbers and problem.method not in ("hill-climb", "structural-em"):  # these take states alone
         return Candidate("cut"), []
-    several = free and discrete and not problem.options
-    structures = tuple(STRUCTURE_WORDS) if several else ("hill-climb",)
-    ways = candidates(problem.numbers, bool(numbers), discrete, structures)
-    small = table.n_rows < FEW_ROWS or len(table.codes) + len(numbers) > MOST_JUDGED_COLUMNS or problem.hidden
-    if small or len(ways) == 1:
-        bins = 3 if table.n_rows < 100 else BINS[1]
-        return (ways[0] if len(ways) == 1 else Candidate(usual, "quantiles", bins)), []
+    several = problem.free and discrete and not problem.hidden and not problem.options
+    ways = candidates(
+        problem.numbers, bool(numbers), discrete, tuple(STRUCTURE_WORDS) if several else ("hill-climb",)
+    )
+    if len(ways) == 1:
+        return ways[0], []
+    if problem.hidden or is_small(table):
+        return usual(table, problem.numbers), []
     options = {
         k: v for k, v in problem.options.items() if k not in ("restarts", "em_iter", "tol", "progress")
     }
-    target = problem.target if discrete else None
-    judged = judge(table, ways, target, options, _prior(problem))
+    judged = judge(table, ways, problem.target if discrete else None, options, _prior(problem))
     return judged[0].candidate, judged
 
 
@@ -194,7 +190,7 @@ def _searched(
     method = problem.method if not words else "hill-climb"
     return Learned(
         network,
-        way.structure if way.structure == "tan" else method,
+        way.structure if way.structure != "hill-climb" else method,
         detail,
         source,
         problem.holes,

@@ -6,6 +6,10 @@ All pairs are counted in one request, O(n²) tables; the tree is found by Kruska
 
 TAN (Friedman, Geiger & Goldszmidt 1997, section 4) takes I(X; Y | class) instead, and adds an arc from the class to
 every attribute.
+
+Numbers are Gaussians given the states: two of them have I = −½ ln(1 − ρ²), and a number x and a variable with states
+½ ln σ² − ½ Σ_j p_j ln σ_j². No way between two variables with states may then lead through a number, as the arcs of
+such a tree would point from a number to states (Edwards, de Abreu & Labouriau 2010).
 """
 
 from __future__ import annotations
@@ -20,10 +24,19 @@ from bbn import kernels
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
-from bbn.data import CodedTable, DataSource
+from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
-from bbn.learning.structure.constraints import TIE, Arcs, Constraints, complete_source, ranked, to_graph
+from bbn.learning.structure.constraints import (
+    TIE,
+    Arcs,
+    Constraints,
+    all_variables,
+    complete_source,
+    ranked,
+    to_graph,
+)
 from bbn.learning.structure.count_scores import flatten, log_likelihood
+from bbn.learning.structure.scores import family_scorer
 from bbn.model.variable import State
 
 if TYPE_CHECKING:
@@ -56,7 +69,8 @@ def chow_liu(
     data
         Anything tabular, without missing values.
     root
-        The variable that all arcs point away from; the first by name unless given.
+        The variable that all arcs point away from; the first by name unless given, of those with states if there are
+        any.
     min_information
         Leave out edges with less mutual information, in nats; a forest comes out. 0 keeps every edge of the tree.
     required, forbidden
@@ -74,7 +88,8 @@ def chow_liu(
     -------
     nx.DiGraph
         Nodes have their "states", edges their "information". `graph["information"]` is its sum, `graph["kl"]` the
-        divergence of the empirical distribution from the tree, in nats (None for data that are not in memory).
+        divergence of the empirical distribution from the tree, in nats (None for data that are not in memory, and
+        where there are numbers).
 
     References
     ----------
@@ -86,7 +101,7 @@ def chow_liu(
     ([('A', 'B'), ('A', 'C')], 0.0)
     """
     source = complete_source(data, "chow_liu", Reading(states, weights, missing, unseen, continuous))
-    names = sorted(v.name for v in source.variables)
+    names = sorted(v.name for v in all_variables(source))
     first, second = np.triu_indices(len(names), 1)
     information = mutual_information(source, names, first, second)
     edges = _spanning_forest(source, names, first, second, information, min_information, required, forbidden)
@@ -148,9 +163,11 @@ def tan(
     [('A', 'B'), ('C', 'A'), ('C', 'B')]
     """
     source = complete_source(data, "tan", Reading(states, weights, missing, unseen, continuous))
-    known = [v.name for v in source.variables]
+    known = [v.name for v in all_variables(source)]
     if target not in known:
         raise DataError(f"target: the data have no column {target!r}{nearest(target, known)}")
+    if target in continuous_columns(source):
+        raise DataError(f"target: {target!r} holds numbers; the class of tan is a variable with states")
     names = sorted(name for name in known if name != target)
     first, second = np.triu_indices(len(names), 1)
     information = mutual_information(source, names, first, second, target)
@@ -168,6 +185,8 @@ def mutual_information(
 
     N I(X; Y | Z) = ln L(Y | X, Z) − ln L(Y | Z), the log-likelihoods at their maximum.
     """
+    if continuous_columns(source):
+        return _mixed_information(source, names, first, second, given)
     rest = () if given is None else (given,)
     singles = [(*rest, name) for name in names]
     alone = np.empty(0)
@@ -189,6 +208,20 @@ def mutual_information(
     return np.maximum(result / source.total, 0.0)
 
 
+def _mixed_information(
+    source: DataSource, names: Sequence[str], first: Ints, second: Ints, given: str | None
+) -> Array:
+    """The same where there are numbers; of a pair, the likelihoods are those of the number."""
+    numeric = set(continuous_columns(source))
+    rest = () if given is None else (given,)
+    children = [j if names[j] in numeric else i for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    parents = (first + second - np.array(children, dtype=np.int64)).tolist()
+    pairs = [(names[p], *rest, names[c]) for p, c in zip(parents, children, strict=True)]
+    terms = family_scorer(source, "log-likelihood")([*pairs, *((*rest, name) for name in names)])
+    together, alone = np.split(terms, [len(pairs)])
+    return np.maximum((together - alone[children]) / source.total, 0.0)
+
+
 def _spanning_forest(
     source: DataSource,
     names: Sequence[str],
@@ -201,8 +234,11 @@ def _spanning_forest(
 ) -> list[tuple[int, int, float]]:
     """Kruskal's algorithm on the edges by falling information, ties by name; required edges come first.
 
-    Information is in nats per row, as `TIE` is.
+    Information is in nats per row, as `TIE` is. An edge with a number at an end never joins two parts that each hold a
+    variable with states.
     """
+    numeric = set(continuous_columns(source))
+    has_states = [name not in numeric for name in names]
     position = {name: i for i, name in enumerate(names)}
     must = _pairs(source, position, required, "required")
     never = set(_pairs(source, position, forbidden, "forbidden"))
@@ -213,6 +249,14 @@ def _spanning_forest(
             component[i] = component[component[i]]
             i = component[i]
         return i
+
+    def may_join(i: int, j: int) -> bool:
+        return not (has_states[find(i)] and has_states[find(j)]) or not {names[i], names[j]} & numeric
+
+    def join(i: int, j: int) -> None:
+        a, b = find(i), find(j)
+        component[a] = b
+        has_states[b] = has_states[a] or has_states[b]
 
     value = {}
     edges: list[tuple[int, int, float]] = []
@@ -226,21 +270,24 @@ def _spanning_forest(
             )
         if find(i) == find(j):
             raise ModelError(f"the required edges form a cycle through {names[i]!r} and {names[j]!r}")
-        component[find(i)] = find(j)
+        if not may_join(i, j):
+            raise ModelError(
+                f"the required edge between {names[i]!r} and {names[j]!r} leads from states through a number to states"
+            )
+        join(i, j)
         edges.append((i, j, float(information[value[pair]])))
     for k in ranked(information, TIE).tolist():
         if len(edges) == len(names) - 1 or information[k] < min_information - TIE:
             break
         i, j = int(first[k]), int(second[k])
-        a, b = find(i), find(j)
-        if a != b and (i, j) not in never:
-            component[a] = b
+        if find(i) != find(j) and (i, j) not in never and may_join(i, j):
+            join(i, j)
             edges.append((i, j, float(information[k])))
     return edges
 
 
 def _pairs(source: DataSource, position: dict[str, int], arcs: Arcs, what: str) -> list[tuple[int, int]]:
-    checked = Constraints([v for v in source.variables if v.name in position])
+    checked = Constraints([v for v in all_variables(source) if v.name in position])
     pairs = [(position[checked.names[a]], position[checked.names[b]]) for a, b in checked.arcs(arcs, what)]
     return [(min(pair), max(pair)) for pair in pairs]
 
@@ -255,16 +302,21 @@ def _oriented(
     for i, j, value in edges:
         near[i].append((j, value))
         near[j].append((i, value))
-    graph = to_graph(source.variables, ())
+    graph = to_graph(all_variables(source), ())
+    numeric = set(continuous_columns(source))
     reached: set[int] = set()
     start = [] if root is None else [names.index(root)]
-    for top in [*start, *range(len(names))]:
+    for top in [*start, *sorted(range(len(names)), key=lambda i: (names[i] in numeric, i))]:
         stack = [top] if top not in reached else []
         reached.add(top)
         while stack:
             i = stack.pop()
             for j, value in sorted(near[i]):
                 if j not in reached:
+                    if names[i] in numeric and names[j] not in numeric:
+                        raise DataError(
+                            f"root: {root!r} is a number, but variables with states are below it; choose one of those"
+                        )
                     reached.add(j)
                     graph.add_edge(names[i], names[j], information=value)
                     stack.append(j)
@@ -273,7 +325,7 @@ def _oriented(
 
 def _divergence(source: DataSource, names: Sequence[str], information: float) -> float | None:
     """KL(P̂ ‖ P_tree) = Σ H(X) − H(all) − Σ I over the edges."""
-    if not isinstance(source, CodedTable):
+    if not isinstance(source, CodedTable) or source.numbers:
         return None
     total = source.total
     alone = -float(log_likelihood(flatten(source.counts([(name,) for name in names]), total)).sum()) / total

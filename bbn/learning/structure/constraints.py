@@ -66,10 +66,7 @@ def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.in
 
 def complete_source(data: Any, what: str, reading: Reading = Reading()) -> DataSource:  # noqa: B008  # frozen
     """`data` as a source; DataError if it has missing values, with the way out."""
-    source = reading.source(data)
-    if what in ("pc", "chow_liu", "tan"):
-        require_discrete(source, what)
-    return require_complete(source, what)
+    return require_complete(reading.source(data), what)
 
 
 def all_variables(source: DataSource) -> tuple[Variable, ...]:

@@ -170,7 +170,7 @@ def exact_search(
                 sets = useful_sets(cache, constraints, variables, score, advance, timer.check)
             except (TimeoutError, KeyboardInterrupt) as stop:
                 return _unproved(source, constraints, cache, start(), isinstance(stop, KeyboardInterrupt))
-            scores = LocalScores.of(variables, sets)
+            scores = LocalScores._of(variables, sets)
         parents, gap, interrupted = _search(scores, start, timer, method, memory_limit, advance)
     total = math.fsum(dict(own)[mask] for own, mask in zip(scores.sets, parents, strict=True))
     kept = scores.variables
@@ -280,7 +280,7 @@ def _constrained(
         if not fitting:
             raise ModelError(f"no parent set of {scores.names[i]!r} keeps to the constraints")
         sets.append(fitting)
-    kept = LocalScores.of(variables, sets)
+    kept = LocalScores._of(variables, sets)
     return kept, constraints
 
 

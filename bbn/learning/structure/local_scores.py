@@ -26,6 +26,7 @@ from bbn.core.atomic import replacing
 from bbn.core.budget import require_memory
 from bbn.core.errors import BudgetError, DataError, ParseError
 from bbn.core.frozen import Array, Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.learning.structure.constraints import Constraints, members
 from bbn.learning.structure.scores import MAX_CELLS, ScoreCache
 from bbn.model.variable import Continuous, Variable
@@ -41,6 +42,13 @@ class LocalScores(Frozen):
     """For each variable the parent sets that can matter to a best structure, the best first.
 
     `bbn.exact_search` gives one for data, or takes one in place of data; `bbn.load_scores` reads one from a file.
+
+    Parameters
+    ----------
+    scores : mapping
+        Variable to a mapping from its parents (a tuple of names) to the score; higher is better.
+    variables : sequence of Variable, optional
+        The variables with their states, in the same order.
 
     Attributes
     ----------
@@ -89,7 +97,7 @@ class LocalScores(Frozen):
         self._set(names=names, sets=_sorted(sets), variables=None if variables is None else tuple(variables))
 
     @classmethod
-    def of(cls, variables: Sequence[Variable], sets: Sequence[Sets]) -> LocalScores:
+    def _of(cls, variables: Sequence[Variable], sets: Sequence[Sets]) -> LocalScores:
         """Scores by mask, as a search finds them."""
         made = cls.__new__(cls)
         made._set(names=tuple(v.name for v in variables), sets=_sorted(sets), variables=tuple(variables))
@@ -126,6 +134,7 @@ class LocalScores(Frozen):
                     file.write(" ".join([repr(value), str(len(parents)), *parents, "\n"]).encode())
 
 
+@keywords_checked
 def load_scores(path: str | os.PathLike[str]) -> LocalScores:
     """Read local scores from a `.jkl` file, as GOBNILP and its kin write them.
 

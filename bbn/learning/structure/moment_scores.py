@@ -133,11 +133,38 @@ class MomentScores:
             )
         return terms
 
-    def covariances(self) -> Array:
-        """The correlation matrix of the columns of numbers, but that a column without spread has 0 on its diagonal."""
-        moments = self._moments({(): set(self.names)})[()]
-        order = [moments.columns.index(name) for name in self.names]
-        return np.asarray(moments.scatter[0][np.ix_(order, order)] / moments.n[0])
+    def joint(self, sets: Sequence[Family]) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """The log-likelihood of the numbers of each set given its states, jointly Gaussian in each setting.
+
+        Then the number of free parameters, in settings that occur, and whether some of these has too few rows to tell.
+        """
+        logs, parameters = np.zeros(len(sets)), np.zeros(len(sets))
+        scarce = np.zeros(len(sets), dtype=bool)
+        measured = [s for s, names in enumerate(sets) if any(name in self._place for name in names)]
+        for chosen, moments, scatter in self._batches([sets[s] for s in measured]):
+            q = scatter.shape[-1]
+            seen = moments.n > 0
+            n = moments.n[seen]
+            determinants = np.log(pivots(scatter[seen] / n[:, None, None, None], LINKED_FLOOR)).sum(axis=-1)
+            terms = n[:, None] * (q * (math.log(2 * math.pi) + 1) + determinants)
+            own = [measured[f] for f in chosen]
+            logs[own] = -0.5 * terms.sum(axis=0)
+            parameters[own] = seen.sum() * q * (q + 3) / 2
+            scarce[own] = bool((n <= q + 1).any())
+        return logs, parameters, scarce
+
+    def partial_correlations(self, triples: Sequence[tuple[str, str, Family]]) -> Array:
+        """The correlation of x and y that given numbers leave, of each (x, y, given)."""
+        found = np.empty(len(triples))
+        families = [(*given, x, y) for x, y, given in triples]
+        for chosen, _, scatter in self._batches(families):
+            a = np.ascontiguousarray(np.moveaxis(scatter[0], (-2, -1), (0, 1)))
+            _eliminate(a, len(a) - 2)
+            (xx, xy), yy = a[-2, -2:], a[-1, -1]
+            spread = np.sqrt(np.maximum(xx, 0.0) * np.maximum(yy, 0.0))
+            least = COLLINEAR * np.sqrt(scatter[0][:, -2, -2] * scatter[0][:, -1, -1])
+            found[chosen] = np.divide(xy, spread, out=np.zeros_like(xy), where=spread > least)
+        return np.clip(found, -1.0, 1.0)
 
     def _batches(
         self, families: Sequence[Family]
@@ -298,13 +325,18 @@ def residuals(scatter: Array) -> Array:
     array(2.)
     """
     a = np.ascontiguousarray(np.moveaxis(scatter, (-2, -1), (0, 1)))
-    last = len(a) - 1
-    for p in range(last):
-        usable = a[p, p] > COLLINEAR * np.moveaxis(scatter, (-2, -1), (0, 1))[p, p]
+    _eliminate(a, len(a) - 1)
+    return np.asarray(np.maximum(a[-1, -1], 0.0))
+
+
+def _eliminate(a: Array, count: int) -> None:
+    """Eliminate the first `count` columns of matrices a[row, column, ...], in their upper triangles and in place."""
+    whole = [a[p, p].copy() for p in range(count)]
+    for p in range(count):
+        usable = a[p, p] > COLLINEAR * whole[p]
         inverse = np.divide(1.0, a[p, p], out=np.zeros_like(a[p, p]), where=usable)
-        for i in range(p + 1, last + 1):
+        for i in range(p + 1, len(a)):
             a[i, i:] -= a[p, i] * inverse * a[p, i:]
-    return np.asarray(np.maximum(a[last, last], 0.0))
 
 
 def pivots(matrices: Array, least: float) -> Array:

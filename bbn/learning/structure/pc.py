@@ -14,21 +14,25 @@ A level's tests are counted in a few large batches. Tests of sets with k members
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn import kernels
-from bbn.core.errors import ModelError, nearest
-from bbn.core.frozen import Array
+from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
-from bbn.data import DataSource
 from bbn.data.reading import Reading
-from bbn.learning.structure.constraints import Arcs, Constraints, complete_source, ranked, tie_of, to_graph
-from bbn.learning.structure.count_scores import flatten
+from bbn.learning.structure.constraints import (
+    Arcs,
+    Constraints,
+    all_variables,
+    complete_source,
+    ranked,
+    to_graph,
+)
+from bbn.learning.structure.independence import PValues, Triple, independence_test
 from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.model.variable import State
 
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
 
 Test = tuple[int, int, tuple[int, ...]]
 """Two variables and a set to condition on."""
-TESTS = ("g2", "chi2", "mi")
 WAVE = 64
 """Sets to try for each pair before looking at the results."""
 P_TIE = 1e-6
@@ -48,7 +51,7 @@ P_TIE = 1e-6
 def pc(
     data: Any,
     alpha: float = 0.05,
-    test: str = "g2",
+    test: str = "auto",
     max_condition: int | None = None,
     *,
     required: Arcs = (),
@@ -70,8 +73,11 @@ def pc(
     alpha
         Edges go where a test of independence has a p-value above this.
     test
+        "auto" chooses by the kinds of columns: "g2" for states, "fisher-z" for numbers, "lrt" for both. Of states:
         "g2", the likelihood-ratio test, or "chi2", Pearson's, both with degrees of freedom for the rows and columns
-        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not.
+        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not. Of
+        numbers: "fisher-z", or "cor", Student's t test of the partial correlation. Of both: "lrt", the likelihood
+        ratio of conditional Gaussians.
     max_condition
         The most variables to condition on, or None for no limit.
     required, forbidden
@@ -87,7 +93,8 @@ def pc(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers. They become Gaussians; an edge between one and a variable with states
+        always points at the number.
 
     Returns
     -------
@@ -108,16 +115,13 @@ def pc(
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha}; expected a number between 0 and 1")
-    if test not in TESTS:
-        raise ValueError(f"unknown test {test!r}{nearest(test, TESTS)}; the tests are {', '.join(TESTS)}")
     source = complete_source(data, "pc", Reading(states, weights, missing, unseen, continuous))
     # by name, so that the result does not depend on the order of the columns
-    variables = sorted(source.variables, key=lambda v: v.name)
+    variables = sorted(all_variables(source), key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers)
-    skeleton = _find_skeleton(
-        constraints, independence_tests(source, constraints.names, test), alpha, max_condition, progress
-    )
-    graph = to_graph(source.variables, _both_ways(constraints.names, skeleton.neighbours))
+    p_values = independence_test(source, test)
+    skeleton = _find_skeleton(constraints, p_values, alpha, max_condition, progress)
+    graph = to_graph(all_variables(source), _both_ways(constraints.names, skeleton.neighbours))
     _direct(graph, constraints, skeleton)
     names = constraints.names
     graph.graph["sepsets"] = {
@@ -141,7 +145,7 @@ class Skeleton(NamedTuple):
 
 def _find_skeleton(
     constraints: Constraints,
-    p_values: Callable[[list[Test]], Array],
+    p_values: PValues,
     alpha: float,
     max_condition: int | None,
     progress: bool | None,
@@ -170,7 +174,7 @@ def _find_skeleton(
                     tests = [(x, y, given) for (x, y), sets in trials.items() for given in islice(sets, WAVE)]
                     # tests that share a second variable and a set share their counting
                     tests.sort(key=lambda trial: (trial[2], trial[1], trial[0]))
-                    values = p_values(tests)
+                    values = p_values([_named(constraints.names, trial) for trial in tests])
                     found = [(tests[k], float(values[k])) for k in np.flatnonzero(values > alpha)]
                     largest: dict[tuple[int, int], float] = {}
                     for (x, y, _), p in found:
@@ -194,6 +198,11 @@ def _find_skeleton(
     return Skeleton(joined, separators, n_tests, interrupted)
 
 
+def _named(names: Sequence[str], test: Test) -> Triple:
+    x, y, given = test
+    return names[x], names[y], tuple(names[z] for z in given)
+
+
 def _sets(before: Sequence[Sequence[int]], x: int, y: int, size: int) -> Iterator[tuple[int, ...]]:
     """The sets of neighbours of x, then of y, without the two, each set once."""
     tried = set()
@@ -202,31 +211,6 @@ def _sets(before: Sequence[Sequence[int]], x: int, y: int, size: int) -> Iterato
             if given not in tried:
                 tried.add(given)
                 yield given
-
-
-def independence_tests(source: DataSource, names: Sequence[str], test: str) -> Callable[[list[Test]], Array]:
-    """How probable a statistic at least as large is if the two variables are independent, for each of many tests."""
-    from scipy.special import chdtrc
-
-    cards = {v.name: v.card for v in source.variables}
-
-    def p_values(tests: list[Test]) -> Array:
-        if not tests:
-            return np.empty(0)
-        families = [(names[x], *(names[z] for z in given), names[y]) for x, y, given in tests]
-        counts = flatten(source.counts(families), source.total)
-        firsts = np.array([cards[family[0]] for family in families], dtype=np.int64)
-        statistics, freedom = kernels.score.independence(
-            counts.cells, counts.ptr, firsts, counts.cards, test == "chi2"
-        )
-        if test == "mi":
-            slices = np.diff(counts.ptr) // (firsts * counts.cards)
-            freedom = (firsts - 1) * (counts.cards - 1) * slices
-        # where a statistic is 0 but for rounding, its p-value would not be 1 by much more than that
-        statistics[statistics <= tie_of(source.total)] = 0.0
-        return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
-
-    return p_values
 
 
 def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton) -> None:

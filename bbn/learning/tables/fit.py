@@ -31,7 +31,8 @@ from bbn.learning.gaussian.estimates import (
     warn_of,
 )
 from bbn.learning.gaussian.moments import moments_of
-from bbn.learning.structure.structure import observe, read_structure
+from bbn.learning.structure.structure import Structure, observe, read_structure
+from bbn.learning.tables.noisy_links import fit_links
 from bbn.learning.tables.priors import (
     NormalInverseGamma,
     Prior,
@@ -39,10 +40,10 @@ from bbn.learning.tables.priors import (
     checked_gaussian_prior,
     checked_prior,
 )
-from bbn.model.cpt import CPT
+from bbn.model.cpt import CPT, Conditional
 from bbn.model.dynamic_network import DynamicNetwork
-from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
 
 
@@ -166,7 +167,8 @@ def _fit(
     variables, source = observe(shape, data, reading)
     parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
     numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
-    tables = {name: v for name, v in variables.items() if name not in numeric}
+    factored = _noisy(shape)
+    tables = {name: v for name, v in variables.items() if name not in numeric and name not in factored}
     for name, variable in tables.items():
         if len(parents[name]) >= MAX_AXES:
             require_table(
@@ -192,6 +194,8 @@ def _fit(
             told = gaussian_prior.told(family.name, units.centre[-1], units.scale[-1] ** 2)
         estimates.append(estimate(family, moments, units, told))
     warn_of(families, estimates)
+    learned: list[Conditional] = [f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)]
+    learned += [fit_links(own, source, prior) for own in factored.values()]
     return network_from_counts(
         parents,
         tables,
@@ -199,8 +203,14 @@ def _fit(
         prior,
         keep_counts=keep_counts,
         like=shape.network,
-        gaussians=[f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)],
+        others=learned,
     )
+
+
+def _noisy(shape: Structure) -> dict[str, NoisyMax]:
+    """The NoisyMax conditionals of the network that a structure came from, if any."""
+    given = () if shape.network is None else shape.network.conditionals
+    return {own.name: own for own in given if isinstance(own, NoisyMax)}
 
 
 def _require_tables(shapes: list[list[int]], prior: Prior | None, keep_counts: bool) -> None:
@@ -303,9 +313,9 @@ def network_from_counts(
     *,
     keep_counts: bool = False,
     like: BayesianNetwork | None = None,
-    gaussians: Sequence[Gaussian] = (),
+    others: Sequence[Conditional] = (),
 ) -> BayesianNetwork:
-    """The network of these counts (axes: parents, then child) and of Gaussians; `like` lends its name and metadata."""
+    """The network of these counts (axes: parents, then child) and of other conditionals; `like` lends its metadata."""
     cpts: list[CPT] = []
     empty = []
     for name, variable in variables.items():
@@ -331,7 +341,7 @@ def network_from_counts(
             "a prior such as bbn.BDeu(1) says what they should be",
             UnseenRowsWarning,
         )
-    return BayesianNetwork([*cpts, *gaussians], like.name if like else "", like.metadata if like else None)
+    return BayesianNetwork([*cpts, *others], like.name if like else "", like.metadata if like else None)
 
 
 def normalised(counts: Any) -> tuple[Array, int]:

@@ -121,7 +121,7 @@ def count_sequences(
         counts,
         told,
         keep_counts=keep_counts,
-        gaussians=[*placeholders, *(f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True))],  # type: ignore[list-item]
+        others=[*placeholders, *(f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True))],
     )
     return dyn.with_template(fitted)
 

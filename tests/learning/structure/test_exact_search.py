@@ -182,7 +182,7 @@ def test_scores_from_a_file(tmp_path):
     constraints = Constraints(variables)
     cache = ScoreCache(source, "bic", constraints.names)
     sets = useful_sets(cache, constraints, variables, "bic", lambda *a, **k: None, lambda: None)
-    scores = LocalScores.of(variables, sets)
+    scores = LocalScores._of(variables, sets)
     scores.save(tmp_path / "x.jkl")
     read = bbn.load_scores(tmp_path / "x.jkl")
     assert read.sets == scores.sets

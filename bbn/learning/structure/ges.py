@@ -1,0 +1,352 @@
+"""Greedy equivalence search: over classes of equivalent structures, one edge at a time.
+
+    climb:      the best Insert(X, Y, T) while one gains, then the best Delete(X, Y, H), then the best Turn(X, Y, C),
+                until none gains
+    escapes:    for each edge of the best class: part it, climb without it, climb on; keep what scores higher
+
+Each operator changes one edge and the directions of some next to it, and its gain is that of one or two families
+(Chickering 2002, theorems 15 and 17; Hauser & Bühlmann 2012, propositions 31 and 34, for the turning). Where it ends,
+no single operator raises the score, and with enough data that is the class of the truth (Chickering 2002, theorem 4).
+Finite data make it stop short at times; parting edges one by one and climbing again mends most of that (XGES, Nazaret &
+Blei 2024). Families come from the cache that all searches share. A step costs a look at the pairs next to the edge that
+changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bbn.core.keywords import keywords_checked
+from bbn.core.progress import progress_bar
+from bbn.data.reading import Reading
+from bbn.learning.structure.classes import class_of, extension
+from bbn.learning.structure.constraints import (
+    Constraints,
+    all_variables,
+    complete_source,
+    members,
+    tie_of,
+    to_graph,
+)
+from bbn.learning.structure.scores import ScoreCache
+from bbn.model.variable import State
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+UNEQUAL = ("k2", "bds", "fnml")
+"""Scores that give equivalent structures different values, so a class has none."""
+
+
+@keywords_checked
+def ges(
+    data: Any,
+    score: Any = "bic",
+    max_parents: int | None = None,
+    *,
+    escapes: int | None = None,
+    progress: bool | None = None,
+    states: Mapping[str, Sequence[State]] | None = None,
+    weights: Any = None,
+    missing: Any = (),
+    unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
+) -> nx.DiGraph[str]:
+    """Learn a class of equivalent structures by greedy search over such classes.
+
+    Parameters
+    ----------
+    data
+        Anything tabular, without missing values.
+    score
+        A score that equivalent structures share: "bic" (also "mdl"), "aic", "bdeu", `bbn.BDeu(10)`,
+        "log-likelihood"; with numbers "bic", "aic", "bic-cg", "aic-cg", "loglik-cg", or of numbers alone "bic-g",
+        "aic-g", "loglik-g", "bge". "bic" by default, for which the search is known to end at the truth as data grow.
+    max_parents
+        The most parents of a variable in the members that the search looks at, or None for no limit.
+    escapes
+        How many rounds of escapes to make at most; None until one round finds nothing better, 0 for plain GES.
+    progress
+        Whether to show a bar; None shows one on a terminal or in a notebook.
+    states
+        Column to its states, in the order they are to have; those that occur unless given.
+    weights
+        One weight per row, or the name of the column that holds them.
+    missing, unseen
+        What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
+    continuous
+        The names of columns that hold numbers. They become Gaussians; an edge between one and a variable with states
+        always points at the number.
+
+    Returns
+    -------
+    nx.DiGraph
+        A CPDAG: where the direction of an edge is open, it is there in both. `bbn.to_dag` picks a member for
+        `bbn.fit`. `graph["score"]` is the score of its members, `graph["n_iter"]` the number of operators applied,
+        `graph["n_families"]` that of families scored, and `graph["interrupted"]` whether Ctrl-C ended the search.
+
+    Raises
+    ------
+    ValueError
+        The score is "k2", "bds" or "fnml", which differ between equivalent structures.
+    DataError
+        Values are missing, or the score does not take the kinds of the columns.
+
+    See Also
+    --------
+    hill_climb : the same scores, over single structures, with constraints on arcs.
+    pc : classes from tests of independence.
+
+    References
+    ----------
+    Chickering (2002), Optimal structure identification with greedy search.
+
+    >>> import numpy as np
+    >>> a, b = np.random.default_rng(0).integers(2, size=(2, 500))
+    >>> sorted(ges({"A": a, "B": b, "C": a & b}).edges)
+    [('A', 'C'), ('B', 'C')]
+    """
+    if score in UNEQUAL:
+        raise ValueError(
+            f"score={score!r} gives equivalent structures different values; bbn.ges takes 'bic', 'aic', 'bdeu' or "
+            "another that does not"
+        )
+    source = complete_source(data, "ges", Reading(states, weights, missing, unseen, continuous))
+    # by name, so that ties fall alike whatever the order of the columns
+    variables = sorted(all_variables(source), key=lambda v: v.name)
+    constraints = Constraints(variables, max_parents=max_parents)
+    cache = ScoreCache(source, score, constraints.names)
+    search = ClassSearch(cache, constraints)
+    interrupted = False
+    with progress_bar(progress, None, "ges", "step") as advance:
+        try:
+            search.climb(advance)
+            rounds = 0
+            while (escapes is None or rounds < escapes) and search.escape(advance):
+                rounds += 1
+        except KeyboardInterrupt:
+            interrupted = True
+    return to_graph(
+        all_variables(source),
+        class_of(search.best, constraints.numeric).edges(constraints.names),
+        score=search.best_score,
+        n_iter=search.n_iter,
+        n_families=cache.n_evaluated,
+        interrupted=interrupted,
+    )
+
+
+class Operator(NamedTuple):
+    """A change of the edge between x and y; `chosen` are the T, H or C of the theorems."""
+
+    gain: float
+    kind: int
+    x: int
+    y: int
+    chosen: int
+
+
+INSERT, DELETE, TURN = range(3)
+Families = list[tuple[int, int]]
+
+
+class ClassSearch:
+    """The class at hand, one member of it, and the operators of each pair of variables."""
+
+    def __init__(self, cache: ScoreCache, constraints: Constraints) -> None:
+        n = len(constraints.names)
+        self.cache, self.constraints = cache, constraints
+        self.tie = tie_of(cache.source.total)
+        self.members = [0] * n
+        """The parents' masks of a structure in the class."""
+        self.state = class_of(self.members, constraints.numeric)
+        self.operators: dict[tuple[int, int], list[Operator]] = {}
+        self.banned: tuple[int, int] | None = None
+        """A pair that is not to be joined for now."""
+        self.n_iter = 0
+        self.best, self.best_score = list(self.members), cache.total(self.members)
+        self.refresh([(x, y) for y in range(n) for x in range(n) if x != y])
+
+    def climb(self, advance: Callable[..., object]) -> None:
+        """Apply operators while one gains: insertions, then deletions, then turns, and again."""
+        moved = True
+        while moved:
+            moved = False
+            for kind in (INSERT, DELETE, TURN):
+                while self.step(kind):
+                    moved = True
+                    self.n_iter += 1
+                    advance(1, score=self.best_score)
+        total = self.cache.total(self.members)
+        if self.banned is None and total > self.best_score + self.tie:
+            self.best, self.best_score = list(self.members), total
+
+    def escape(self, advance: Callable[..., object]) -> bool:
+        """Part each edge of the best class in turn and climb, first without it; whether one of them led higher."""
+        before = self.best_score
+        for y, mask in enumerate(list(self.best)):
+            for x in members(mask):
+                if not self.best[y] >> x & 1:
+                    continue  # a better structure was found on the way
+                parted = list(self.best)
+                parted[y] &= ~(1 << x)
+                self.banned = (min(x, y), max(x, y))
+                self.move_to(parted)
+                self.climb(advance)
+                self.banned = None
+                self.refresh([(x, y), (y, x)])
+                self.climb(advance)
+        return self.best_score > before + self.tie
+
+    def step(self, kind: int) -> bool:
+        """Apply the best valid operator of a kind; False if none gains."""
+        ranked = sorted(
+            (op for own in self.operators.values() for op in own if op.kind == kind),
+            key=lambda op: -op.gain,
+        )
+        for operator in self._rank_ties(ranked):
+            found = self.applied(operator)
+            if found is not None:
+                self.move_to(found)
+                return True
+        return False
+
+    def _rank_ties(self, ranked: list[Operator]) -> Iterator[Operator]:
+        """Operators by falling gain; of those that tie, the first by y, x and the chosen set."""
+        start = 0
+        while start < len(ranked):
+            stop = start + 1
+            while stop < len(ranked) and ranked[stop].gain >= ranked[start].gain - self.tie:
+                stop += 1
+            yield from sorted(ranked[start:stop], key=lambda op: (op.y, op.x, op.chosen))
+            start = stop
+
+    def move_to(self, parents: list[int]) -> None:
+        """Take a structure and its class; operators are found anew where a neighbourhood has changed."""
+        old, self.members = self.state, parents
+        self.state = new = class_of(parents, self.constraints.numeric)
+        n = len(parents)
+        changed = {
+            i
+            for i in range(n)
+            if (old.directed[i], old.undirected[i], old.adjacent[i])
+            != (new.directed[i], new.undirected[i], new.adjacent[i])
+        }
+        self.refresh(
+            [(x, y) for y in range(n) for x in range(n) if x != y and (x in changed or y in changed)]
+        )
+
+    def refresh(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Find the operators of these pairs that gain; the families come from one batch."""
+        listed: list[tuple[int, int, int, int, Families, Families]] = []
+        for x, y in pairs:
+            if self.state.adjacent[y] >> x & 1:
+                listed += self._deletes(x, y)
+                listed += self._turns(x, y)
+            else:
+                listed += self._inserts(x, y)
+        families = [family for *_, new, gone in listed for family in (*new, *gone)]
+        self.cache.many(families)
+        for pair in pairs:
+            self.operators[pair] = []
+        for kind, x, y, chosen, new, gone in listed:
+            gain = sum(self.cache.many(new)) - sum(self.cache.many(gone))
+            if gain > self.tie:
+                self.operators[x, y].append(Operator(gain, kind, x, y, chosen))
+
+    def _inserts(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
+        """Insert(X, Y, T): join x → y, and turn T – y into T → y; NA ∪ T must be a clique."""
+        state, most = self.state, self.constraints.max_parents
+        if not self.constraints.allowed[y] >> x & 1 or self.banned == (min(x, y), max(x, y)):
+            return
+        shared = state.undirected[y] & state.adjacent[x]
+        if not state.is_clique(shared):
+            return
+        for chosen in self._cliques(state.undirected[y] & ~state.adjacent[x], shared):
+            base = state.directed[y] | shared | chosen
+            if base.bit_count() < most:
+                yield INSERT, x, y, chosen, [(y, base | 1 << x)], [(y, base)]
+
+    def _deletes(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
+        """Delete(X, Y, H): part x from y, where x → y or x – y; NA without H must be a clique."""
+        state = self.state
+        if not (state.directed[y] | state.undirected[y]) >> x & 1:
+            return
+        shared = state.undirected[y] & state.adjacent[x]
+        for kept in self._cliques(shared, 0):
+            base = (state.directed[y] | kept) & ~(1 << x)
+            yield DELETE, x, y, shared & ~kept, [(y, base)], [(y, base | 1 << x)]
+
+    def _turns(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
+        """Turn(X, Y, C): make y → x, or an undirected edge, point from x to y; C become parents of y."""
+        state, most = self.state, self.constraints.max_parents
+        if state.directed[y] >> x & 1 or not self.constraints.allowed[y] >> x & 1:
+            return
+        if state.directed[x] >> y & 1:
+            shared = state.undirected[y] & state.adjacent[x]
+            if not state.is_clique(shared):
+                return
+            for more in self._cliques(state.undirected[y] & ~state.adjacent[x], shared):
+                chosen = shared | more
+                base, other = state.directed[y] | chosen, state.directed[x]
+                if base.bit_count() < most:
+                    new = [(y, base | 1 << x), (x, other & ~(1 << y))]
+                    yield TURN, x, y, chosen, new, [(y, base), (x, other)]
+            return
+        both = state.undirected[y] & state.undirected[x]
+        for chosen in self._cliques(state.undirected[y] & ~(1 << x), 0):
+            if not chosen & ~both:
+                continue  # turning a covered arc stays in the class
+            base, other = state.directed[y] | chosen, state.directed[x] | chosen & both
+            if base.bit_count() < most:
+                new = [(y, base | 1 << x), (x, other)]
+                yield TURN, x, y, chosen, new, [(y, base), (x, other | 1 << y)]
+
+    def _cliques(self, among: int, given: int) -> Iterator[int]:
+        """The subsets of `among` that are cliques together with `given`, itself one."""
+        adjacent = self.state.adjacent
+        stack = [(0, [i for i in members(among) if not given & ~adjacent[i]])]
+        while stack:
+            chosen, open_ = stack.pop()
+            yield chosen
+            for k, i in enumerate(open_):
+                stack.append((chosen | 1 << i, [j for j in open_[k + 1 :] if adjacent[i] >> j & 1]))
+
+    def applied(self, operator: Operator) -> list[int] | None:
+        """The parents' masks of a member of the class that an operator leads to; None if it is not valid."""
+        _, kind, x, y, chosen = operator
+        state = self.state
+        if kind == INSERT:
+            shared = state.undirected[y] & state.adjacent[x]
+            if state.has_path(y, x, shared | chosen):
+                return None
+            return extension(state.with_arcs([(x, y), *((t, y) for t in members(chosen))]))
+        if kind == DELETE:
+            arcs = [(y, h) for h in members(chosen)]
+            arcs += [(x, h) for h in members(chosen & state.undirected[x])]
+            return extension(state.without(x, y).with_arcs(arcs))
+        return self._turned(x, y, chosen)
+
+    def _turned(self, x: int, y: int, chosen: int) -> list[int] | None:
+        """A member in which y has the chosen parents and points at x, with that arc turned around."""
+        state = self.state
+        arcs = [(c, y) for c in members(chosen)]
+        arcs += [(y, i) for i in members(state.undirected[y] & ~chosen & ~(1 << x))]
+        both = state.undirected[y] & state.undirected[x] & chosen
+        if state.undirected[y] >> x & 1:
+            arcs += [(y, x), *((c, x) for c in members(both))]
+        arcs += [(x, i) for i in members(state.undirected[x] & ~both & ~(1 << y))]
+        parents = extension(state.with_arcs(arcs))
+        if parents is None:
+            return None
+        parents[x] &= ~(1 << y)
+        reached, stack = 0, [x]  # is there another way from y to x?
+        while stack:
+            i = stack.pop()
+            reached |= 1 << i
+            stack += members(parents[i] & ~reached)
+        if reached >> y & 1:
+            return None
+        parents[y] |= 1 << x
+        return parents

@@ -1,0 +1,167 @@
+"""Tests of independence: is x independent of y given a set of others, in states, in numbers, or in both.
+
+================  ==================================================================================================
+g2, chi2, mi      states: the likelihood ratio, Pearson's statistic, and the likelihood ratio with all settings counted
+fisher-z          numbers: √(N − k − 3) · artanh r is standard normal, r the partial correlation given k others (Fisher)
+cor               numbers: r √((N − k − 2) / (1 − r²)) has Student's t distribution
+lrt               both: 2 (L(x, y, S) − L(x, S) − L(y, S) + L(S)) has a χ² distribution, L the largest log-likelihood of
+                  states with any table and of numbers jointly Gaussian in each setting
+================  ==================================================================================================
+
+The last is the regression likelihood-ratio test where x or y is a number (Tsagris et al. 2018), and has an answer for
+two variables with states given numbers too (Andrews, Ramsey & Cooper 2018). Many tests come from one request each for
+counts and for moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from bbn import kernels
+from bbn.core.errors import DataError, nearest
+from bbn.core.frozen import Array
+from bbn.data import DataSource, continuous_columns
+from bbn.learning.structure.constraints import tie_of
+from bbn.learning.structure.count_scores import flatten
+from bbn.learning.structure.moment_scores import MomentScores
+from bbn.learning.structure.scores import MAX_CELLS
+
+Triple = tuple[str, str, tuple[str, ...]]
+"""Two variables, and those to condition on."""
+PValues = Callable[[Sequence[Triple]], Array]
+DISCRETE, GAUSSIAN = ("g2", "chi2", "mi"), ("fisher-z", "cor")
+TESTS = ("auto", *DISCRETE, *GAUSSIAN, "lrt")
+
+
+def independence_test(source: DataSource, test: str) -> PValues:
+    """How probable a statistic at least as large is if the two variables are independent, for many tests at once.
+
+    "auto" is "g2" for states, "fisher-z" for numbers, and "lrt" where a test has both.
+    """
+    if test not in TESTS:
+        raise ValueError(f"unknown test {test!r}{nearest(test, TESTS)}; the tests are {', '.join(TESTS)}")
+    numeric = continuous_columns(source)
+    if test in DISCRETE and numeric:
+        raise DataError(
+            f"test={test!r} takes states, but {numeric[0]!r} holds numbers; test='auto' takes both"
+        )
+    if test in GAUSSIAN and source.variables:
+        raise DataError(
+            f"test={test!r} takes numbers, but {source.variables[0].name!r} has states; test='auto' takes both"
+        )
+    if not numeric:
+        return CountTests(source, "g2" if test in ("auto", "lrt") else test)
+    return _MixedTests(source, test)
+
+
+class CountTests:
+    """Tests on contingency tables."""
+
+    def __init__(self, source: DataSource, test: str) -> None:
+        self.source, self.test = source, test
+        self.cards = {v.name: v.card for v in source.variables}
+
+    def __call__(self, triples: Sequence[Triple]) -> Array:
+        """The p-value of each test, all of them from one request for counts."""
+        from scipy.special import chdtrc
+
+        if not triples:
+            return np.empty(0)
+        families = [(x, *given, y) for x, y, given in triples]
+        counts = flatten(self.source.counts(families), self.source.total)
+        firsts = np.array([self.cards[family[0]] for family in families], dtype=np.int64)
+        statistics, freedom = kernels.score.independence(
+            counts.cells, counts.ptr, firsts, counts.cards, self.test == "chi2"
+        )
+        if self.test == "mi":
+            slices = np.diff(counts.ptr) // (firsts * counts.cards)
+            freedom = (firsts - 1) * (counts.cards - 1) * slices
+        # where a statistic is 0 but for rounding, its p-value would not be 1 by much more than that
+        statistics[statistics <= tie_of(self.source.total)] = 0.0
+        return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
+
+
+class _MixedTests:
+    """Tests where there are numbers, each by the kinds of what it looks at."""
+
+    def __init__(self, source: DataSource, test: str) -> None:
+        self.source, self.test = source, test
+        self.moments = MomentScores(source)
+        self.numeric = frozenset(self.moments.names)
+        self.cards = {v.name: v.card for v in source.variables}
+        self.states = CountTests(source, "g2")
+
+    def __call__(self, triples: Sequence[Triple]) -> Array:
+        p = np.ones(len(triples))
+        kinds = [{name in self.numeric for name in (x, y, *given)} for x, y, given in triples]
+        for wanted, work in (
+            ({False}, self.states),
+            ({True}, self._likelihood_ratios if self.test == "lrt" else self._correlations),
+            ({True, False}, self._likelihood_ratios),
+        ):
+            chosen = [i for i, kind in enumerate(kinds) if kind == wanted]
+            if chosen:
+                p[chosen] = work([triples[i] for i in chosen])
+        return p
+
+    def _correlations(self, triples: Sequence[Triple]) -> Array:
+        """Fisher's z, or Student's t."""
+        from scipy.special import ndtr, stdtr
+
+        r = self.moments.partial_correlations(triples)
+        given = np.array([len(others) for _, _, others in triples], dtype=np.float64)
+        if self.test == "cor":
+            freedom = self.source.total - given - 2
+            with np.errstate(divide="ignore"):
+                t = np.abs(r) * np.sqrt(np.maximum(freedom, 0.0) / (1 - r**2))
+            return np.where(freedom > 0, 2 * stdtr(np.maximum(freedom, 1e-9), -t), 1.0)
+        size = self.source.total - given - 3
+        with np.errstate(divide="ignore"):
+            z = np.sqrt(np.maximum(size, 0.0)) * np.arctanh(np.abs(r))
+        return np.where(size > 0, 2 * ndtr(-z), 1.0)
+
+    def _likelihood_ratios(self, triples: Sequence[Triple]) -> Array:
+        """The likelihood ratio of jointly conditional Gaussians; 1 where there are too few rows to tell."""
+        from scipy.special import chdtrc
+
+        sets = [
+            tuple(sorted(names))
+            for x, y, given in triples
+            for names in ((x, y, *given), (x, *given), (y, *given), given)
+        ]
+        distinct = list(dict.fromkeys(sets))
+        place = {names: i for i, names in enumerate(distinct)}
+        large = np.array([self._settings(names) > MAX_CELLS for names in distinct])
+        small = [names for names, too in zip(distinct, large, strict=True) if not too]
+        logs, parameters, scarce = np.zeros(len(distinct)), np.zeros(len(distinct)), large.copy()
+        kept = np.flatnonzero(~large)
+        logs[kept], parameters[kept], scarce[kept] = self.moments.joint(small)
+        table_logs, table_parameters = self._tables(small)
+        logs[kept] += table_logs
+        parameters[kept] += table_parameters
+        index = np.array([place[names] for names in sets]).reshape(-1, 4)
+        signs = np.array([1.0, -1.0, -1.0, 1.0])
+        statistics, freedom = 2 * logs[index] @ signs, parameters[index] @ signs
+        statistics = np.where(statistics <= tie_of(self.source.total), 0.0, statistics)
+        known = (freedom > 0) & ~scarce[index[:, 0]]
+        return np.where(known, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
+
+    def _settings(self, names: Sequence[str]) -> int:
+        return prod(self.cards[name] for name in names if name in self.cards)
+
+    def _tables(self, sets: Sequence[tuple[str, ...]]) -> tuple[Array, Array]:
+        """The log-likelihood of the states of each set under any table, and the number of settings seen, less one."""
+        logs, parameters = np.zeros(len(sets)), np.zeros(len(sets))
+        split = [tuple(name for name in names if name in self.cards) for names in sets]
+        asked = list(dict.fromkeys(names for names in split if names))
+        found = dict(zip(asked, self.source.counts(asked), strict=True)) if asked else {}
+        for i, names in enumerate(split):
+            if names:
+                n = np.asarray(found[names], dtype=np.float64)
+                n = n[n > 0]
+                logs[i] = float(n @ np.log(n)) - float(n.sum()) * np.log(n.sum())
+                parameters[i] = len(n) - 1
+        return logs, parameters

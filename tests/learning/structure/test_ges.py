@@ -1,0 +1,156 @@
+"""Greedy equivalence search, against every structure of four variables and against known truths."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import bbn
+from bbn.learning.structure.classes import class_of, extension
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def all_dags(n):
+    """The parents' masks of every DAG of n variables."""
+    pairs = list(itertools.combinations(range(n), 2))
+    for ways in itertools.product(range(3), repeat=len(pairs)):
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(n))
+        for (a, b), way in zip(pairs, ways, strict=True):
+            if way:
+                graph.add_edge(*((a, b) if way == 1 else (b, a)))
+        if nx.is_directed_acyclic_graph(graph):
+            yield [sum(1 << p for p in graph.predecessors(i)) for i in range(n)]
+
+
+DAGS = list(all_dags(4))
+
+
+def named(parents):
+    graph = nx.DiGraph()
+    graph.add_nodes_from(NAMES)
+    graph.add_edges_from(
+        (NAMES[p], NAMES[c]) for c, mask in enumerate(parents) for p in range(4) if mask >> p & 1
+    )
+    return graph
+
+
+def drawn(rng, n, continuous):
+    """Rows of a random network of four variables."""
+    parents = DAGS[rng.integers(len(DAGS))]
+    order = list(nx.topological_sort(named(parents)))
+    columns = {}
+    for name in order:
+        mask = parents[NAMES.index(name)]
+        total = sum((columns[p] * rng.normal() for i, p in enumerate(NAMES) if mask >> i & 1), np.zeros(n))
+        if continuous:
+            columns[name] = total + rng.normal(size=n)
+        else:
+            columns[name] = (total + rng.logistic(size=n) > 0).astype(int)
+    return {name: columns[name] for name in NAMES}
+
+
+def test_there_are_as_many_structures_as_known():
+    assert len(DAGS) == 543
+
+
+def test_classes_are_those_of_networkx_graphs():
+    for parents in DAGS:
+        own = class_of(parents)
+        assert set(own.edges(NAMES)) == set(bbn.cpdag(named(parents)).edges)
+        member = extension(own)
+        assert set(class_of(member).edges(NAMES)) == set(own.edges(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("continuous", "score"), [(False, "bic"), (False, "bdeu"), (True, "bic-g"), (True, "bge")]
+)
+def test_no_single_change_of_any_member_scores_higher(continuous, score):
+    rng = np.random.default_rng(2)
+    numbers = NAMES if continuous else ()
+    best = 0
+    for _ in range(6):
+        data = drawn(rng, 400, continuous)
+        found = bbn.ges(data, score=score, continuous=numbers)
+        # families add up, so the score of every structure comes from a few terms
+        terms = {}
+        for mask in range(16):
+            for child in range(4):
+                if not mask >> child & 1:
+                    arcs = nx.DiGraph()
+                    arcs.add_nodes_from(NAMES)
+                    arcs.add_edges_from((NAMES[p], NAMES[child]) for p in range(4) if mask >> p & 1)
+                    own = bbn.family_scores(arcs, data, score, continuous=numbers)
+                    terms[child, mask] = own[NAMES[child]]
+        scores = {tuple(parents): sum(terms[i, m] for i, m in enumerate(parents)) for parents in DAGS}
+        edges = set(found.edges)
+        members = [parents for parents in DAGS if set(class_of(parents).edges(NAMES)) == edges]
+        assert members
+        for parents in members:
+            own = scores[tuple(parents)]
+            assert own == pytest.approx(found.graph["score"], rel=1e-11)
+            for c, p in itertools.permutations(range(4), 2):
+                changed = list(parents)
+                changed[c] ^= 1 << p
+                turned = list(changed)
+                turned[p] ^= 1 << c
+                for near in (changed, turned):
+                    assert scores.get(tuple(near), -np.inf) <= own + 1e-8
+        best += found.graph["score"] >= max(scores.values()) - 1e-8
+    assert best >= 5
+
+
+def test_plain_ges_and_escapes_find_the_class_of_a_sparse_network():
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(5):
+        order = rng.permutation(10)
+        graph = nx.DiGraph()
+        graph.add_nodes_from(f"x{i}" for i in range(10))
+        columns = {}
+        for k, i in enumerate(order):
+            columns[f"x{i}"] = rng.normal(size=20_000)
+            for j in order[:k]:
+                if rng.random() < 0.25:
+                    graph.add_edge(f"x{j}", f"x{i}")
+                    columns[f"x{i}"] += rng.choice([-1, 1]) * rng.uniform(0.5, 1.5) * columns[f"x{j}"]
+        learned = bbn.ges(columns, continuous=list(columns))
+        truth = bbn.score(graph, columns, continuous=list(columns))
+        assert learned.graph["score"] >= truth - 1e-6
+        found += set(learned.edges) == set(bbn.cpdag(graph).edges)
+        plain = bbn.ges(columns, continuous=list(columns), escapes=0)
+        assert plain.graph["score"] <= learned.graph["score"] + 1e-6
+    assert found >= 4
+
+
+def test_edges_between_kinds_point_at_numbers_and_a_member_can_be_fitted():
+    rng = np.random.default_rng(8)
+    n = 2000
+    s = rng.integers(2, size=n)
+    t = np.where(rng.random(n) < 0.9, s, 1 - s)
+    x = rng.normal(size=n) + 2 * s
+    y = x + rng.normal(size=n)
+    data = {"s": s, "t": t, "x": x, "y": y}
+    graph = bbn.ges(data, continuous=["x", "y"])
+    assert set(graph.edges) == {("s", "t"), ("t", "s"), ("s", "x"), ("x", "y")}
+    member = bbn.to_dag(graph)
+    assert graph.graph["score"] == pytest.approx(bbn.score(member, data, continuous=["x", "y"]), rel=1e-12)
+    assert set(bbn.fit(member, data).continuous) == {"x", "y"}
+
+
+def test_the_order_of_the_columns_does_not_matter():
+    data = drawn(np.random.default_rng(9), 300, continuous=False)
+    assert set(bbn.ges(data).edges) == set(bbn.ges(dict(reversed(data.items()))).edges)
+
+
+def test_limits_and_refusals():
+    data = drawn(np.random.default_rng(10), 300, continuous=False)
+    assert not bbn.ges(data, max_parents=0).edges
+    with pytest.raises(ValueError, match="different values"):
+        bbn.ges(data, score="k2")
+    with pytest.raises(TypeError, match="max_parents"):
+        bbn.ges(data, max_parent=1)
+    with pytest.raises(bbn.DataError, match="missing"):
+        bbn.ges({**data, "a": [None, *data["a"][1:]]})
