@@ -26,6 +26,7 @@ from typing import Any
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.data.column_rules import (
     DROP,
     KINDS,
@@ -45,6 +46,7 @@ from bbn.data.source import is_source
 from bbn.model.variable import Variable
 
 
+@keywords_checked
 def describe(
     data: Any,
     kinds: Mapping[str, str] | None = None,

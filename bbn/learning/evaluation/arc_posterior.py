@@ -363,10 +363,9 @@ def arc_posterior(
     Examples
     --------
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9, "C": [0, 1, 1, 0] * 9}
-    >>> arc_posterior(data).probabilities.round(2)
-    array([[0.  , 0.5 , 0.03],
-           [0.5 , 0.  , 0.03],
-           [0.03, 0.03, 0.  ]])
+    >>> found = arc_posterior(data)
+    >>> round(found["A", "B"], 2), round(found.edge("A", "B"), 2)
+    (0.5, 1.0)
     """
     if method not in ("auto", "exact", "mcmc"):
         raise ValueError(f"method is {method!r}; expected 'auto', 'exact' or 'mcmc'")

@@ -29,7 +29,7 @@ def table(seed: int, n: int, rows: int = 60) -> pd.DataFrame:
                 value = np.where(rng.random(rows) < 0.6, other % card, value)
         columns[f"X{i}"] = value
     names = rng.permutation(list(columns))
-    return pd.DataFrame({name: columns[name] for name in names}).astype(str)
+    return "s" + pd.DataFrame({name: columns[name] for name in names}).astype(str)
 
 
 @functools.cache
@@ -225,7 +225,7 @@ def test_wrong_questions():
     with pytest.raises(bbn.ModelError, match="cycle"):
         bbn.exact_search(data, required=[("X0", "X1"), ("X1", "X0")])
     with pytest.raises(bbn.DataError, match="missing"):
-        bbn.exact_search(data.where(data != "1"))
+        bbn.exact_search(data.where(data != "s1"))
     with pytest.raises(bbn.BudgetError, match="dynamic programming"):
         bbn.exact_search(data, method="dynamic-programming", memory_limit=10)
     assert list(bbn.exact_search(data[["X0"]]).nodes) == ["X0"]
