@@ -71,7 +71,7 @@ class CausalGraph(Frozen):
     [('Smoking', 'Cancer'), ('Tar',)]
     """
 
-    __slots__ = ("_children", "_memo", "_parents", "_siblings", "arcs", "confounded", "latent", "nodes")
+    __slots__ = ("_children", "_parents", "_siblings", "arcs", "confounded", "latent", "memo", "nodes")
 
     nodes: tuple[str, ...]
     arcs: tuple[Arc, ...]
@@ -80,7 +80,8 @@ class CausalGraph(Frozen):
     _parents: dict[str, tuple[str, ...]]
     _children: dict[str, tuple[str, ...]]
     _siblings: dict[str, tuple[str, ...]]
-    _memo: dict[Any, Any]
+    memo: dict[Any, Any]
+    """What others keep with the graph so as not to work it out again; no part of its value."""
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class CausalGraph(Frozen):
             _parents={name: tuple(near) for name, near in parents.items()},
             _children={name: tuple(near) for name, near in children.items()},
             _siblings={name: tuple(near) for name, near in siblings.items()},
-            _memo={},
+            memo={},
         )
 
     @property
@@ -242,7 +243,7 @@ class CausalGraph(Frozen):
         """
         if not self.latent:
             return self
-        if "projected" not in self._memo:
+        if "projected" not in self.memo:
             hidden = frozenset(self.latent)
             position = {name: i for i, name in enumerate(self.nodes)}
             arcs = [(a, b) for a in self.observed for b in self._seen_from(self._children[a], hidden)]
@@ -255,8 +256,8 @@ class CausalGraph(Frozen):
                 joined += [(a, b) for a in one for b in other if a != b]
             for a, b in joined:
                 pairs[(a, b) if position[a] < position[b] else (b, a)] = None
-            self._memo["projected"] = CausalGraph._trusted(self.observed, arcs, sorted(pairs))
-        found: CausalGraph = self._memo["projected"]
+            self.memo["projected"] = CausalGraph._trusted(self.observed, arcs, sorted(pairs))
+        found: CausalGraph = self.memo["projected"]
         return found
 
     def subgraph(self, names: Collection[str]) -> CausalGraph:
@@ -320,14 +321,14 @@ class CausalGraph(Frozen):
     @property
     def canonical(self) -> nx.DiGraph[Any]:
         """The DAG in which each two-headed arc is a hidden parent of its ends, the node ("↔", one, other)."""
-        if "canonical" not in self._memo:
+        if "canonical" not in self.memo:
             dag: nx.DiGraph[Any] = nx.DiGraph()
             dag.add_nodes_from(self.nodes)
             dag.add_edges_from(self.arcs)
             for a, b in self.confounded:
                 dag.add_edges_from([(("↔", a, b), a), (("↔", a, b), b)])
-            self._memo["canonical"] = nx.freeze(dag)
-        found: nx.DiGraph[Any] = self._memo["canonical"]
+            self.memo["canonical"] = nx.freeze(dag)
+        found: nx.DiGraph[Any] = self.memo["canonical"]
         return found
 
     def to_networkx(self) -> nx.DiGraph[str]:

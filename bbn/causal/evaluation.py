@@ -22,6 +22,9 @@ from bbn.model.factor_graph import FactorGraph
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 
+FEW_CELLS = 4096
+"""Up to so many cells a product is written out; beyond, the engine orders the sums."""
+
 
 class Measured(Protocol):
     """Where probabilities of measured variables come from."""
@@ -169,8 +172,11 @@ def _sum_product(factors: list[Factor], over: Iterable[str]) -> Factor:
 def _run(factors: list[Factor], gone: set[str]) -> Factor:
     """Σ over `gone` of the product, by the engine of the factor graph."""
     kept = tuple({v.name: v for f in factors for v in f.variables if v.name not in gone}.values())
-    if not any(v.name in gone for f in factors for v in f.variables):
-        return math.prod(factors[1:], start=factors[0]) if factors else Factor.trusted((), np.ones(()))
+    cards = {v.name: v.card for f in factors for v in f.variables}
+    summed = [name for name in cards if name in gone]
+    if not summed or math.prod(cards.values()) <= FEW_CELLS:  # the plain product is quicker than a plan
+        whole = math.prod(factors[1:], start=factors[0]) if factors else Factor.trusted((), np.ones(()))
+        return whole.sum_out(summed) if summed else whole
     model = FactorGraph(factors)
     try:
         if not kept:

@@ -103,13 +103,17 @@ def identify(
     twice = sorted({name for name in roles if roles.count(name) > 1})
     if twice:
         raise EvidenceError(f"{twice[0]!r} has two roles among outcome, do and given; each variable has one")
-    try:
-        expression = _conditional(measured, frozenset(asked), frozenset(treated), frozenset(seen))
-    except Hedge as hedge:
-        raise _not_identifiable(asked, treated, seen, hedge, measured) from None
-    if treated and not seen:
-        expression = _shorter(measured, asked, treated, expression)
-    return Estimand(asked, treated, seen, expression)
+    known: dict[Any, Estimand] = measured.memo.setdefault("identify", {})
+    key = (asked, treated, seen)
+    if key not in known:
+        try:
+            expression = _conditional(measured, frozenset(asked), frozenset(treated), frozenset(seen))
+        except Hedge as hedge:
+            raise _not_identifiable(asked, treated, seen, hedge, measured) from None
+        if treated and not seen:
+            expression = _shorter(measured, asked, treated, expression)
+        known[key] = Estimand(asked, treated, seen, expression)
+    return known[key]
 
 
 class Hedge(Exception):

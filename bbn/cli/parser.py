@@ -325,6 +325,7 @@ def _add_learn(learn: Parser) -> None:
         "--numbers",
         default="auto",
         metavar="HOW",
+        choices=("auto", "cut", "gaussian"),
         help="cut numbers into intervals (cut), keep them as Gaussians (gaussian), or take what predicts held-out "
         "rows better (auto)",
     )

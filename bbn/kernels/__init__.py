@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import chain as chain
     from bbn.kernels.pure import classify as classify
     from bbn.kernels.pure import coding as coding
+    from bbn.kernels.pure import consistency as consistency
     from bbn.kernels.pure import count as count
     from bbn.kernels.pure import decide as decide
     from bbn.kernels.pure import decimals as decimals
@@ -40,6 +41,7 @@ KERNELS = (
     "chain",
     "classify",
     "coding",
+    "consistency",
     "count",
     "decide",
     "decimals",

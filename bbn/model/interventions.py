@@ -55,7 +55,7 @@ def acted(net: BayesianNetwork, do: Interventions | None) -> BayesianNetwork:
 
 
 def _key(value: Any) -> Any:
-    return tuple(value.items()) if isinstance(value, Mapping) else value
+    return value if type(value) is str else tuple(value.items()) if isinstance(value, Mapping) else value
 
 
 def intervened(net: BayesianNetwork, interventions: Interventions) -> BayesianNetwork:

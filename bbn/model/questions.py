@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Frozen
 from bbn.model.analysis_questions import AnalysisQuestions
+from bbn.model.interventions import acted
 from bbn.model.options import EngineOptions, Method, QueryOptions
 from bbn.model.row_questions import RowQuestions
 
@@ -355,6 +356,4 @@ class AskableNetwork(Askable, RowQuestions, AnalysisQuestions):
     def _acted(self, do: Interventions | None) -> BayesianNetwork:
         if do is None:
             return cast("BayesianNetwork", self)
-        from bbn.model.interventions import acted
-
         return acted(cast("BayesianNetwork", self), do)

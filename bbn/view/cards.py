@@ -11,7 +11,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, LIKELY, OBSERVED, PAPER, TRACK
 from bbn.view.density import DensityCard
-from bbn.view.layout import layered
+from bbn.view.fold import readable
 from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import Box, Curve, Drawing, Words
 
@@ -62,7 +62,7 @@ def draw_network(
             cards[v.name] = DensityCard(v.name, belief)
         else:
             cards[v.name] = _Card(v.name, v.states, shares.get(v.name), beliefs)
-    plan = layered({name: (card.width, card.height) for name, card in cards.items()}, arcs)
+    plan = readable({name: (card.width, card.height) for name, card in cards.items()}, arcs)
     widths = _arc_widths(net, arcs, evidence, findings.hard, options) if information else {}
     shapes: list[Box | Words | Curve] = []
     for arc, path in plan.arcs.items():

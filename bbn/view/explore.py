@@ -17,8 +17,10 @@ from bbn.core.errors import EvidenceError, ModelError
 from bbn.core.keywords import unknown_keyword
 from bbn.inference import engine_class
 from bbn.model.evidence import Virtual
+from bbn.model.interventions import acted
 from bbn.model.network import BayesianNetwork
-from bbn.view.layout import layered
+from bbn.view.cards import MAX_STATES
+from bbn.view.fold import readable
 from bbn.view.measures import BAR, PAD, PERCENT, ROW, TITLE, clipped, text_width
 from bbn.view.scene import arrow_head, spline
 from bbn.view.server import Server
@@ -112,7 +114,8 @@ class Explorer:
         dict
             What goes back as JSON.
         """
-        answers = self.net.posteriors(_evidence(self.net, request), **self.options)
+        net, evidence = _asked(self.net, request)
+        answers = net.posteriors(evidence, **self.options)
         return {
             "beliefs": {name: p.values.tolist() for name, p in answers.items()},
             "log_evidence": answers.log_evidence,
@@ -131,7 +134,8 @@ class Explorer:
         dict
             What goes back as JSON.
         """
-        best = self.net.mpe(_evidence(self.net, request), **self.options)
+        net, evidence = _asked(self.net, request)
+        best = net.mpe(evidence, **self.options)
         return {
             "states": {n: str(s) for n, s in best.states.items()},
             "log_probability": best.log_probability,
@@ -151,10 +155,11 @@ class Explorer:
             What goes back as JSON.
         """
         target = _target(self.net, request)
-        given = {name: value for name, value in _evidence(self.net, request).items() if name != target}
+        net, evidence = _asked(self.net, request)
+        given = {name: value for name, value in evidence.items() if name != target}
         steps = [
             {"finding": _finding_text(step.finding, step.value), "alone": min(step.alone, 1e9)}
-            for step in explain(self.net, target, given, **self.options)
+            for step in explain(net, target, given, **self.options)
         ]
         return {"steps": sorted(steps, key=lambda step: -float(step["alone"]))}
 
@@ -172,8 +177,9 @@ class Explorer:
             What goes back as JSON.
         """
         target = _target(self.net, request)
-        given = {name: value for name, value in _evidence(self.net, request).items() if name != target}
-        return {"bits": list(information(self.net, target, given, **self.options).items())}
+        net, evidence = _asked(self.net, request)
+        given = {name: value for name, value in evidence.items() if name != target}
+        return {"bits": list(information(net, target, given, **self.options).items())}
 
     def sensitivity(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The table entries that the target's probability depends on most.
@@ -190,9 +196,9 @@ class Explorer:
         """
         target = _target(self.net, request)
         state = self.net.states(target)[_index(request.get("state"), self.net.variable(target).card, target)]
-        given = _evidence(self.net, request)
+        net, given = _asked(self.net, request)
         limit = self.options.get("memory_limit")
-        largest = self.net.sensitivity(target, given, state, limit).largest(20)
+        largest = net.sensitivity(target, given, state, limit).largest(20)
         return {"entries": [{"name": entry.name, "derivative": entry.derivative} for entry in largest]}
 
 
@@ -223,11 +229,11 @@ def _layout(net: BayesianNetwork) -> dict[str, Any]:
     sizes = {
         v.name: (
             2 * PAD + max(text_width(clipped(v.name), bold=True), labels[v.name] + BAR + 8 + PERCENT),
-            TITLE + 6 + ROW * v.card,
+            TITLE + 6 + ROW * min(v.card, MAX_STATES),
         )
         for v in net.variables
     }
-    plan = layered(sizes, net.arcs)
+    plan = readable(sizes, net.arcs)
     arcs = []
     for (parent, child), path in plan.arcs.items():
         (x0, y0), (x1, y1) = plan.centres[parent], plan.centres[child]
@@ -241,7 +247,9 @@ def _layout(net: BayesianNetwork) -> dict[str, Any]:
         {
             "name": v.name,
             "states": [str(s) for s in v.states],
+            "rows": min(v.card, MAX_STATES),
             "label": labels[v.name],
+            "wide": text_width(clipped(v.name), bold=True),
             "x": plan.centres[v.name][0] - sizes[v.name][0] / 2,
             "y": plan.centres[v.name][1] - sizes[v.name][1] / 2,
             "width": sizes[v.name][0],
@@ -261,28 +269,34 @@ def _layout(net: BayesianNetwork) -> dict[str, Any]:
     }
 
 
-def _evidence(net: BayesianNetwork, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The evidence of a request: name to {"state": index} or {"virtual": [weights]}."""
+def _asked(net: BayesianNetwork, request: Mapping[str, Any]) -> tuple[BayesianNetwork, dict[str, Any]]:
+    """The network after what is done, and what is observed then.
+
+    A request's evidence is name to {"state": index}, {"do": index} or {"virtual": [weights]}.
+    """
     given = request.get("evidence", {})
     if not isinstance(given, dict):
         raise EvidenceError("evidence must be an object")
     evidence: dict[str, Any] = {}
+    done: dict[str, Any] = {}
     for name, finding in given.items():
         variable = net.variable(name)
-        if isinstance(finding, dict) and set(finding) == {"state"}:
-            evidence[name] = variable.states[_index(finding["state"], variable.card, name)]
-        elif isinstance(finding, dict) and set(finding) == {"virtual"}:
-            weights = finding["virtual"]
-            if (
-                not isinstance(weights, list)
-                or len(weights) != variable.card
-                or not all(map(_is_number, weights))
-            ):
+        kind, value = (
+            next(iter(finding.items())) if isinstance(finding, dict) and len(finding) == 1 else ("", 0)
+        )
+        if kind == "state":
+            evidence[name] = variable.states[_index(value, variable.card, name)]
+        elif kind == "do":
+            done[name] = variable.states[_index(value, variable.card, name)]
+        elif kind == "virtual":
+            if not isinstance(value, list) or len(value) != variable.card or not all(map(_is_number, value)):
                 raise EvidenceError(f"virtual evidence on {name!r} must be {variable.card} numbers")
-            evidence[name] = Virtual(dict(zip(variable.states, weights, strict=True)))
+            evidence[name] = Virtual(dict(zip(variable.states, value, strict=True)))
         else:
-            raise EvidenceError(f"the finding on {name!r} must be {{state: index}} or {{virtual: [weights]}}")
-    return evidence
+            raise EvidenceError(
+                f"the finding on {name!r} must be {{state: index}}, {{do: index}} or {{virtual: [weights]}}"
+            )
+    return acted(net, done), evidence
 
 
 def _target(net: BayesianNetwork, request: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def layered(
     >>> plan.centres["a"][0] == plan.centres["b"][0], plan.centres["a"][1] < plan.centres["b"][1]
     (True, True)
     """
-    layer_of = _spread(_layers(list(sizes), arcs), arcs)
+    layer_of = assign_layers(list(sizes), arcs)
     layers, edges = _with_dummies(layer_of, arcs)
     layers = _ordered(layers, edges)
     widths = {node: sizes[node][0] if isinstance(node, str) else 0.0 for layer in layers for node in layer}
@@ -75,6 +75,11 @@ def layered(
         name: (x[name] - left, float(tops[layer_of[name]] + heights[layer_of[name]] / 2)) for name in sizes
     }
     return GraphLayout(centres, paths, right - left, float(tops[-1] - layer_gap))
+
+
+def assign_layers(names: list[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """The layer of each node, 0 at the top: short arcs, and no layer too full of nodes without children."""
+    return _spread(_layers(names, arcs), arcs)
 
 
 def _layers(names: list[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]:

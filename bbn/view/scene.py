@@ -25,6 +25,8 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 HEADING, HEADING_SIZE = 90, 15.0
 """The most letters of a heading, and their size in points."""
+WIDEST_PNG = 4000
+"""Dots across a PNG, unless `dpi` is given."""
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
@@ -156,7 +158,7 @@ class Drawing:
         return self.svg
 
     def save(
-        self, path: str | os.PathLike[str] | IO[bytes], format: str | None = None, dpi: float = 144.0
+        self, path: str | os.PathLike[str] | IO[bytes], format: str | None = None, dpi: float | None = None
     ) -> None:
         """Write the picture to a file; `format` is "svg", "png" or "pdf" where no suffix tells it.
 
@@ -168,8 +170,8 @@ class Drawing:
             Where to.
         format : {"svg", "png", "pdf"}, optional
             By default that of the suffix.
-        dpi : float, default 144
-            Dots per inch of a PNG.
+        dpi : float, optional
+            Dots per inch of a PNG; by default 144, or fewer so that the picture is at most WIDEST_PNG (4,000) wide.
 
         Raises
         ------
@@ -188,7 +190,7 @@ class Drawing:
         else:
             self._write(path, kind, dpi)
 
-    def _write(self, file: IO[bytes], kind: str, dpi: float) -> None:
+    def _write(self, file: IO[bytes], kind: str, dpi: float | None) -> None:
         if kind == "svg":
             file.write(self.svg.encode())
             return
@@ -200,6 +202,7 @@ class Drawing:
             ) from error
 
         m = self.margin
+        dpi = min(144.0, WIDEST_PNG * 72 / (self.width + 2 * m)) if dpi is None else dpi
         figure = Figure(figsize=((self.width + 2 * m) / 72, (self.height + 2 * m) / 72))
         self.axes(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
         figure.savefig(file, format=kind, dpi=dpi, facecolor=PAPER)

@@ -32,6 +32,8 @@ CLIENTS = 64
 FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/explore.js": ("explore.js", "text/javascript; charset=utf-8"),
+    "/picture.js": ("picture.js", "text/javascript; charset=utf-8"),
+    "/d3-zoom.js": ("d3-zoom.js", "text/javascript; charset=utf-8"),
     "/explore.css": ("explore.css", "text/css; charset=utf-8"),
 }
 POLICY = (

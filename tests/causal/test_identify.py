@@ -243,14 +243,14 @@ def test_evaluates_on_data_as_on_the_joint_that_the_data_have():
 
 
 def test_what_never_occurs_is_an_error_and_not_a_guess():
-    data = {"Z": ["a", "a", "b", "b"], "X": ["0", "1", "0", "0"], "Y": ["n", "y", "n", "y"]}
+    data = {"Z": ["a", "a", "b", "b"], "X": ["lo", "hi", "lo", "lo"], "Y": ["n", "y", "n", "y"]}
     estimand = bbn.identify([("Z", "X"), ("Z", "Y"), ("X", "Y")], "Y", do="X")
-    assert estimand.evaluate(data, do={"X": "0"})["n"] == pytest.approx(0.5 * 1 + 0.5 * 0.5)
+    assert estimand.evaluate(data, do={"X": "lo"})["n"] == pytest.approx(0.5 * 1 + 0.5 * 0.5)
     with pytest.raises(bbn.ImpossibleEvidenceError, match="Z=b"):
-        estimand.evaluate(data, do={"X": "1"})
+        estimand.evaluate(data, do={"X": "hi"})
     # where the group itself never occurs, it does not matter
-    states = {"Z": ["a", "b", "c"], "X": ["0", "1"], "Y": ["n", "y"]}
-    assert estimand.evaluate(data, do={"X": "0"}, states=states)["n"] == pytest.approx(0.75)
+    states = {"Z": ["a", "b", "c"], "X": ["lo", "hi"], "Y": ["n", "y"]}
+    assert estimand.evaluate(data, do={"X": "lo"}, states=states)["n"] == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,22 @@ KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
         lambda: [ints(*range(10)), ints(0, 4, 10), ints(2, 3), ints(2, 2), False],
         {1, 2, 3},
     ),
+    "prune": (
+        "consistency",
+        lambda: [
+            *(ints(0, 2, 5, 7), ints(0, 2, 4), ints(0, 1, 1, 2), ints(0, 6, 12)),
+            *(np.ones(12, np.uint8), np.ones(7, np.uint8), ints(0, 2)),
+        ],
+        {0, 1, 2, 3, 6},
+    ),
+    "restrict": (
+        "consistency",
+        lambda: [
+            *(ints(0, 2, 5, 7), ints(0, 2, 4), ints(0, 1, 1, 2), ints(0, 6, 12)),
+            *(floats(12), np.ones(7, np.uint8)),
+        ],
+        {0, 1, 2, 3},
+    ),
     "code_matrix": (
         "classify",
         lambda: [

@@ -53,6 +53,18 @@ def test_beliefs_are_those_of_the_network(explorer: Explorer) -> None:
     assert told["beliefs"] == {name: p.values.tolist() for name, p in expected.items()}
 
 
+def test_doing_is_not_observing(explorer: Explorer) -> None:
+    net = explorer.net
+    asked = {"evidence": {"dysp": {"state": 0}, "either": {"do": 0}}}
+    told = ask(explorer, "/beliefs", asked)[1]
+    expected = net.posteriors({"dysp": "yes"}, do={"either": "yes"})
+    assert told["beliefs"]["lung"] == expected["lung"].values.tolist()
+    alone = ask(explorer, "/beliefs", {"evidence": {"either": {"do": 0}}})[1]["beliefs"]["lung"]
+    assert alone == pytest.approx(net.query("lung").values.tolist(), abs=1e-12)  # its causes do not feel it
+    assert told["log_evidence"] == expected.log_evidence
+    assert ask(explorer, "/mpe", asked)[1]["states"] == net.mpe({"dysp": "yes"}, do={"either": "yes"}).states
+
+
 def raw(served: Explorer, text: str | bytes, wait: float = 10.0) -> tuple[int, Any]:
     """Send bytes as they are; the status and the answer, (0, what came) where there is none."""
     sent = text.encode("latin-1") if isinstance(text, str) else text
@@ -222,6 +234,8 @@ def test_panels_are_those_of_the_network(explorer: Explorer) -> None:
         ("/beliefs", {"evidence": {"xray": {"state": True}}}),
         ("/beliefs", {"evidence": {"xray": {"state": -1}}}),
         ("/beliefs", {"evidence": {"xray": "yes"}}),
+        ("/beliefs", {"evidence": {"xray": {"do": 2}}}),
+        ("/beliefs", {"evidence": {"xray": {"do": 0, "state": 0}}}),
         ("/beliefs", {"evidence": {"xray": {"virtual": [1]}}}),
         ("/beliefs", {"evidence": {"xray": {"virtual": [0, 0]}}}),
         ("/beliefs", b'{"evidence": {"xray": {"virtual": [NaN, 1]}}}'),
@@ -315,8 +329,8 @@ def test_the_page_in_a_browser(explorer: Explorer, browser: Any) -> None:
     expect_label(page, f"lung = yes, {explorer.net.query('lung', virtual)['yes']:.1%}")
     page.get_by_role("tab", name="MPE").click()
     page.get_by_text("Most probable explanation").wait_for()
-    page.get_by_label("Find").fill("bronc")
-    page.get_by_label("Find").dispatch_event("change")
+    page.get_by_label("Find", exact=True).fill("bronc")
+    page.keyboard.press("Enter")
     page.get_by_role("tab", name="Explain").click()
     page.get_by_text("What moved bronc").wait_for()
     page.get_by_role("tab", name="Ask next").click()
@@ -392,20 +406,154 @@ def test_the_page_by_keyboard_alone(explorer: Explorer, browser: Any) -> None:
     assert focused(page) == "Choose tub"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_has_no_faults_of_accessibility(explorer: Explorer, browser: Any, scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 800)), ("dark", (390, 844))])
+def test_the_page_has_no_faults_of_accessibility(
+    explorer: Explorer, browser: Any, scheme: str, size: tuple[int, int]
+) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe-core checks the page"
     ).Axe()
-    page = browser.new_page(color_scheme=scheme, reduced_motion="reduce")
+    page = browser.new_page(
+        color_scheme=scheme, reduced_motion="reduce", viewport={"width": size[0], "height": size[1]}
+    )
     page.goto(explorer.url)
     page.get_by_role("button", name="xray = yes").click()
     page.get_by_role("button", name="Choose lung").click()
-    for tab in ("Node", "MPE", "Explain", "Ask next", "Sensitivity"):
+    for tab in ("Node", "MPE", "Evidence", "Changes", "Explain", "Ask next", "Sensitivity"):
         page.get_by_role("tab", name=tab).click()
         page.locator("#panel table").wait_for()
         found = axe.run(page).response["violations"]
         assert found == [], [(fault["id"], fault["nodes"][0]["html"]) for fault in found]
+
+
+OUTSIDE = """() => {
+  const room = document.getElementById("canvas").getBoundingClientRect();
+  const cards = [...document.querySelectorAll(".node .card")].map((card) => card.getBoundingClientRect());
+  return [cards.length, cards.filter((card) => card.left < room.left || card.top < room.top ||
+    card.right > room.right || card.bottom > room.bottom).length];
+}"""
+"""The number of cards, and of those that are not wholly in view."""
+
+
+FITTED = ["asia", "alarm", "hailfinder", "win95pts", "andes", "mildew", "diabetes", "munin"]
+"""Small, wide, high and large ones."""
+
+
+@pytest.mark.slow
+def test_networks_of_every_size_fit_a_desk_and_a_phone(browser: Any) -> None:
+    page = browser.new_page()
+    page.route("**/beliefs", lambda route: route.fulfill(json={"beliefs": {}, "log_evidence": 0.0}))
+    for name in FITTED:
+        net = bbn.example(name)
+        served = net.explore()
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.goto(served.url)
+        page.get_by_text("P(evidence)").wait_for()
+        assert page.evaluate(OUTSIDE) == [len(net), 0], name
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.get_by_role("button", name="Larger").click()
+        page.get_by_role("button", name="Fit").click()
+        assert page.evaluate(OUTSIDE) == [len(net), 0], name
+        served.close()
+
+
+def test_the_picture_zooms_about_the_pointer_and_pans(browser: Any) -> None:
+    served = bbn.example("alarm").explore()
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(served.url)
+    expect_label(page, "HR = HIGH, 81.5%")
+    middle = (
+        "() => (r => [r.x + r.width / 2, r.y + r.height / 2])"
+        "(document.querySelector('[aria-label=\"Choose CATECHOL\"] .head').getBoundingClientRect())"
+    )
+    x, y = page.evaluate(middle)
+    page.mouse.move(x, y)
+    before = page.evaluate("place.k")
+    page.mouse.wheel(0, -300)  # the card under the pointer stays there
+    assert page.evaluate("place.k") > before * 1.3
+    assert page.evaluate(middle) == pytest.approx([x, y], abs=0.5)
+    page.mouse.move(20, 700)
+    page.mouse.down()
+    page.mouse.move(70, 720, steps=4)
+    page.mouse.up()
+    assert page.evaluate(middle) == pytest.approx([x + 50, y + 20], abs=0.5)
+    page.mouse.move(600, 400)
+    page.mouse.wheel(0, 3000)  # too small for rows: names, then dots
+    assert page.evaluate("level") in ("names", "dots")
+    assert not page.get_by_role("button", name="HR = HIGH").is_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("ventl")
+    page.keyboard.press("Enter")  # found, and large enough to read
+    assert page.evaluate("level") == "cards"
+    assert page.get_by_role("button", name="VENTLUNG = ZERO").is_visible()
+    served.close()
+
+
+def test_find_lists_names_and_states_by_parts(browser: Any) -> None:
+    served = bbn.example("alarm").explore()
+    page = browser.new_page()
+    page.goto(served.url)
+    page.get_by_text("P(evidence)").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("volu")
+    found = page.get_by_role("option")
+    names = found.all_inner_texts()
+    assert sorted(names) == ["LVEDVOLUME", "STROKEVOLUME"]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert focused(page) == f"Choose {names[1]}"
+    page.keyboard.press("/")
+    page.keyboard.type("esoph")
+    assert found.all_inner_texts() == ["INTUBATION (ESOPHAGEAL)"]
+    page.get_by_label("Find", exact=True).fill("nothing like it")
+    assert found.all_inner_texts() == ["nothing found"]
+    served.close()
+
+
+def test_evidence_is_listed_ruled_out_done_and_taken_back(explorer: Explorer, browser: Any) -> None:
+    net, page = explorer.net, browser.new_page()
+    page.goto(explorer.url)
+    expect_label(page, "lung = yes, 5.5%")
+    page.get_by_role("button", name="Choose either").click()
+    page.get_by_role("button", name="Rule out no").click()
+    expect_label(page, f"lung = yes, {net.query('lung', {'either': 'yes'})['yes']:.1%}")
+    page.get_by_role("button", name="Do yes").click()
+    expect_label(page, "lung = yes, 5.5%")
+    assert page.locator(".cut").count() == 2  # the arcs from lung and tub
+    page.get_by_role("tab", name="Evidence").click()
+    page.get_by_role("button", name="do either = yes", exact=True).wait_for()
+    page.get_by_role("tab", name="Changes").click()
+    first = page.locator("#panel tr").nth(1).inner_text().split("\t")
+    assert first[0].startswith("either")
+    page.get_by_role("button", name="Undo").click()
+    expect_label(page, f"lung = yes, {net.query('lung', {'either': 'yes'})['yes']:.1%}")
+    page.get_by_role("button", name="Redo").click()
+    expect_label(page, "lung = yes, 5.5%")
+    page.get_by_role("tab", name="Evidence").click()
+    page.get_by_role("button", name="Remove do either = yes").click()
+    page.get_by_text("Nothing is observed yet").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("fragment", "said"),
+    [
+        (
+            "#e=%7B%22ghost%22%3A%7B%22state%22%3A0%7D%7D",
+            "the link has evidence that this network does not: ghost",
+        ),
+        (
+            "#e=%7B%22lung%22%3A%7B%22state%22%3A9%7D%7D",
+            "the link has evidence that this network does not: lung",
+        ),
+        ("#e=nonsense", "the link holds no evidence that can be read"),
+    ],
+)
+def test_a_bad_link_says_so(explorer: Explorer, browser: Any, fragment: str, said: str) -> None:
+    page = browser.new_page()
+    page.goto(explorer.url + fragment)
+    page.get_by_text(said).wait_for()
+    expect_label(page, "lung = yes, 5.5%")
 
 
 def expect_label(page: Any, label: str) -> None:

@@ -24,17 +24,19 @@ from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
+    Price,
     Question,
     cells_of,
-    compile_plan,
     flatten,
     largest_clique,
     make_plan,
     price,
 )
 from bbn.inference.exact.plan_cache import PlanCache
+from bbn.inference.exact.pruning import CELLS, PrunedAnswer, Pruning, making
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
+from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Findings, Model
 from bbn.model.options import Order, OrderedOptions
 from bbn.model.variable import Variable
@@ -46,6 +48,9 @@ MASKED_VARIABLES = 100
 """Networks with more variables are never that small, so they are not triangulated to find out."""
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
+
+KEPT_SHAPES = 512
+"""The shapes of which it is known whether pruning pays."""
 
 Slots = dict[str, tuple[Variable, int, int]]
 
@@ -101,6 +106,9 @@ class JunctionTree(Engine):
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
         self._small: bool | None = None
+        self._pruning: Pruning | None = None
+        self._prunes: dict[Any, bool] = {}
+        """Whether a shape's questions are answered without the states that cannot occur."""
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
@@ -168,14 +176,19 @@ class JunctionTree(Engine):
                 frozenset(map(number.__getitem__, likelihood)),
                 targets=tuple(map(number.__getitem__, targets)),
             )
-            plan = self._compile(key, question, options)
+            plan, pruned = self._plan_or_answer(key, question, findings, options)
+            if pruned is not None:
+                return self._shaped(targets, pruned.joint(question.targets)), pruned.log_evidence
+            assert plan is not None
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
         values, log_evidence = plan.run(numbered_hard, numbered_likelihood)
+        return self._shaped(targets, values), log_evidence + log_scale
+
+    def _shaped(self, targets: tuple[str, ...], values: Array) -> Array:
+        """The flat joint of targets with an axis for each."""
         if len(targets) > 1:
-            values = values.reshape([self.model.variable(name).card for name in targets])
-        elif not targets:
-            values = np.ones(())
-        return values, log_evidence + log_scale
+            return values.reshape([self.model.variable(name).card for name in targets])
+        return values if targets else np.ones(())
 
     def _marginals(self, findings: Findings, options: Mapping[str, Any]) -> Posteriors:
         hard, likelihood = findings.hard, findings.likelihood
@@ -193,7 +206,11 @@ class JunctionTree(Engine):
             )
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
-            plan = self._compile(key, question, options)
+            plan, pruned = self._plan_or_answer(key, question, findings, options)
+            if pruned is not None:
+                slots = self._slots_at(observed, ("pruned", key), pruned.pruning.state_ptr)
+                return Posteriors(slots, pruned.marginals(), pruned.log_evidence)
+            assert plan is not None
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
         flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
@@ -255,11 +272,67 @@ class JunctionTree(Engine):
     def _compile(
         self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
     ) -> Plan:
-        limit, kept = options["memory_limit"], self._plans
-        plan = compile_plan(model or self.flat, question, options["order"], limit, kept)
+        model = model or self.flat
+        return self._keep(key, question, price(model, question, options["order"]), options, model)
+
+    def _keep(
+        self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
+    ) -> Plan:
+        plan = make_plan(model, question, cost, options["memory_limit"], self._plans)
         if options["order"] == self.options["order"]:
             self._plans.put(key, plan)
         return plan
+
+    def _plan_or_answer(
+        self, key: Any, question: Question, findings: Findings, options: Mapping[str, Any]
+    ) -> tuple[Plan | None, PrunedAnswer | None]:
+        """The plan of a shape, or, where states that cannot occur make it large, the answer without them."""
+        pays = self._prunes.get(key)
+        cost = None if pays else price(self.flat, question, options["order"])
+        large = pays is None and cost is not None and cost.cells > CELLS and not question.masked
+        if pays or (large and cost is not None and cost.cells > 2 * making(self.flat)):
+            answer = self._pruned(key, question, findings, options, cost)
+            if answer is not None:
+                return None, answer
+        assert cost is not None
+        return self._keep(key, question, cost, options, self.flat), None
+
+    def _pruned(
+        self,
+        key: Any,
+        question: Question,
+        findings: Findings,
+        options: Mapping[str, Any],
+        cost: Price | None,
+    ) -> PrunedAnswer | None:
+        """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
+        pruning = self._pruning
+        if pruning is None:
+            pruning = self._pruning = Pruning(self.flat)
+        if len(self._prunes) >= KEPT_SHAPES:
+            self._prunes.clear()
+        if not pruning.sparse:
+            self._prunes[key] = False
+            return None
+        hard, likelihoods, log_scale = self._numbered(findings)
+        domain = pruning.domain(hard, likelihoods)
+        if domain is None:
+            return PrunedAnswer(pruning, None, None, np.empty(0), -math.inf)
+        if cost is not None and not pruning.gone(domain, hard):
+            self._prunes[key] = False
+            return None
+        plan = pruning.kept(key, domain)
+        if plan is None:
+            model = pruning.restricted(domain, question)
+            other = price(model, question, options["order"])
+            if cost is not None:
+                self._prunes[key] = pruning.pays(cost, other)
+                if not self._prunes[key]:
+                    return None
+            plan = make_plan(model, question, other, options["memory_limit"], self._plans)
+            pruning.keep(key, domain, plan)
+        values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
+        return PrunedAnswer(pruning, plan, domain, values, log_evidence + log_scale)
 
     def _masks(self, options: Mapping[str, Any]) -> bool:
         """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""
@@ -297,7 +370,14 @@ class JunctionTree(Engine):
     def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan) -> Slots:
         slots = self._slots.get((observed, key))
         if slots is None:
-            starts = plan.layout.out.tolist()
+            return self._slots_at(observed, key, plan.layout.out)
+        return slots
+
+    def _slots_at(self, observed: frozenset[str], key: Any, out: Ints) -> Slots:
+        """Where the marginal of each variable that is not observed lies, by where they begin."""
+        slots = self._slots.get((observed, key))
+        if slots is None:
+            starts = out.tolist()
             places = [starts[self.flat.number[v.name]] for v in self.model.variables]
             slots = {
                 v.name: (v, start, start + v.card)

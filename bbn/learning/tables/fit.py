@@ -77,7 +77,8 @@ def fit(
     data
         Any table, or a data source.
     prior
-        None for maximum likelihood, or `MEstimate`, `Dirichlet` or `BDeu`.
+        None for maximum likelihood, or `MEstimate`, `Dirichlet` or `BDeu`. By maximum likelihood what was never seen
+        is impossible, so that a new row may have probability 0; a prior such as ``BDeu(1)`` keeps it possible.
     continuous
         Names of nodes that are Gaussians, besides those that the structure says are.
     gaussian_prior

@@ -168,11 +168,15 @@ class SequenceExpectation:
         self.table_ptr = np.cumsum([0, *sizes]).astype(np.int64)
         self.slices = compiled(dyn)
         self._chain: Chain | None = None
+        self.columns: dict[int, dict[str, Array]] = {}
+        """The numbers in standard units, kept where all sequences are one part in memory."""
+        self.keep = False
 
     def __call__(self, flat: Array, data: SequenceData) -> Expected:
         """The gradient, then the moments, and the log-likelihood of all sequences under these parameters."""
         tables = by_name(self.dyn.template, flat[: self.table_ptr[-1]])
         slices = self.slices.with_tables(tables)
+        self.keep = data.in_memory
         pass_ = _Pass(self, slices, tables, flat[self.table_ptr[-1] :])
         for part in data.parts():
             if self._chain is None or not data.in_memory:
@@ -286,7 +290,9 @@ class _Pass:
         if self.families is None:
             return None
         kind = np.minimum(part.position, self.dyn.n_first)
-        self.z = self._columns(part, kind)
+        self.z = self.whole.columns.get(id(part)) or self._columns(part, kind)
+        if self.whole.keep:
+            self.whole.columns = {id(part): self.z}
         alone = [i for i in self._learned() if i not in self.families.linked]
         total = np.zeros((self.slices.n_states, part.n_steps))
         if alone:
@@ -335,9 +341,7 @@ class _Pass:
             settings = self._settings(i)
             key = tuple(settings.tolist())
             if key not in shares:
-                own = np.zeros((family.n_settings, len(gamma)))
-                np.add.at(own, settings, gamma.T)
-                shares[key] = own
+                shares[key] = _by_setting(gamma, settings, family.n_settings)
             place = self.stats[self.families.stats_ptr[i] : self.families.stats_ptr[i + 1]]
             child = self.z[family.name]
             if i not in self.families.linked:
@@ -355,3 +359,13 @@ class _Pass:
             place += np.einsum(
                 "jr,ra,rb->jab", shares[key][:, there], columns, columns, optimize=True
             ).ravel()
+
+
+def _by_setting(gamma: Array, settings: Ints, n_settings: int) -> Array:
+    """P(setting of some discrete parents), (settings, steps), from P(state of the chain), (steps, S)."""
+    if n_settings == gamma.shape[1] and (settings == np.arange(n_settings)).all():
+        return np.ascontiguousarray(gamma.T)
+    shares = np.zeros((n_settings, len(gamma)))
+    for state, setting in enumerate(settings.tolist()):
+        shares[setting] += gamma[:, state]
+    return shares

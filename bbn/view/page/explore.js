@@ -1,19 +1,8 @@
 "use strict";
-// The page of `bbn explore`: the server lays the network out and answers questions; this draws and asks.
+// The page: evidence, panels and controls. `ask` puts a question to the server, or in an exported file to `tape.js`.
 
 const $ = (id) => document.getElementById(id);
-const SVG = "http://www.w3.org/2000/svg";
-const COLOURS = { belief: "#4878a8", observed: "#b5541c", likely: "#8a6d1f", track: "#eef1f4", edge: "#78828f",
-                  head: "#e8eef5", headObserved: "#f7e3d6", ink: "#1b1f24", arc: "#57606a" };
-let model, cards = new Map(), evidence = {}, past = [], beliefs = {}, chosen = null, tab = "node", scale = 1, asked = 0;
-
-function element(name, attributes = {}, parent = null, text = null) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== null) made.textContent = text;
-  if (parent) parent.append(made);
-  return made;
-}
+let evidence = {}, past = [], future = [], beliefs = {}, reference = null, chosen = null, tab = "node", asked = 0;
 
 function html(name, text = null, attributes = {}) {
   const made = document.createElement(name);
@@ -23,10 +12,17 @@ function html(name, text = null, attributes = {}) {
 }
 
 async function ask(path, body) {
+  if (window.answer) return window.answer(path, body);
   const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   const told = await answer.json();
   if (!answer.ok) throw new Error(told.error);
   return told;
+}
+
+function shares(name) {
+  const finding = evidence[name], states = cards.get(name).node.states;
+  const fixed = finding && ("state" in finding ? finding.state : finding.do);
+  return fixed !== undefined ? states.map((_, i) => Number(i === fixed)) : beliefs[name] || [];
 }
 
 function say(text, wrong = false) {
@@ -34,127 +30,54 @@ function say(text, wrong = false) {
   $("status").classList.toggle("error", wrong);
 }
 
-const clipped = (text) => ([...text].length > 40 ? [...text].slice(0, 39).join("") + "…" : text);
-const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1%" : p < 1 && p > 0.9995 ? ">99.9%" : (100 * p).toFixed(p > 0 && p < 1 ? 1 : 0) + "%");
-
-// Drawing
-
-function draw() {
-  const svg = element("svg", { xmlns: SVG, viewBox: `-12 -12 ${model.width + 24} ${model.height + 24}`, role: "group",
-    "aria-label": `Bayesian network ${model.name}, ${model.nodes.length} nodes`, "font-family": "Helvetica, Arial, 'DejaVu Sans', sans-serif" });
-  element("rect", { x: -12, y: -12, width: model.width + 24, height: model.height + 24, class: "paper", fill: "#ffffff" }, svg);
-  for (const arc of model.arcs) {
-    const line = element("path", { class: "arc", d: arc.path, fill: "none", stroke: COLOURS.arc, "stroke-width": 1.2 }, svg);
-    element("title", {}, line, `${arc.parent} → ${arc.child}`);
-    element("polygon", { class: "arrow", points: arc.head, fill: COLOURS.arc }, svg);
-  }
-  for (const node of model.nodes) cards.set(node.name, drawCard(svg, node));
-  $("canvas").replaceChildren(svg);
-  rove(cards.values().next().value.stops[0]);
-  fit();
-}
-
-function drawCard(svg, node) {
-  const group = element("g", { transform: `translate(${node.x} ${node.y})` }, svg);
-  const card = element("rect", { class: "card", width: node.width, height: node.height, rx: 4, fill: "#ffffff", stroke: COLOURS.edge }, group);
-  const title = element("g", { class: "title", tabindex: -1, role: "button", "aria-label": `Choose ${node.name}` }, group);
-  const head = element("rect", { class: "hit head", x: 0.8, y: 0.8, width: node.width - 1.6, height: model.title - 1.6, rx: 3.5, fill: COLOURS.head }, title);
-  element("text", { x: node.width / 2, y: 14, "font-size": 11, "font-weight": 600, "text-anchor": "middle", fill: COLOURS.ink }, title, clipped(node.name));
-  title.addEventListener("click", () => choose(node.name));
-  title.addEventListener("keydown", (event) => move(event, title, node.name, () => choose(node.name)));
-  title.addEventListener("focus", () => rove(title));
-  const rows = node.states.map((state, i) => {
-    const top = model.title + 3 + model.row * i;
-    const row = element("g", { class: "state", tabindex: -1, role: "button", "aria-pressed": "false" }, group);
-    element("rect", { class: "hit", x: 2, y: top, width: node.width - 4, height: model.row, fill: "transparent" }, row);
-    element("text", { x: 7, y: top + 11, "font-size": 10.5, fill: COLOURS.ink }, row, clipped(state));
-    const left = 7 + node.label + 8, width = node.width - left - 7 - model.percent;
-    element("rect", { class: "track", x: left, y: top + 3, width, height: 9, fill: COLOURS.track }, row);
-    const bar = element("rect", { class: "share", x: left, y: top + 3, width: 0, height: 9, fill: COLOURS.belief }, row);
-    const share = element("text", { x: node.width - 7, y: top + 11, "font-size": 9.5, "text-anchor": "end", fill: COLOURS.ink }, row);
-    const act = () => toggle(node.name, i);
-    row.addEventListener("click", act);
-    row.addEventListener("keydown", (event) => move(event, row, node.name, act));
-    row.addEventListener("focus", () => rove(row));
-    return { row, bar, share, width };
-  });
-  return { node, group, card, head, rows, stops: [title, ...rows.map((row) => row.row)] };
-}
-
-// The keyboard: the picture is one stop of Tab; arrows move within a card and from card to card.
-
-function rove(stop) {
-  for (const other of document.querySelectorAll('svg [tabindex="0"]')) other.setAttribute("tabindex", -1);
-  stop.setAttribute("tabindex", 0);
-}
-
-function go(stop) {
-  if (!stop) return;
-  stop.focus();
-  stop.scrollIntoView({ block: "nearest", inline: "nearest" });
-}
-
-function move(event, stop, name, act) {
-  const all = [...cards.values()], here = all.indexOf(cards.get(name)), stops = all.flatMap((card) => card.stops);
-  const across = (step) => { const card = all[here + step]; return card && card.stops[0]; };
-  const along = (step) => stops[stops.indexOf(stop) + step];
-  const acts = {
-    "Enter": act, " ": act,
-    ArrowDown: () => go(along(1)), ArrowUp: () => go(along(-1)),
-    ArrowRight: () => go(across(1)), ArrowLeft: () => go(across(-1)),
-    Home: () => go(stops[0]), End: () => go(all.at(-1).stops[0]),
-    Escape: () => release(name), Delete: () => release(name),
-  };
-  if (!(event.key in acts) || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  acts[event.key]();
-}
-
 function release(name) {
   if (name in evidence) { const next = { ...evidence }; delete next[name]; change(next); }
   else { chosen = null; paint(); showPanel(); }
-}
-
-function paint() {
-  for (const [name, card] of cards) {
-    const finding = evidence[name], observed = finding && "state" in finding;
-    const colour = observed ? COLOURS.observed : finding ? COLOURS.likely : COLOURS.belief;
-    card.card.setAttribute("stroke", finding ? colour : COLOURS.edge);
-    card.head.setAttribute("fill", finding ? COLOURS.headObserved : COLOURS.head);
-    card.group.setAttribute("data-kind", observed ? "observed" : finding ? "likely" : "");
-    card.group.classList.toggle("chosen", name === chosen);
-    card.rows.forEach((row, i) => {
-      const p = observed ? Number(finding.state === i) : (beliefs[name] || [])[i] || 0;
-      row.bar.setAttribute("width", row.width * p);
-      row.bar.setAttribute("fill", colour);
-      row.share.textContent = percent(p);
-      row.row.setAttribute("aria-pressed", String(Boolean(observed && finding.state === i)));
-      row.row.setAttribute("aria-label", `${name} = ${card.node.states[i]}, ${percent(p)}`);
-    });
-  }
-  const any = Object.keys(evidence).length > 0;
-  $("undo").disabled = past.length === 0;
-  $("clear").disabled = !any;
 }
 
 // Evidence
 
 function change(next) {
   past.push(JSON.stringify(evidence));
+  future = [];
   evidence = next;
   return update();
 }
 
 function undo() {
+  if (!past.length) return;
+  future.push(JSON.stringify(evidence));
   evidence = JSON.parse(past.pop());
   return update();
 }
 
-function toggle(name, state) {
-  const next = { ...evidence }, now = next[name];
-  if (now && now.state === state) delete next[name]; else next[name] = { state };
-  chosen = name;
+function redo() {
+  if (!future.length) return;
+  past.push(JSON.stringify(evidence));
+  evidence = JSON.parse(future.pop());
+  return update();
+}
+
+function set(name, finding) {
+  const next = { ...evidence };
+  if (finding === null) delete next[name]; else next[name] = finding;
   return change(next);
+}
+
+function toggle(name, state) {
+  const now = evidence[name];
+  chosen = name;
+  return set(name, now && now.state === state ? null : { state });
+}
+
+// What a finding says, in words.
+function words(name, finding) {
+  const states = cards.get(name).node.states;
+  if ("state" in finding) return `${name} = ${states[finding.state]}`;
+  if ("do" in finding) return `do ${name} = ${states[finding.do]}`;
+  const left = states.filter((_, i) => finding.virtual[i] > 0);
+  if (left.length === states.length - 1 && finding.virtual.every((w) => w === 0 || w === 1)) return `${name} is not ${states[finding.virtual.indexOf(0)]}`;
+  return `${name} ~ ` + states.map((state, i) => `${state} ${finding.virtual[i]}`).join(", ");
 }
 
 async function update() {
@@ -164,12 +87,17 @@ async function update() {
     const told = await ask("beliefs", { evidence });
     if (turn !== asked) return;
     beliefs = told.beliefs;
-    say(`P(evidence) = ${told.log_evidence > -700 ? Math.exp(told.log_evidence).toPrecision(4) : "exp(" + told.log_evidence.toFixed(1) + ")"}, ${Math.round(performance.now() - start)} ms`);
+    if (complaint) { say(complaint, true); complaint = ""; }
+    else say(`P(evidence) = ${told.log_evidence > -700 ? Math.exp(told.log_evidence).toPrecision(4) : "exp(" + told.log_evidence.toFixed(1) + ")"}, ${Math.round(performance.now() - start)} ms`);
   } catch (error) {
     if (turn !== asked) return;
     say(error.message, true);
   }
+  if (reference === null) reference = beliefs;
   paint();
+  $("undo").disabled = past.length === 0;
+  $("redo").disabled = future.length === 0;
+  $("clear").disabled = Object.keys(evidence).length === 0;
   showPanel();
 }
 
@@ -180,13 +108,26 @@ function fragment() {
 
 function fromFragment() {
   if (!location.hash.startsWith("#e=")) return {};
-  try {
-    const read = JSON.parse(decodeURIComponent(location.hash.slice(3)));
-    const known = {};
-    for (const [name, finding] of Object.entries(read)) if (cards.has(name)) known[name] = finding;
-    return known;
-  } catch { say("the link's evidence could not be read", true); return {}; }
+  let read;
+  try { read = JSON.parse(decodeURIComponent(location.hash.slice(3))); } catch { read = null; }
+  return checked(read, "the link");
 }
+
+// The findings of a link or a file that this network knows; the status says what is wrong with the others.
+function checked(read, where) {
+  const known = {}, unknown = [];
+  if (!read || typeof read !== "object" || Array.isArray(read)) { complaint = `${where} holds no evidence that can be read`; return known; }
+  for (const [name, finding] of Object.entries(read)) {
+    const node = cards.has(name) && cards.get(name).node, one = finding && typeof finding === "object" && Object.keys(finding).length === 1;
+    const code = (i) => Number.isInteger(i) && i >= 0 && i < node.states.length;
+    const weights = (w) => Array.isArray(w) && w.length === node.states.length && w.every((x) => Number.isFinite(x) && x >= 0) && w.some((x) => x > 0);
+    if (node && one && (code(finding.state) || code(finding.do) || weights(finding.virtual))) known[name] = finding; else unknown.push(name);
+  }
+  if (unknown.length) complaint = `${where} has evidence that this network does not: ${unknown.slice(0, 5).join(", ")}`;
+  return known;
+}
+
+let complaint = "";
 
 // Panels
 
@@ -204,7 +145,7 @@ async function showPanel() {
     button.setAttribute("tabindex", selected ? 0 : -1);
   }
   panel.setAttribute("aria-labelledby", "tab-" + tab);
-  if (tab !== "mpe" && !chosen) { panel.replaceChildren(html("p", "Choose a node: click its name.")); return; }
+  if (!ANY.has(tab) && !chosen) { panel.replaceChildren(html("p", "Choose a node: click its name.")); return; }
   try {
     const made = await PANELS[tab]();
     if (turn === asked) panel.replaceChildren(...made);
@@ -234,28 +175,92 @@ function bar(share) {
   return made;
 }
 
+function button(text, act, attributes = {}) {
+  const made = html("button", text, { type: "button", ...attributes });
+  made.addEventListener("click", act);
+  return made;
+}
+
+function links(title, names) {
+  const made = html("p", `${title}: `);
+  if (!names.length) made.append("none");
+  for (const name of names) made.append(button(name, () => find(name), { class: "link" }), " ");
+  return made;
+}
+
+function saveText(text, name, kind) {
+  const link = html("a", null, { href: URL.createObjectURL(new Blob([text], { type: kind })), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+const ANY = new Set(["mpe", "evidence", "changes"]);  // panels that need no chosen node
 const PANELS = {
   node() {
-    const card = cards.get(chosen), finding = evidence[chosen];
-    const weights = finding && finding.virtual ? finding.virtual : card.node.states.map(() => 1);
-    const sliders = card.node.states.map((state, i) => {
+    const node = cards.get(chosen).node, finding = evidence[chosen] || {};
+    const weights = finding.virtual || node.states.map(() => 1), now = shares(chosen);
+    const sliders = node.states.map((state, i) => {
       const slider = html("input", null, { type: "range", min: 0, max: 1, step: 0.01, value: weights[i], "aria-label": `Likelihood of ${state}` });
       slider.addEventListener("change", () => {
         const virtual = sliders.map((s) => Number(s.value));
-        const next = { ...evidence };
-        if (virtual.every((w) => w === virtual[0])) delete next[chosen]; else next[chosen] = { virtual };
-        change(next);
+        set(chosen, virtual.every((w) => w === virtual[0]) ? null : { virtual });
       });
       return slider;
     });
-    const shares = finding && "state" in finding ? card.node.states.map((_, i) => Number(i === finding.state)) : beliefs[chosen] || [];
-    return [html("h2", chosen), table(["state", "belief", "likelihood"], card.node.states.map((state, i) => [state, percent(shares[i] || 0), sliders[i]])),
-            html("p", "The sliders give virtual evidence: how probable your observation is in each state.")];
+    const not = (i) => ({ virtual: node.states.map((_, j) => Number(j !== i)) });
+    const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+    const choice = (text, label, wanted) => button(text, () => set(chosen, same(finding, wanted) ? null : wanted),
+      { "aria-label": label, "aria-pressed": String(same(finding, wanted)) });
+    const rows = node.states.map((state, i) => {
+      const acts = html("span", null, { class: "acts" });
+      acts.append(choice("see", `Observe ${state}`, { state: i }), choice("not", `Rule out ${state}`, not(i)), choice("do", `Do ${state}`, { do: i }));
+      if (node.states.length === 1) acts.replaceChildren();
+      return [state, percent(now[i] || 0), acts, sliders[i]];
+    });
+    const parents = model.arcs.filter((arc) => arc.child === chosen).map((arc) => arc.parent);
+    const children = model.arcs.filter((arc) => arc.parent === chosen).map((arc) => arc.child);
+    const copy = button("Copy numbers", () => navigator.clipboard.writeText(node.states.map((state, i) => `${state}\t${now[i]}`).join("\n"))
+      .then(() => say("numbers copied"), () => say("the browser does not allow copying", true)));
+    const made = [html("h2", chosen)];
+    if (node.description) made.push(html("p", node.description));
+    made.push(table(["state", "belief", "evidence", "likelihood"], rows), links("Parents", parents), links("Children", children), copy,
+      html("p", "See observes a state, not rules it out, do sets it from outside and cuts the arcs from its parents. The sliders give " +
+        "virtual evidence: how probable your observation is in each state."));
+    return made;
   },
   async mpe() {
     const told = await ask("mpe", { evidence });
     return [html("h2", "Most probable explanation"), html("p", `ln P = ${told.log_probability.toPrecision(6)}`),
             table(["node", "state"], Object.entries(told.states))];
+  },
+  evidence() {
+    const names = Object.keys(evidence), made = [html("h2", "Evidence")];
+    if (names.length) made.push(table(["finding", ""], names.map((name) =>
+      [button(words(name, evidence[name]), () => find(name), { class: "link" }), button("Remove", () => set(name, null), { "aria-label": `Remove ${words(name, evidence[name])}` })])));
+    else made.push(html("p", "Nothing is observed yet."));
+    const file = html("input", null, { type: "file", accept: ".json,application/json", "aria-label": "Open a case" });
+    file.addEventListener("change", async () => {
+      let read = null;
+      try { read = JSON.parse(await file.files[0].text()).evidence; } catch { /* said below */ }
+      change(checked(read, "the file"));
+    });
+    const acts = html("p", null, { class: "acts" });
+    acts.append(button("Save case", () => saveText(JSON.stringify({ network: model.name, evidence }, null, 1), `${model.name || "network"}-case.json`, "application/json")));
+    const open = html("p", "Open a case: ");
+    open.append(file);
+    made.push(acts, open);
+    return made;
+  },
+  changes() {
+    const moved = model.nodes.map((node) => {
+      const now = shares(node.name), then = (reference || {})[node.name] || [];
+      const gaps = now.map((p, i) => p - (then[i] ?? p)), i = gaps.reduce((best, gap, j) => (Math.abs(gap) > Math.abs(gaps[best]) ? j : best), 0);
+      return { name: node.name, state: node.states[i], then: then[i], now: now[i], gap: gaps[i] || 0 };
+    }).filter((row) => Math.abs(row.gap) > 1e-9).sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap)).slice(0, 40);
+    const pin = button("Compare with now", () => { reference = Object.fromEntries(model.nodes.map((node) => [node.name, shares(node.name)])); paint(); showPanel(); });
+    return [html("h2", "What moved most"), pin, html("p", "The thin line below each bar is the reference: at first the beliefs when the page opened."),
+      moved.length ? table(["node", "before", "now", ""], moved.map((row) =>
+        [button(`${row.name} = ${row.state}`, () => find(row.name), { class: "link" }), percent(row.then), percent(row.now), bar(Math.abs(row.gap))])) : html("p", "Nothing has moved.")];
   },
   async explain() {
     const told = await ask("explain", { target: chosen, evidence });
@@ -270,7 +275,7 @@ const PANELS = {
   },
   async sensitivity() {
     const finding = evidence[chosen];
-    if (finding && "state" in finding) return [html("p", `${chosen} is observed; choose a node that is not.`)];
+    if (finding && !("virtual" in finding)) return [html("p", `${chosen} is observed; choose a node that is not.`)];
     const shares = beliefs[chosen] || [], state = shares.indexOf(Math.max(...shares));
     const told = await ask("sensitivity", { target: chosen, state, evidence });
     const most = Math.max(1e-12, ...told.entries.map((entry) => Math.abs(entry.derivative)));
@@ -281,31 +286,67 @@ const PANELS = {
 
 // Controls
 
-function zoom(to) {
-  scale = Math.max(0.1, Math.min(4, to));
-  const svg = $("canvas").querySelector("svg");
-  svg.setAttribute("width", (model.width + 24) * scale);
-  svg.setAttribute("height", (model.height + 24) * scale);
-}
-
-function fit() {
-  const room = $("canvas");
-  zoom(Math.max(0.6, Math.min(1.4, (room.clientWidth - 30) / (model.width + 24), (room.clientHeight - 30) / (model.height + 24))));
-}
-
 function find(name) {
-  const card = cards.get(name);
-  if (!card) return;
-  card.group.scrollIntoView({ block: "center", inline: "center" });
-  card.stops[0].focus();
+  if (!cards.has(name)) return;
+  reveal(name, true);
+  cards.get(name).stops[0].focus({ preventScroll: true });
   choose(name);
 }
 
+// The nodes whose name, state or description holds every word that is looked for: names that start so first.
+function matches(text) {
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!wanted.length) return [];
+  const rank = (node) => {
+    const name = node.name.toLowerCase(), all = [name, node.description || "", ...node.states].join(" ").toLowerCase();
+    if (!wanted.every((word) => all.includes(word))) return -1;
+    return name === wanted.join(" ") ? 0 : name.startsWith(wanted[0]) ? 1 : wanted.every((word) => name.includes(word)) ? 2 : 3;
+  };
+  return model.nodes.map((node) => ({ node, rank: rank(node) })).filter((one) => one.rank >= 0)
+    .sort((a, b) => a.rank - b.rank).slice(0, 12).map((one) => one.node);
+}
+
+function finder() {
+  const input = $("search"), list = $("found");
+  let at = -1;
+  const close = () => { list.hidden = true; list.replaceChildren(); at = -1; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };
+  const pick = (name) => { close(); input.value = ""; find(name); };
+  const show = () => {
+    const nodes = matches(input.value);
+    close();
+    if (!input.value.trim()) return;
+    list.replaceChildren(...nodes.map((node, i) => {
+      const hit = node.states.find((state) => state.toLowerCase().includes(input.value.trim().toLowerCase()));
+      const option = html("li", node.name + (hit && !node.name.toLowerCase().includes(input.value.trim().toLowerCase()) ? ` (${hit})` : ""), { role: "option", id: `found-${i}`, "aria-selected": "false", "data-name": node.name });
+      option.addEventListener("pointerdown", (event) => { event.preventDefault(); pick(node.name); });
+      return option;
+    }));
+    if (!nodes.length) list.append(html("li", "nothing found", { role: "option", "aria-disabled": "true", "aria-selected": "false" }));
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+  };
+  const step = (by) => {
+    const options = [...list.querySelectorAll("[data-name]")];
+    if (!options.length) return;
+    at = (at + by + options.length) % options.length;
+    options.forEach((option, i) => option.setAttribute("aria-selected", String(i === at)));
+    options[at].scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", options[at].id);
+  };
+  input.addEventListener("input", show);
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); if (list.hidden) show(); step(event.key === "ArrowDown" ? 1 : -1); }
+    if (event.key === "Escape") { input.value = ""; close(); }
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    const options = [...list.querySelectorAll("[data-name]")], best = options[Math.max(0, at)];
+    if (best) pick(best.dataset.name); else if (input.value.trim()) say(`no node is like ${input.value.trim()}`, true);
+  });
+}
+
 function exportSvg() {
-  const text = new XMLSerializer().serializeToString($("canvas").querySelector("svg"));
-  const link = html("a", null, { href: URL.createObjectURL(new Blob([text], { type: "image/svg+xml" })), download: `${model.name || "network"}.svg` });
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveText(pictureText(), `${model.name || "network"}.svg`, "image/svg+xml");
 }
 
 async function share() {
@@ -314,20 +355,20 @@ async function share() {
 }
 
 async function start() {
-  model = await (await fetch("model")).json();
+  model = window.answer ? window.model : await (await fetch("model")).json();
   document.title = `${model.name || "network"} · bbn`;
   $("title").textContent = model.name || "network";
-  for (const node of model.nodes) $("names").append(html("option", null, { value: node.name }));
   draw();
-  $("search").addEventListener("change", () => find($("search").value));
+  finder();
   $("undo").addEventListener("click", undo);
+  $("redo").addEventListener("click", redo);
   $("clear").addEventListener("click", () => change({}));
-  $("smaller").addEventListener("click", () => zoom(scale / 1.2));
-  $("larger").addEventListener("click", () => zoom(scale * 1.2));
+  $("smaller").addEventListener("click", () => zoomBy(1 / 1.25));
+  $("larger").addEventListener("click", () => zoomBy(1.25));
   $("fit").addEventListener("click", fit);
   $("share").addEventListener("click", share);
   $("export").addEventListener("click", exportSvg);
-  const tabs = Object.keys(PANELS);
+  const tabs = Object.keys(PANELS).filter((name) => !(model.hidden || []).includes(name));
   for (const [i, name] of tabs.entries()) {
     const button = $("tab-" + name), open = (j) => { tab = tabs.at(j % tabs.length); showPanel(); $("tab-" + tab).focus(); };
     button.addEventListener("click", () => { tab = name; showPanel(); });
@@ -336,12 +377,14 @@ async function start() {
       if (turn !== undefined) { event.preventDefault(); open(turn); }
     });
   }
-  $("search").addEventListener("keydown", (event) => { if (event.key === "Escape") $("search").value = ""; });
   document.addEventListener("keydown", (event) => {
     const typing = event.target instanceof HTMLInputElement;
     if (event.key === "/" && !typing) { event.preventDefault(); $("search").focus(); }
-    if (event.key === "z" && (event.ctrlKey || event.metaKey) && !typing && past.length) { event.preventDefault(); undo(); }
+    if (!(event.ctrlKey || event.metaKey) || typing) return;
+    if (event.key === "z" && !event.shiftKey) { event.preventDefault(); undo(); }
+    if (event.key === "y" || event.key === "Z") { event.preventDefault(); redo(); }
   });
+  for (const name of (model.hidden || [])) $("tab-" + name).hidden = true;
   evidence = fromFragment();
   await update();
 }

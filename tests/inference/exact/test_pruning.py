@@ -1,0 +1,139 @@
+"""Answers without the states that cannot occur: against exact fractions, on networks rich in zeros."""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+
+import bbn
+from bbn.inference.exact import junction_tree, pruning
+from tests.support import exact_truth
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Prune whatever the size."""
+    monkeypatch.setattr(junction_tree, "CELLS", -1.0)
+    monkeypatch.setattr(junction_tree, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(junction_tree, "making", lambda model: -1.0)
+    monkeypatch.setattr(pruning.Pruning, "gone", lambda self, domain, hard: 1)
+    monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
+
+
+def sparse_network(rng, n=7):
+    """Tables in which about two thirds of the entries are 0."""
+    variables = [bbn.Variable(f"X{i}", [f"s{k}" for k in range(rng.integers(1, 5))]) for i in range(n)]
+    parts = []
+    for i, v in enumerate(variables):
+        parents = [
+            variables[j] for j in sorted(rng.permutation(i)[: rng.integers(0, min(i, 3) + 1)].tolist())
+        ]
+        table = rng.dirichlet(np.ones(v.card), [p.card for p in parents])
+        kept = rng.random(table.shape) < 0.35
+        kept[..., rng.integers(v.card)] |= ~kept.any(axis=-1)
+        table = table * kept
+        parts.append(bbn.CPT(v, parents, table / table.sum(axis=-1, keepdims=True)))
+    return bbn.BayesianNetwork(parts)
+
+
+def some_evidence(rng, net):
+    """Values that may or may not occur together, and likelihoods with zeros."""
+    evidence = {}
+    for v in net.variables:
+        kind = rng.random()
+        if kind < 0.25:
+            evidence[v.name] = v.states[int(rng.integers(v.card))]
+        elif kind < 0.4:
+            weights = np.where(rng.random(v.card) < 0.4, 0.0, rng.uniform(0.1, 2, v.card))
+            weights[rng.integers(v.card)] = 1.0
+            evidence[v.name] = bbn.Virtual(dict(zip(v.states, weights.tolist(), strict=True)))
+    return evidence
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_answers_are_the_exact_ones(seed, always):
+    rng = np.random.default_rng(seed)
+    net = sparse_network(rng)
+    engine = bbn.JunctionTree(net)
+    names = [v.name for v in net.variables]
+    for _ in range(2):
+        evidence = some_evidence(rng, net)
+        whole = exact_truth.weights(net, evidence)
+        free = [
+            v for v in net.variables if v.name not in evidence or isinstance(evidence[v.name], bbn.Virtual)
+        ]
+        if not whole:
+            with pytest.raises(bbn.ImpossibleEvidenceError):
+                engine.posteriors(evidence)
+            assert engine.log_evidence(evidence) == -math.inf
+            continue
+        answers = engine.posteriors(evidence)
+        assert list(answers) == [v.name for v in free]
+        assert answers.log_evidence == pytest.approx(math.log(exact_truth.total(whole)), abs=1e-10)
+        for v in free:
+            truth = exact_truth.marginal(whole, names.index(v.name), v.card)
+            np.testing.assert_allclose(answers[v.name].values, truth, atol=1e-12)
+            np.testing.assert_allclose(engine.query(v.name, evidence).values, truth, atol=1e-12)
+        if len(free) > 1:
+            pair = [free[0].name, free[-1].name]
+            joint = engine.query(pair, evidence)
+            np.testing.assert_allclose(joint.values.sum(axis=1), answers[pair[0]].values, atol=1e-12)
+            np.testing.assert_allclose(
+                joint.values, net.query(pair, evidence, method="enumeration").values, atol=1e-12
+            )
+    assert engine._prunes
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_states_are_taken_away_by_both_kernels_alike_and_never_wrongly(seed):
+    rng = np.random.default_rng(1000 + seed)
+    net = sparse_network(rng)
+    flat = bbn.JunctionTree(net).flat
+    state_ptr = np.concatenate([[0], np.cumsum(flat.cards)]).astype(np.int64)
+    support = (flat.tables != 0).astype(np.uint8)
+    given = (flat.scope_ptr, flat.scope, flat.table_ptr)
+    code = int(rng.integers(net.variables[3].card))
+    whole = exact_truth.weights(net, {net.variables[3].name: net.variables[3].states[code]})
+    found = []
+    for twin in ("pure", "compiled"):
+        try:
+            module = importlib.import_module(f"bbn.kernels.{twin}.consistency")
+        except ImportError:
+            continue
+        domain = np.ones(state_ptr[-1], np.uint8)
+        assert module.prune(state_ptr, *given, support, domain)
+        domain[state_ptr[3] : state_ptr[4]] = 0
+        domain[state_ptr[3] + code] = 1
+        possible = module.prune(state_ptr, *given, support, domain, np.array([3], np.int64))
+        assert possible or not whole
+        if possible:
+            cards, *rest = module.restrict(state_ptr, *given, flat.tables, domain)
+            assert cards.sum() == domain.sum()
+            found.append((domain.tolist(), [part.tolist() for part in (cards, *rest)]))
+            for codes in whole:
+                assert all(domain[state_ptr[v] + c] for v, c in enumerate(codes))
+    assert all(one == found[0] for one in found)
+
+
+def test_water_needs_a_hundredth_of_its_cells():
+    net = bbn.example("water")
+    engine = bbn.JunctionTree(net)
+    answers = engine.posteriors()
+    assert list(engine._prunes.values()) == [True]
+    question = junction_tree.Question(goal=junction_tree.MARGINALS)
+    small = engine._pruning.restricted(engine._pruning.domain([], []), question)
+    cells = junction_tree.price(small, question).cells
+    assert 50 * cells < engine.stats().total_cells
+    whole = bbn.JunctionTree(net, order="min-fill")
+    whole._prunes = {(frozenset(), None): False}
+    for name, posterior in whole.posteriors().items():
+        np.testing.assert_allclose(answers[name].values, posterior.values, atol=1e-12)
+
+
+def test_tables_without_zeros_are_left_alone():
+    engine = bbn.JunctionTree(bbn.example("barley"))
+    engine.posteriors()
+    assert not any(engine._prunes.values())
