@@ -196,8 +196,8 @@ def make_parser() -> Parser:
     plot.add_argument("--to", dest="to_format", choices=["svg", "png", "pdf"], help="what OUT is (- is svg)")
     plot.add_argument("--structure", action="store_true", help="without beliefs")
     plot.add_argument("--information", action="store_true", help="arcs the wider the more they tell")
-    plot.add_argument("--focus", metavar="NODE", help="this node and its neighbourhood alone")
-    plot.add_argument("--steps", type=int, default=1, help="how many arcs away from NODE (1)")
+    plot.add_argument("--focus", metavar="TARGET", help="this variable and its neighbourhood alone")
+    plot.add_argument("--steps", type=int, default=1, help="how many arcs away from TARGET (1)")
     plot.add_argument("--title", default="", help="a heading above the picture")
     _add_evidence(plot)
     plot.set_defaults(targets=[])
@@ -218,6 +218,12 @@ def make_parser() -> Parser:
     explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
     explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")
     explore.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
+    export = command(
+        "export", "bbn.cli.plot:export", "Write the interactive page of a network as one HTML file."
+    )
+    _add_network(export)
+    export.add_argument("-o", "--output", required=True, metavar="OUT", help="the .html file to write")
 
     examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")

@@ -1,4 +1,4 @@
-"""The commands `bbn plot` and `bbn explore`: the picture of a network, and its interactive page."""
+"""The commands `bbn plot`, `bbn explore` and `bbn export`: a picture of a network, its page, and the page as a file."""
 
 from __future__ import annotations
 
@@ -49,4 +49,10 @@ def explore(options: argparse.Namespace) -> int:
     served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
     show(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
     served.wait()
+    return 0
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the interactive page as one HTML file."""
+    open_network(options.file, options.from_format).export_html(options.output)
     return 0

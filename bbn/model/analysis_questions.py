@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack, cast
 
@@ -351,6 +352,43 @@ max_iter, tol, damping, schedule
 
         net = cast("BayesianNetwork", self)
         return explore(net, host, port, browser, method=method, **options)
+
+    def export_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the interactive page of the network as one HTML file, which needs no server and no connection.
+
+        The file holds the network's compiled junction tree; the reader's browser answers. Evidence, interventions,
+        posteriors, the most probable explanation, cases, find and zoom work as in `explore`.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; it is replaced at once when everything is written.
+
+        Raises
+        ------
+        ModelError
+            The network has continuous variables.
+        BudgetError
+            The junction tree, or the file, would be too large for a browser; the message says how large.
+        OSError
+            The file cannot be written.
+
+        See Also
+        --------
+        explore : The same page from a server, for networks of any size.
+
+        Examples
+        --------
+        >>> import bbn, tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "asia.html")
+        ...     bbn.example("asia").export_html(path)
+        ...     path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        from bbn.view.export import export_html
+
+        export_html(cast("BayesianNetwork", self), path)
 
     def _repr_svg_(self) -> str:
         return self.plot(beliefs=False).svg

@@ -51,7 +51,7 @@ class Explorer:
             if option not in known:
                 raise unknown_keyword(f"method {method!r}", option, known)
         self.net, self.options = net, options
-        self.layout = _layout(net)
+        self.layout = page_model(net)
         self.server = Server((host, port), self)
         self.host, self.port = host, self.server.server_address[1]
         self._thread = threading.Thread(target=self.server.serve_forever, daemon=True)
@@ -223,7 +223,7 @@ def explore(
     return explorer
 
 
-def _layout(net: BayesianNetwork) -> dict[str, Any]:
+def page_model(net: BayesianNetwork) -> dict[str, Any]:
     """Everything the page needs to draw the network."""
     labels = {v.name: max(text_width(clipped(str(s))) for s in v.states) for v in net.variables}
     sizes = {

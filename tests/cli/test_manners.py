@@ -374,8 +374,8 @@ def test_the_page_of_the_command_line_names_every_command_and_exit_code():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("bbn exp", ["explain", "explore"]),
-        ("bbn -q exp", ["explain", "explore"]),
+        ("bbn exp", ["explain", "explore", "export"]),
+        ("bbn -q exp", ["explain", "explore", "export"]),
         ("bbn --ver", ["--version"]),
         ("bbn query asi", ["asia"]),
         ("bbn query models/camp", ["models/campfire.yaml"]),

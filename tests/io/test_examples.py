@@ -97,7 +97,7 @@ def test_the_numbers_are_the_repository_s(name):
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_kernel_and_the_general_reader_agree(name):
     source = Source(original(name))
-    general, usual = bif._Parser(source).network(strict=False), bif.read(source)
+    general, usual = bif._BifReader(source).network(strict=False), bif.read(source)
     assert general == usual
     assert all(general[node].table.tobytes() == usual[node].table.tobytes() for node in general.names)
 

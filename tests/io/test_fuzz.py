@@ -43,7 +43,7 @@ def test_the_bif_kernel_and_the_general_reader_agree_on_mutated_files():
 
 
 def _general(source):
-    return bif._Parser(source).network(strict=False)
+    return bif._BifReader(source).network(strict=False)
 
 
 def _outcome(read, data):

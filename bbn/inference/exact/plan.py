@@ -378,17 +378,6 @@ def other_ties(
     return elimination, cells
 
 
-def compile_plan(
-    model: FlatModel,
-    question: Question,
-    order: str = "auto",
-    limit: int | float | str | None = None,
-    cache: PlanCache | None = None,
-) -> Plan:
-    """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
-    return make_plan(model, question, price(model, question, order), limit, cache)
-
-
 def make_plan(
     model: FlatModel,
     question: Question,
@@ -396,7 +385,7 @@ def make_plan(
     limit: int | float | str | None = None,
     cache: PlanCache | None = None,
 ) -> Plan:
-    """The plan of a question that is priced already."""
+    """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
     if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES:
         return Plan(model, question, cost.layout, int(cost.bytes), maxsize)
     allowed, room = memory_limit(limit), None
