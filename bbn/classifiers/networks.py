@@ -55,6 +55,10 @@ LEARNERS: dict[str, Callable[[CodedTable, str], Any]] = {
 """Learners of a structure by name; each is given the coded examples and the name of the class."""
 
 
+AVERAGED = 30
+"""Structures that are drawn with ``average="posterior"``."""
+
+
 class BayesNetClassifier(NetworkClassifier):
     """A classifier that is any Bayesian network over the class and the attributes.
 
@@ -70,6 +74,9 @@ class BayesNetClassifier(NetworkClassifier):
     averaging
         None, or the score ("bdeu", "k2", "bic", …) that stands for ln P(data | structure): the predictions of several
         structures are then averaged, each weighted by its posterior probability.
+    average
+        None, or "posterior": predictions are averaged over AVERAGED structures drawn from their posterior
+        (`bbn.arc_posterior` under BDeu, at most three parents each), which is Bayes optimal in the textbook's sense.
     m, p
         The m-estimate of P(attribute | parents); see `NaiveBayes`. A class without parents is never smoothed.
     bins
@@ -113,6 +120,7 @@ class BayesNetClassifier(NetworkClassifier):
         learner: Any = None,
         averaging: str | None = None,
         *,
+        average: str | None = None,
         m: float = 1.0,
         p: Mapping[str, Any] | None = None,
         bins: int = 10,
@@ -121,6 +129,7 @@ class BayesNetClassifier(NetworkClassifier):
         self.structure = structure
         self.learner = learner
         self.averaging = averaging
+        self.average = average
         self.m = m
         self.p = p
         self.bins = bins
@@ -220,10 +229,24 @@ class BayesNetClassifier(NetworkClassifier):
             if self.learner is not None:
                 raise ValueError("give a structure or a learner, not both")
             return _listed(self.structure) if self.averaging is not None else [self.structure]
+        if self.average is not None:
+            return self._drawn(data)
         learner = "tan" if self.learner is None else self.learner
         learners = _listed(learner) if self.averaging is not None else [learner]
         complete = _complete(data)
         return [_learner(one)(complete, self.class_variable_.name) for one in learners]
+
+    def _drawn(self, data: CodedTable) -> list[Any]:
+        """Structures drawn from their posterior given the complete examples."""
+        from bbn.learning.evaluation.arc_posterior import arc_posterior
+
+        if self.average != "posterior":
+            raise ValueError(f"average is {self.average!r}; expected 'posterior' or None")
+        if self.learner is not None or self.averaging is not None:
+            raise ValueError(
+                "average='posterior' draws the structures itself: leave out learner and averaging"
+            )
+        return list(arc_posterior(_complete(data), max_parents=3, progress=False).sample(AVERAGED, seed=0))
 
     def _tables_of(self, structure: Any, data: CodedTable) -> BayesianNetwork:
         """The network of one structure: the m-estimate of its counts, or EM where values are missing."""
@@ -253,7 +276,7 @@ class BayesNetClassifier(NetworkClassifier):
     def _weigh(self, structures: Sequence[Any], data: CodedTable) -> Array:
         """P(structure | data) of each, from a uniform prior."""
         if self.averaging is None:
-            return np.ones(1)
+            return np.full(len(structures), 1.0 / len(structures))
         complete = _complete(data)
         scores = [score(_everywhere(s, data), complete, self.averaging) for s in structures]
         uniform = dict.fromkeys(range(len(scores)), 1.0 / len(scores))

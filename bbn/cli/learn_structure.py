@@ -10,7 +10,7 @@ from bbn.core.errors import DataError, nearest
 if TYPE_CHECKING:
     from bbn.learning.learn_result import LearnResult
 
-METHODS = ("k2", "chow-liu", "tan", "hill-climb", "ges", "pc", "structural-em")
+METHODS = ("k2", "chow-liu", "tan", "hill-climb", "ges", "exact", "pc", "structural-em")
 """How a structure is learned."""
 AUTO = "auto"
 """Hill climbing or structural EM, by what the data hold; with a target, what predicts it best."""
@@ -44,6 +44,7 @@ _TAKES = {
             "progress",
         ),
     ),
+    "exact": ("score", "max_parents", "required", "forbidden", "tiers", "progress"),
     "ges": ("score", "max_parents", "progress"),
     "pc": ("alpha", "test", "required", "forbidden", "tiers", "progress"),
     "structural-em": (

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import recode as recode
     from bbn.kernels.pure import sample as sample
     from bbn.kernels.pure import score as score
+    from bbn.kernels.pure import subsets as subsets
     from bbn.kernels.pure import triangulate as triangulate
     from bbn.kernels.pure import wide as wide
 
@@ -51,6 +52,7 @@ KERNELS = (
     "recode",
     "sample",
     "score",
+    "subsets",
     "triangulate",
     "wide",
 )

@@ -31,6 +31,7 @@ from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
 from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
 from bbn.learning.raw.raw_columns import RawColumns, read_raw
 from bbn.learning.structure.chow_liu import chow_liu, tan
+from bbn.learning.structure.exact_search import exact_search
 from bbn.learning.structure.ges import ges
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
@@ -47,6 +48,7 @@ TABLES: dict[str, Callable[..., Any]] = {"mle": fit, "em": fit_em, "gradient": f
 """Methods for the tables of a known structure."""
 STRUCTURES: dict[str, Callable[..., Any]] = {
     "hill-climb": hill_climb,
+    "exact": exact_search,
     "k2": k2,
     "chow-liu": chow_liu,
     "tan": tan,
@@ -93,7 +95,7 @@ def learn(
         Variables that were never observed, with their states.
     method
         "auto" chooses by what is known (see the report); or "mle", "em", "gradient" for the tables of a known
-        structure, "hill-climb", "k2", "chow-liu", "tan", "pc", "ges", "structural-em" for an unknown
+        structure, "hill-climb", "exact", "k2", "chow-liu", "tan", "pc", "ges", "structural-em" for an unknown
         one.
     numbers
         How columns of numbers are modelled: "cut" into intervals (`Binned`), as they are by "gaussian" distributions,

@@ -612,3 +612,20 @@ def test_compiled_kernels_equal_their_twins(dtype):
         compiled.add_scores(columns, starts, tables, fast)
         classify_py.add_scores(columns, starts, tables, slow)
         np.testing.assert_array_equal(fast, slow)
+
+
+def test_predictions_averaged_over_structures_drawn_from_their_posterior():
+    data = bbn.example("asia").sample(400, seed=3)
+    X, y = data.drop(columns="dysp"), data["dysp"]
+    model = BayesNetClassifier(average="posterior").fit(X, y)
+    assert len(model.networks_) == 30
+    drawn = bbn.arc_posterior(data, max_parents=3)
+    share = sum(net.graph.has_edge("bronc", "dysp") for net in model.networks_) / 30
+    assert abs(share - drawn["bronc", "dysp"]) < 0.3
+    # Bayes' rule over the drawn structures: each counts as much as it expected the row
+    weights = np.exp([net.log_likelihood(X).to_numpy() for net in model.networks_])
+    answers = np.array([net.predict_proba(X, "dysp").to_numpy() for net in model.networks_])
+    expected = (weights[:, :, None] * answers).sum(axis=0) / weights.sum(axis=0)[:, None]
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="'posterior' or None"):
+        BayesNetClassifier(average="all").fit(X, y)

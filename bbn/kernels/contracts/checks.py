@@ -150,3 +150,35 @@ def check_factors(
         cells = math.prod(map(float, cards[scope[scope_ptr[f] : scope_ptr[f + 1]]]))
         if table_ptr[f] < 0 or cells != found:
             raise ValueError(f"table {f}: expected {cells:.15g} cells, found {found}")
+
+
+MOST_VARIABLES = 30
+"""Variables whose subsets are listed one by one."""
+
+
+def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
+    """Raise TypeError or ValueError unless these are scored parent sets of at most MOST_VARIABLES variables."""
+    check_ints(ptr, masks)
+    check_doubles(scores)
+    n = len(ptr) - 1
+    if not 1 <= n <= MOST_VARIABLES:
+        raise ValueError(f"expected 1 to {MOST_VARIABLES} variables, found {n}")
+    check_shape("scores", scores, len(masks))
+    if ptr[0] != 0 or ptr[-1] != len(masks) or (np.diff(ptr) < 1).any():
+        raise ValueError(
+            "ptr: expected offsets from 0 to the number of sets, one set or more for each variable"
+        )
+    child = np.repeat(np.arange(n), np.diff(ptr))
+    if (masks < 0).any() or (masks >> n).any() or (masks >> child & 1).any():
+        raise ValueError(f"masks: expected sets of {n} variables without the child")
+    if np.isnan(scores).any() or (scores == np.inf).any():
+        raise ValueError("scores: expected numbers below infinity")
+
+
+def check_uniforms(ptr: Anything, uniforms: Anything) -> None:
+    """Raise TypeError or ValueError unless these are rows of enough numbers in [0, 1) to draw a network each."""
+    check_doubles(uniforms)
+    n = len(ptr) - 1
+    check_shape("uniforms", uniforms, len(uniforms), n * (n + 3))
+    if ((uniforms < 0) | (uniforms >= 1)).any():
+        raise ValueError("uniforms: expected numbers from 0 up to but not including 1")

@@ -11,13 +11,21 @@ from bbn.core.errors import DataError
 from bbn.data import CodedTable
 from bbn.data.reading import Reading
 from bbn.learning.structure.chow_liu import chow_liu
+from bbn.learning.structure.exact_search import exact_search
 from bbn.learning.structure.ges import ges
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
 from bbn.learning.structure.pc import pc
 
 Rows = NDArray[np.intp]
-LEARNERS = {"hill-climb": hill_climb, "chow-liu": chow_liu, "k2": k2, "pc": pc, "ges": ges}
+LEARNERS = {
+    "hill-climb": hill_climb,
+    "chow-liu": chow_liu,
+    "exact": exact_search,
+    "k2": k2,
+    "pc": pc,
+    "ges": ges,
+}
 """Learners of a structure that need nothing but data, by name."""
 
 

@@ -242,11 +242,18 @@ class ScoreCache:
         new = list(dict.fromkeys(family for family in families if family not in known))
         if new:
             asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
-            self.n_evaluated += len(new)
             size = (len(known) + len(new)) * (KNOWN_BYTES + len(self.names) // 4)
             require_memory(size, f"the scores of {len(known) + len(new):,} families", "use fewer variables")
-            known.update(zip(new, self.scorer(asked).tolist(), strict=True))
+            known.update(zip(new, self.once(asked).tolist(), strict=True))
         return [known[family] for family in families]
+
+    def once(self, families: Sequence[tuple[str, ...]]) -> Array:
+        """The term of each (*parents, child) by name, not kept: for what is asked a single time.
+
+        Families that follow each other are counted fast where they differ in the first parent alone.
+        """
+        self.n_evaluated += len(families)
+        return self.scorer(families)
 
     def total(self, parents: Iterable[int]) -> float:
         """The score of the structure in which child i has the parents of the i-th mask."""

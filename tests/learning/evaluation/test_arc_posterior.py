@@ -1,0 +1,125 @@
+"""The posterior over structures against every DAG, and chains against the sums."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import bbn
+from tests.learning.structure.test_exact_search import dags, family_terms, table
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("score", ["bdeu", "bic"])
+def test_every_dag_of_four_variables(seed, score):
+    data = table(seed, 4)
+    names, terms = family_terms(data, score)
+    logs = np.array([math.fsum(terms[i, mask] for i, mask in enumerate(g)) for g in dags(4)])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    found = bbn.arc_posterior(data, score=score)
+    assert found.method == "exact"
+    for a, parent in enumerate(names):
+        for b, child in enumerate(names):
+            if a != b:
+                expected = sum(w for w, g in zip(weights, dags(4), strict=True) if g[b] >> a & 1)
+                assert found[parent, child] == pytest.approx(expected, abs=1e-9)
+    assert found.log_evidence == pytest.approx(
+        logs.max() + math.log(np.exp(logs - logs.max()).sum()), abs=1e-8
+    )
+
+
+def test_a_prior_over_orders_favours_dags_that_agree_with_many():
+    data = table(0, 4)
+    uniform, ordered = bbn.arc_posterior(data), bbn.arc_posterior(data, prior="orders")
+    assert ordered.probabilities.sum() < uniform.probabilities.sum()
+
+
+def test_constraints_hold():
+    data = table(1, 5)
+    found = bbn.arc_posterior(data, required=[("X0", "X1")], forbidden=[("X2", "X3")], max_parents=2)
+    assert found["X0", "X1"] == pytest.approx(1.0, abs=1e-12)
+    assert found["X2", "X3"] == 0.0
+    assert found.probabilities.sum(axis=0).max() <= 2 + 1e-9
+
+
+def test_chains_agree_with_the_sums_within_their_errors():
+    data = bbn.example("asia").sample(300, seed=2)
+    exact = bbn.arc_posterior(data, max_parents=3)
+    chains = bbn.arc_posterior(data, "mcmc", max_parents=3, n_samples=8000, seed=1)
+    assert chains.method == "mcmc"
+    off = np.abs(chains.probabilities - exact.probabilities)
+    assert off.max() < 0.06
+    assert (off <= 4 * chains.std_error + 0.002).mean() > 0.95
+    again = bbn.arc_posterior(data, "mcmc", max_parents=3, n_samples=8000, seed=1)
+    assert again == chains
+
+
+def test_short_chains_say_that_they_disagree():
+    data = bbn.example("child").sample(500, seed=0)
+    with pytest.warns(bbn.MixingWarning, match="more n_samples"):
+        bbn.arc_posterior(data, "mcmc", max_parents=2, n_samples=400, seed=0)
+
+
+def test_drawn_structures_have_the_shares_of_the_arcs():
+    data = table(6, 5)
+    found = bbn.arc_posterior(data)
+    drawn = found.sample(3000, seed=0)
+    for (a, b), share in (((a, b), found[a, b]) for a in found.names for b in found.names if a != b):
+        seen = sum(g.has_edge(a, b) for g in drawn) / 3000
+        assert abs(seen - share) < 5 * math.sqrt(share * (1 - share) / 3000) + 1e-3
+    assert [sorted(g.edges) for g in found.sample(5, seed=3)] == [
+        sorted(g.edges) for g in found.sample(5, seed=3)
+    ]
+
+
+def test_a_query_averaged_over_structures():
+    # over all DAGs of three variables, each with the tables of its posterior mean
+    data = table(9, 3, rows=30)
+    found = bbn.arc_posterior(data)
+    names, terms = family_terms(data, "bdeu")
+    logs = np.array([math.fsum(terms[i, mask] for i, mask in enumerate(g)) for g in dags(3)])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    evidence = {names[1]: data[names[1]].iloc[0]}
+    expected = 0.0
+    for weight, parents in zip(weights, dags(3), strict=True):
+        graph = nx.DiGraph()
+        graph.add_nodes_from(names)
+        graph.add_edges_from((names[p], names[i]) for i in range(3) for p in range(3) if parents[i] >> p & 1)
+        expected = (
+            expected + weight * bbn.fit(graph, data, prior=bbn.BDeu(1)).query(names[0], evidence).values
+        )
+    answer = found.average(names[0], evidence, n=4000, seed=0)
+    np.testing.assert_allclose(answer.values, expected, atol=0.02)
+    assert answer.values.sum() == pytest.approx(1.0)
+
+
+def test_tables_and_graphs():
+    found = bbn.arc_posterior(table(0, 4))
+    frame = found.to_frame()
+    assert list(frame.columns) == ["from", "to", "probability", "std_error"]
+    assert len(frame) == 12
+    assert frame.probability.is_monotonic_decreasing
+    graph = found.network(0.3)
+    assert all(found[a, b] >= 0.3 for a, b in graph.edges)
+    assert found.edge("X0", "X1") == found["X0", "X1"] + found["X1", "X0"]
+    with pytest.raises(KeyError, match="'X9'"):
+        found["X0", "X9"]
+
+
+def test_wrong_questions():
+    data = table(1, 3)
+    with pytest.raises(ValueError, match="'auto', 'exact' or 'mcmc'"):
+        bbn.arc_posterior(data, "guess")
+    with pytest.raises(ValueError, match="'dags' or 'orders'"):
+        bbn.arc_posterior(data, prior="flat")
+    with pytest.raises(bbn.BudgetError, match="mcmc"):
+        bbn.arc_posterior(bbn.example("alarm").sample(20, seed=0), "exact", max_parents=1)
+    with pytest.raises(bbn.BudgetError, match="subsets of 3 variables"):
+        bbn.arc_posterior(data, memory_limit=10)
+    with pytest.raises(ValueError, match="n_samples"):
+        bbn.arc_posterior(data, "mcmc", n_samples=5)
