@@ -241,10 +241,6 @@ NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "rows missing of 2^59": ("bif", lambda: f"{VARIABLES} probability ( v0 | {PARENTS} ) {{ }}"),
     "states without number": ("bif", lambda: "variable a { type discrete [ 999999999 ] { x }; }"),
     "a potential without data": ("net", lambda: f"{NODES} potential (v0 | {PARENTS}) {{ }}"),
-    "noisy-MAX of 59 parents": ("xdsl", lambda: (
-        f'<smile><nodes>{CPTS}<noisymax id="y"><state id="a" /><state id="b" /><parents>{PARENTS}</parents>'
-        f"<parameters>{'0 1 ' * 119}</parameters></noisymax></nodes></smile>"
-    )),
     "deterministic of 59 parents": ("xdsl", lambda: (
         f'<smile><nodes>{CPTS}<deterministic id="y"><state id="a" /><parents>{PARENTS}</parents>'
         "<resultingstates>a</resultingstates></deterministic></nodes></smile>"

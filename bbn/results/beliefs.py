@@ -46,8 +46,8 @@ class Beliefs(Tabular, Frozen):
     >>> print(beliefs)
     step  Rain=yes  Rain=no  Umbrella=yes  Umbrella=no
     ----  --------  -------  ------------  -----------
-    0        0.818    0.182             1            0
-    1        0.191    0.809             0            1
+       0     0.818    0.182             1            0
+       1     0.174    0.826             0            1
     """
 
     __slots__ = ("_arrays", "effective_sample_size", "log_evidence", "std_error", "steps", "variables")
@@ -232,7 +232,7 @@ class Path(Tabular, Frozen):
     >>> import bbn
     >>> path = bbn.example("umbrella").viterbi({"Umbrella": ["yes", "no", "no"]})
     >>> path["Rain"], round(path.log_probability, 4)
-    (['yes', 'no', 'no'], -2.8033)
+    (['yes', 'no', 'no'], -2.8054)
     """
 
     __slots__ = ("log_probability", "states", "steps")

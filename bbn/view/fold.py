@@ -33,7 +33,7 @@ def readable(
     """The layered layout, folded where it would be much wider than high.
 
     >>> plan = readable({str(i): (100, 30) for i in range(400)}, [("0", str(i)) for i in range(1, 400)])
-    >>> 1 < plan.width / plan.height < 2.5
+    >>> 0.8 < plan.width / plan.height < 2.5
     True
     """
     if len(sizes) <= MANY:

@@ -354,7 +354,10 @@ def test_what_means_the_same_is_called_the_same():
         metavars = {action.metavar for action in parser._actions}
         if "FILE" in metavars and "DATA" not in metavars:
             assert "--from" in known, name
-        if "OUT" in metavars and name != "predict":  # a file of its own kind, or rows in --format
+        if "OUT" in metavars and name not in (
+            "predict",
+            "export",
+        ):  # a file of its own kind, or rows in --format
             assert "--to" in known, name
         assert "--quiet" in known
         assert "--debug" in known

@@ -237,7 +237,6 @@ ASKING = {
     "bif": ("bif", default_rows, 22, 17),
     "bif uneven": ("bif", lambda n, tables=1: default_rows(n, tables, "0.3333, 0.6666"), 22, 17),
     "net": ("net", uniform_potentials, 22, 17),
-    "noisy-MAX": ("xdsl", noisy_max, 22, 17),
     "deterministic": ("xdsl", deterministic, 24, 18),
     "uai": ("uai", free_variables, 19, 17),
 }
@@ -255,6 +254,14 @@ def test_what_a_few_words_ask_for_is_refused_before_it_is_taken(case, tables, mo
     assert "limit of 60 MB" in str(error)
     assert error.limit == 60_000_000 < error.needed
     assert most < 75_000_000
+
+
+def test_a_noisy_max_of_many_parents_is_kept_as_its_links(monkeypatch):
+    monkeypatch.setenv("BBN_MEMORY_LIMIT", "60MB")
+    most, net = peak(lambda: loads(noisy_max(40), "xdsl"))
+    assert most < 10_000_000
+    with pytest.raises(bbn.BudgetError):
+        net["c0"].to_cpt()
 
 
 @pytest.mark.filterwarnings("ignore::bbn.RenormalisedWarning")

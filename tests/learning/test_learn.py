@@ -92,4 +92,4 @@ class TestLearn:
             bbn.learn(with_holes(self.data, 0.1, 0), method="hill-climb")
         with pytest.raises(DataError, match="'structural-em' does"):
             bbn.learn(self.data, hidden={"H": [0, 1]}, method="hill-climb")
-        assert len(METHODS) == 11
+        assert len(METHODS) == 12
