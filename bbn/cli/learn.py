@@ -51,10 +51,10 @@ def learn(options: argparse.Namespace) -> int:
         if isinstance(error, BBNError):
             raise
         raise DataError(in_options(str(error))) from error
-    passes = getattr(options.data, "passes", None)
-    if passes is not None:
+    passes = _passes(options, result)
+    if passes:
         head, *notes = summary.split("\n")
-        summary = "\n".join([f"{head}, {passes} pass{'es' * (passes != 1)} over the data", *notes])
+        summary = "\n".join([f"{head}, {passes}", *notes])
     if options.output == "-":
         note("\n".join([summary, *_told(result)]), options.quiet)
         write(dumps(network, options.to_format or "yaml"))
@@ -63,6 +63,15 @@ def learn(options: argparse.Namespace) -> int:
         if not options.quiet:
             show("\n".join([f"{options.output}: {summary}", *_told(result)]))
     return 0
+
+
+def _passes(options: argparse.Namespace, result: LearnResult | None) -> str:
+    """How often the data were read, where they were not read into memory."""
+    if result is not None:
+        told = (line for line in result.report.splitlines() if line.endswith("over the data"))
+        return next(told, "")
+    count = getattr(options.data, "passes", None)
+    return "" if count is None else f"{count} pass{'es' * (count != 1)} over the data"
 
 
 def _told(result: LearnResult | None) -> list[str]:
