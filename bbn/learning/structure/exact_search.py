@@ -57,7 +57,7 @@ def exact_search(
     data: Any,
     score: Any = "bic",
     *,
-    max_parents: int | None = 3,
+    max_parents: int | Literal["auto"] | None = "auto",
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,
@@ -79,8 +79,9 @@ def exact_search(
         Anything tabular, without missing values; or scores that `bbn.load_scores` read.
     score : str or BDeu, default "bic"
         The score of a family; see `bbn.score`.
-    max_parents : int or None, default 3
-        The most parents of a variable; None for no limit. The proof is about structures within it.
+    max_parents : int, None or "auto", default "auto"
+        The most parents of a variable; None for no limit. "auto" is 3 for data, and no limit for given scores. The
+        proof is about structures within it.
     required, forbidden : iterable of (parent, child), optional
         Arcs that must, or must not, be there.
     tiers : sequence of lists of names, optional
@@ -136,6 +137,8 @@ def exact_search(
         raise ValueError(f"method is {method!r}; expected 'auto', 'dynamic-programming' or 'branch-and-cut'")
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit is {time_limit}; expected seconds, 0 or more")
+    if max_parents == "auto":
+        max_parents = None if isinstance(data, LocalScores) else 3
     timer = Timer(time_limit)
     with progress_bar(progress, None, "exact search", "step") as advance:
         if isinstance(data, LocalScores):

@@ -188,11 +188,18 @@ def test_scores_from_a_file(tmp_path):
     assert read.sets == scores.sets
     assert read.names == scores.names
     assert len(read) == sum(map(len, sets))
-    graph = bbn.exact_search(read, max_parents=None)
+    graph = bbn.exact_search(read)
     assert graph.graph["score"] == bbn.exact_search(data, max_parents=None).graph["score"]
     first = (tmp_path / "x.jkl").read_text().splitlines()
     assert first[0] == "5"
     assert first[1] == f"X0 {len(scores['X0'])}"
+
+
+def test_given_scores_are_not_cut_to_three_parents():
+    names = tuple("ABCD")
+    scores = {name: {(): -1.0} for name in names} | {"E": {(): -9.0, names: -1.0}}
+    assert bbn.exact_search(bbn.LocalScores(scores)).in_degree("E") == 4
+    assert bbn.exact_search(bbn.LocalScores(scores), max_parents=3).in_degree("E") == 0
 
 
 @pytest.mark.parametrize(
