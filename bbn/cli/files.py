@@ -36,6 +36,8 @@ MAX_ROWS = 20
 """So many rows of each table are shown unless all are asked for."""
 MAX_TEXT = 1000
 """So many characters of each text of the metadata are shown unless all are asked for."""
+MAX_BESIDE = 1000
+"""So many files of a folder are looked at for the one that a misspelt name meant."""
 KINDS = ("csv", "tsv", "parquet")
 """What a file of data may be."""
 
@@ -76,7 +78,22 @@ def open_model(name: str, format: str | None = None, strict: bool = False) -> An
         return loads(sys.stdin.buffer.read(), format, strict, path="standard input")
     if name in examples() and not os.path.exists(name):
         return example(name)
-    return load(name, format, strict)
+    try:
+        return load(name, format, strict)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, f"{error.strerror}{_nearest_model(name)}", name) from error
+
+
+def _nearest_model(name: str) -> str:
+    """The example or the file beside it that a name may have meant, as the end of a message; all it may be if none."""
+    from bbn.io.examples import examples
+
+    folder, base = os.path.split(name)
+    beside = sorted(os.listdir(folder or "."))[:MAX_BESIDE] if os.path.isdir(folder or ".") else []
+    hint = nearest(base, [*(() if folder else examples()), *beside])
+    if "did you mean" in hint:
+        return hint
+    return "" if folder else ", nor an example of that name (bbn examples lists them)"
 
 
 @contextmanager

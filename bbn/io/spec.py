@@ -96,6 +96,7 @@ class _DocumentReader:
         drafts: list[_Draft] | None = None
         slices: list[_Draft] | None = None
         first: dict[str, Where] = {}
+        misnamed: dict[str, Mapping] = {}
         for key in document.each_key():
             name = self._string(key, "a key of the network")
             if name is not None and name in first:
@@ -112,14 +113,20 @@ class _DocumentReader:
                 value = document.value()
                 if name == "version" and not (isinstance(value, Scalar) and isinstance(value.value, str)):
                     self._check_version(value)
+                elif name is not None and isinstance(value, Mapping) and _means_nodes(name):
+                    misnamed[name] = value
                 elif name is not None and name != "nodes":
                     texts[name] = self._text(name, value)
+        if drafts is not None or slices is not None:
+            texts |= {key: self._text(key, value) for key, value in misnamed.items()}
         if slices is not None:
             title, about = texts.pop("name", ""), self._joined(texts, metadata, first)
             return read_slices(self.problems, drafts or [], slices, self._raw_nodes, title, about, strict)
         if drafts is None:
-            hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
-            self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", (1, 1))
+            near = next((key for key in first if key in misnamed or _means_nodes(key)), None)
+            hint = "" if near is None else f"; {near!r} must be called 'nodes'"
+            where = (1, 1) if near is None else first[near]
+            self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", where)
         recall = self._recall(texts, first) if any(draft.role for draft in drafts) else "perfect"
         return build(
             self.problems.source,
@@ -396,6 +403,11 @@ class _DocumentReader:
             return "" if node.value is None else node.text
         self.problems.add(f"{key!r} must be text, found {node}", self.where(node))
         return ""
+
+
+def _means_nodes(key: str) -> bool:
+    """Whether a key is likely a misspelt `nodes`."""
+    return key != "nodes" and "did you mean" in nearest(key, ("nodes",))
 
 
 def _placeholder(name: str, draft: _Draft) -> RawNode:

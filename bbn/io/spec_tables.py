@@ -10,11 +10,12 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from functools import lru_cache
 from itertools import product
-from math import prod
+from math import fsum, prod
 from typing import NamedTuple
 
 from bbn.io.build import Where, refusal
 from bbn.io.document import Document, Node, Scalar, Sequence
+from bbn.io.row_sums import TOLERATED
 from bbn.io.source_text import OversizedFileError, listed
 from bbn.io.writing import state_text
 from bbn.model.variable import State
@@ -58,7 +59,11 @@ class TableReader:
         """The table of node `name`; None if what is wrong with it has been reported."""
         n_found = self.problems.count
         table = self._read(name, states, node, has_parents)
-        return table if self.problems.count == n_found else None
+        if self.problems.count == n_found:
+            return table
+        if isinstance(table, KeyedRows):
+            self._report_sums(name, states, table)
+        return None
 
     def _read(self, name: str, states: list[State], node: Node, has_parents: bool) -> DraftTable | None:
         if isinstance(node, Sequence):
@@ -76,7 +81,9 @@ class TableReader:
         for key, value in node.pairs:
             row = self.key(name, key)
             table.keys.append(row)
-            table.rows.append(self._row(name, f", row {_shown(row)}", states, value))
+            n_found = self.problems.count
+            entries = self._row(name, f", row {_shown(row)}", states, value)
+            table.rows.append(entries if self.problems.count == n_found else [])
             table.places.append(self.where(key))
         return table
 
@@ -206,7 +213,18 @@ class TableReader:
             ), table.places
         if not parents:
             return table.rows[0], table.places
-        return self.arranged(name, parents, table, where)
+        values, places = self.arranged(name, parents, table, where)
+        if values is None:
+            self._report_sums(name, states, table)
+        return values, places
+
+    def _report_sums(self, name: str, states: SequenceABC[State], table: KeyedRows) -> None:
+        """Report the rows that do not sum to 1, of a table that has another fault and so is not looked at again."""
+        for key, row, place in zip(table.keys, table.rows, table.places, strict=True):
+            total = fsum(row)
+            if len(row) == len(states) and abs(total - 1) > TOLERATED:
+                which = f", row {_shown(key)}" if key else ""
+                self.problems.add(f"node {name!r}{which}: sums to {total:.12g}, expected 1", place)
 
     def _has_right_shape(
         self, name: str, states: SequenceABC[State], parents: Parents, table: NestedList

@@ -256,7 +256,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
                 )
-        codes = {v.name: _holding_code(v, holds) for v in (variable, *parents)}
+        codes = {v.name: told_holding_code(v, holds) for v in (variable, *parents)}
         own = codes[variable.name]
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
@@ -430,7 +430,7 @@ def holding_code(variable: Variable) -> int | None:
     return None if word is None else words.index(word)
 
 
-def _holding_code(variable: Variable, holds: Any) -> int:
+def told_holding_code(variable: Variable, holds: Any) -> int:
     """The code of the state that holds: as it is said, else as the words tell; ModelError if neither does."""
     told = holds.get(variable.name) if isinstance(holds, Mapping) else holds
     code = holding_code(variable) if told is None else variable.find(told)

@@ -18,6 +18,7 @@ from bbn.core.errors import EvidenceError, ModelError
 from bbn.model.assembly import by_name, check_parents, of_graph, topological_order
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.edit_methods import EditMethods
+from bbn.model.evidence import as_mapping
 from bbn.model.factor import Factor
 from bbn.model.gaussian import Gaussian
 from bbn.model.network_structure import NetworkStructure
@@ -244,8 +245,9 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
         >>> round(bbn.example("burglary").probability({"JohnCalls": "yes"}), 6)
         0.052139
         """
-        if not isinstance(assignment, Mapping):
-            raise EvidenceError(f"probability needs a mapping from variable to state, found {assignment!r}")
+        if assignment is None:
+            raise EvidenceError("probability needs a mapping from variable to state, found None")
+        assignment = as_mapping(assignment)
         if len(assignment) == len(self._variables) and all(
             map(self._is_state, assignment, assignment.values())
         ):

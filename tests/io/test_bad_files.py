@@ -34,7 +34,7 @@ YAML = {
     "only a comment": ("# nothing\n", 1, 1, ["empty"]),
     "a scalar": ("hello", 1, 1, ["mapping", "'nodes'", "'hello'"]),
     "a list": ("- a\n- b\n", 1, 1, ["mapping", "a list of 2"]),
-    "no nodes": ("name: x\nnods: y\n", 1, 1, ["no 'nodes'", "did you mean 'nods'?"]),
+    "no nodes": ("name: x\nnods: y\n", 2, 1, ["no 'nodes'", "'nods' must be called 'nodes'"]),
     "empty nodes": ("nodes: {}", None, None, ["empty", "at least one node"]),
     "null nodes": ("nodes:\n", None, None, ["empty"]),
     "nodes is a list": ("nodes: [A, B]", 1, 8, ["'nodes' must be a mapping"]),
