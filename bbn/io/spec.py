@@ -14,7 +14,6 @@ Reading goes twice over the nodes: once through the file, and once when the stat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from types import MappingProxyType
@@ -31,8 +30,9 @@ from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
 from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
-from bbn.io.spec_noisy import KIND as NOISY
-from bbn.io.spec_noisy import NoisyDraft, NoisyReader
+from bbn.io.spec_noisy import NOISY_MAX, NOISY_OR, NoisyDraft, NoisyReader
+from bbn.io.spec_notes import FIELDS as NOTES
+from bbn.io.spec_notes import NotesReader
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
@@ -41,11 +41,16 @@ from bbn.model.variable import State, interval_labels
 _FIELDS = {
     "": ("states", "parents", "table", "type", "bins"),
     GAUSSIAN: GAUSSIAN_FIELDS,
-    NOISY: NOISY_FIELDS,
+    **NOISY_FIELDS,
     **DECISION_FIELDS,
 }
 """What a node of each type may have."""
-_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), NOISY: ("states",), **NEEDED}
+_NEEDED = {
+    "": ("states", "table"),
+    GAUSSIAN: ("table",),
+    **dict.fromkeys(NOISY_FIELDS, ("states",)),
+    **NEEDED,
+}
 """What it must have."""
 _RECALL = ("perfect", "implied", "limited")
 
@@ -84,7 +89,7 @@ class _DocumentReader:
         self.gaussians = GaussianReader(document, self.tables)
         self.noisy = NoisyReader(document, self.tables)
         self.utilities = UtilityReader(document, self.tables)
-        self.latent: list[str] = []
+        self.notes = NotesReader(document)
 
     def network(self, strict: bool) -> Any:
         document = self.document
@@ -183,8 +188,7 @@ class _DocumentReader:
         """The metadata of the top level and of the mapping; the same key in both is a problem."""
         for key in texts.keys() & metadata.keys():
             self.problems.add(f"the key {key!r} is given here and in 'metadata'", first[key])
-        hidden = {"latent": json.dumps(self.latent, ensure_ascii=False)} if self.latent else {}
-        return texts | metadata | hidden
+        return texts | metadata | self.notes.metadata()
 
     # First pass: one node after the other, as they stand in the file
 
@@ -215,7 +219,7 @@ class _DocumentReader:
         fields: dict[str, Node] = {}
         misspelt = False
         kind = self._kind(name, spec)
-        known = _FIELDS[kind] if kind in DECISION_FIELDS else (*_FIELDS[kind], "latent")
+        known = (*_FIELDS[kind], *(NOTES if kind not in DECISION_FIELDS else NOTES[:1]))
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -230,8 +234,7 @@ class _DocumentReader:
             else:
                 fields[field] = value
         misspelt = misspelt or ("type" in fields and not kind)
-        if "latent" in fields:
-            self._take_latent(name, fields.pop("latent"))
+        self.notes.take(name, fields)
         needed = ("table",) if not kind and "bins" in fields else _NEEDED[kind]
         for field in needed:
             if field not in fields and not misspelt:
@@ -249,27 +252,14 @@ class _DocumentReader:
         if bins is not None and "states" not in fields:
             states = list(interval_labels(bins))
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
-        if kind == NOISY:
-            draft = (
-                self.noisy.draft(name, states, parents, fields, where)
-                if states and parents is not None
-                else None
-            )
+        if kind in NOISY_FIELDS:
+            read = self.noisy.draft if kind == NOISY_MAX else self.noisy.draft_or
+            draft = read(name, states, parents, fields, where) if states and parents is not None else None
             return _Draft(name, states, parents or [], None, where, noisy=draft)
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
         return _Draft(name, states, parents or [], table, where, bins=bins)
-
-    def _take_latent(self, name: str, node: Node) -> None:
-        """Note whether a node is never measured."""
-        value = node.value if isinstance(node, Scalar) else None
-        if value is True:
-            self.latent.append(name)
-        elif value is not False:
-            self.problems.add(
-                f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
-            )
 
     def _kind(self, name: str, spec: Mapping) -> str:
         """The type of a node, nothing for a table; another type than those there are is a problem."""
@@ -278,8 +268,8 @@ class _DocumentReader:
                 if isinstance(value, Scalar) and value.text and value.text in _FIELDS:
                     return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {NOISY!r}, {DECISION!r} or "
-                    f"{UTILITY!r}, or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {NOISY_MAX!r}, {NOISY_OR!r}, "
+                    f"{DECISION!r} or {UTILITY!r}, or no type for a table",
                     self.where(value),
                 )
         return ""

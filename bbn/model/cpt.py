@@ -425,7 +425,16 @@ HOLDING_WORDS = {
 
 def holding_code(variable: Variable) -> int | None:
     """The code of the state of a binary variable that means that it holds; None if the words do not tell."""
-    words = [str(state).strip().casefold() for state in variable.states]
+    return holding(variable.states)
+
+
+def holding(states: Sequence[State]) -> int | None:
+    """Which of two states means that a variable holds; None if the words do not tell.
+
+    >>> holding(["No", "Yes"]), holding(["left", "right"])
+    (1, None)
+    """
+    words = [str(state).strip().casefold() for state in states]
     word = HOLDING_WORDS.get(frozenset(words))
     return None if word is None else words.index(word)
 

@@ -94,7 +94,7 @@ YAML = {
     "negative": (network(ROWS.replace("0.1, 0.9", "-0.1, 1.1")), 8, 17, ["'C'", "yes, on", "-0.1"]),
     "nan": (network(ROWS.replace("0.1,", ".nan,")), 8, 17, ["'C'", "yes, on", ".nan", "probability"]),
     "infinite": (network(ROWS.replace("0.1,", ".inf,")), 8, 17, ["'C'", ".inf", "probability"]),
-    "a word for a number": (network(ROWS.replace("0.1,", "1/3,")), 8, 17, ["'C'", "a number", "'1/3'"]),
+    "a word for a number": (network(ROWS.replace("0.1,", "third,")), 8, 17, ["'C'", "a number", "'third'"]),
     "a quoted number": (network(ROWS.replace("0.1,", '"0.1",')), 8, 17, ["'C'", "a number", "'0.1'"]),
     "a list for a number": (network(ROWS.replace("0.1,", "[0.1],")), 8, 17, ["'C'", "a number", "a list"]),
     "too few entries": (
