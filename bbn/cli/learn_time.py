@@ -38,8 +38,9 @@ def learn_over_time(options: argparse.Namespace) -> tuple[DynamicNetwork, str]:
             raise DataError(f"--{name.replace('_', '-')} does not go with a search over time")
     table, numeric = _columns(options)
     told = {"sequence": options.sequence, "time": options.time}
-    read = {"weights": options.weights, "missing": options.missing, "continuous": numeric}
-    graph = hill_climb(table, lag=1 if options.lag is None else options.lag, **told, **read, **given)
+    read = {"weights": options.weights, "missing": options.missing}
+    lag = 1 if options.lag is None else options.lag
+    graph = hill_climb(table, lag=lag, continuous=numeric or None, **told, **read, **given)
     net: Any = fit(graph, table, parse_prior(options.prior), **told, **read)
     arcs = graph.number_of_edges()
     summary = (

@@ -78,7 +78,7 @@ def hill_climb(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
     sequence: str | None = None,
     time: str | None = None,
     lengths: Sequence[int] | None = None,
@@ -126,7 +126,8 @@ def hill_climb(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians, which cannot be parents of variables with
         states: such arcs are never made.
     sequence, time, lengths
         Where rows are steps of sequences, how they make them, as in `DynamicNetwork.filter`. The search is then over

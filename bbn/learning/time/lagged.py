@@ -171,7 +171,7 @@ def refuse_declared(dyn: DynamicNetwork, reading: Reading) -> None:
     """DataError if states, or what is continuous, are declared anew for a dynamic network, which says both."""
     for name, states in (reading.states or {}).items():
         check_states(name, states_of(states), dyn.states(name))
-    named = [reading.continuous] if isinstance(reading.continuous, str) else list(reading.continuous)
+    named = [reading.continuous] if isinstance(reading.continuous, str) else list(reading.continuous or ())
     for name in named:
         if name not in dyn.continuous:
             raise DataError(
