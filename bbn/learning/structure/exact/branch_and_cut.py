@@ -35,7 +35,7 @@ def branch_and_cut(
     `start` are parents of all variables, as masks, that the search should beat. Nothing is chosen where every choice
     has a cycle, or time ended before one without was found.
     """
-    search = _Search(part, timer, advance)
+    search = BranchAndCut(part, timer, advance)
     try:
         search.run(start)
     except (TimeoutError, KeyboardInterrupt) as stop:
@@ -43,7 +43,7 @@ def branch_and_cut(
     return search.best.chosen, search.best.score, None
 
 
-class _Search:
+class BranchAndCut:
     """The state of a branch and cut: columns (a child and a set each), rows, the best choice, the bound."""
 
     def __init__(self, part: Part, timer: Timer, advance: Callable[..., object]) -> None:
