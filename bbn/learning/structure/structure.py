@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
-from bbn.data import DataSource
+from bbn.data import DataSource, continuous_columns
 from bbn.data.reading import Reading
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
@@ -138,7 +138,9 @@ def observe(
     structure or `reading` says so.
     """
     states = reading.states or {}
-    numeric = _checked_continuous(structure, reading.continuous)
+    numeric = _said_continuous(structure, reading.continuous)
+    if reading.continuous is not None:
+        _refuse_discrete_children(structure, numeric)
     unseen = _checked_hidden(structure, states, hidden)
     for name in unseen:
         if name in numeric:
@@ -152,8 +154,15 @@ def observe(
                 f"states= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         check_states(name, states_of(states[name]), states_of(declared[name]))
-    reading = reading._replace(states=declared, continuous=numeric)
+    if reading.continuous is None:
+        told: dict[str, Any] = {**declared, **{name: Continuous(name) for name in numeric}}
+        reading = reading._replace(states=told)
+    else:
+        reading = reading._replace(states=declared, continuous=numeric)
     source = reading.source(data, names=structure.names, hidden=unseen)
+    if reading.continuous is None:
+        numeric = _said_continuous(structure, continuous_columns(source))
+        _refuse_discrete_children(structure, numeric)
     found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
     variables = {}
     for name in structure.names:
@@ -163,11 +172,11 @@ def observe(
     return variables, source
 
 
-def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -> tuple[str, ...]:
-    """The nodes that are continuous, in the structure's order; their children must be too."""
-    if not isinstance(continuous, Iterable):
+def _said_continuous(structure: Structure, continuous: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The nodes that are said to be continuous, in the structure's order."""
+    if continuous is not None and not isinstance(continuous, Iterable):
         raise DataError(f"continuous is {continuous!r}; expected the names of the continuous variables")
-    named = [continuous] if isinstance(continuous, str) else list(continuous)
+    named = [continuous] if isinstance(continuous, str) else list(continuous or ())
     for name in named:
         if name not in structure.parents:
             raise DataError(
@@ -178,11 +187,16 @@ def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -
                 f"continuous= names {name!r}, which has the states {list(states_of(structure.states[name]))}"
             )
     numeric = {*structure.continuous, *named}
+    return tuple(name for name in structure.names if name in numeric)
+
+
+def _refuse_discrete_children(structure: Structure, numeric: Iterable[str]) -> None:
+    """ModelError if a child of a continuous node is not continuous."""
+    continuous = set(numeric)
     for child, parents in structure.parents.items():
         for parent in parents:
-            if parent in numeric and child not in numeric:
+            if parent in continuous and child not in continuous:
                 raise ModelError(discrete_child(child, parent))
-    return tuple(name for name in structure.names if name in numeric)
 
 
 def refuse_continuous(structure: Structure, what: str) -> None:
