@@ -18,7 +18,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "asan"
-COPIED = ("bbn", "tests", "models", "docs", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+COPIED = (
+    "bbn",
+    "tests",
+    "models",
+    "docs",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "LICENSE-models.txt",
+)
 TESTS = (
     "kernels/test_twins",
     "kernels/test_checks",
@@ -34,7 +44,7 @@ TESTS = (
     "inference/sampling/test_monte_carlo",
     "learning/incomplete/test_em",
     "learning/incomplete/test_gradient",
-    "learning/structure/test_families",
+    "learning/structure/test_scores",
     "classifiers/test_networks",
     "io/test_formats",
     "io/test_fuzz",

@@ -123,10 +123,9 @@ def timed_rows(module: Any) -> Iterator[Any]:
 
 def listed(module: Any) -> list[str]:
     """The texts of the rows; those before one that cannot be made, if this checkout lacks what it asks for."""
-    works = []
+    works: list[str] = []
     try:
-        for row in timed_rows(module):
-            works.append(row.work)
+        works.extend(row.work for row in timed_rows(module))
     except Exception as error:
         print(f"{module.__name__} in {Path.cwd()} ends early: {error!r}", file=sys.stderr)
     return works
