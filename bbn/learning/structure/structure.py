@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.data import DataSource, continuous_columns
 from bbn.data.reading import Reading
-from bbn.model.cpt import discrete_child
+from bbn.model.cpt import CPT, Conditional, discrete_child
+from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Binned, Continuous, State, Variable, check_states
 
@@ -197,6 +200,15 @@ def _refuse_discrete_children(structure: Structure, numeric: Iterable[str]) -> N
         for parent in parents:
             if parent in continuous and child not in continuous:
                 raise ModelError(discrete_child(child, parent))
+
+
+def blank(variable: Variable, parents: tuple[Variable, ...]) -> Conditional:
+    """A conditional of the right shape: a uniform table, or a standard Gaussian."""
+    if not isinstance(variable, Continuous):
+        return CPT.uniform(variable, parents)
+    slopes = sum(isinstance(p, Continuous) for p in parents)
+    shape = tuple(p.card for p in parents if not isinstance(p, Continuous))
+    return Gaussian.trusted(variable, parents, np.zeros(shape), np.ones(shape), np.zeros((*shape, slopes)))
 
 
 def refuse_continuous(structure: Structure, what: str) -> None:
