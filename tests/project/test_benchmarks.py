@@ -94,8 +94,7 @@ def checkout(root, rows, last=""):
     """A folder with one module of benchmarks, which sleeps."""
     folder = root / "tests" / "benchmarks"
     folder.mkdir(parents=True)
-    for package in (folder.parent, folder):
-        (package / "__init__.py").touch()
+    (folder / "__init__.py").touch()
     (folder / "bench_sleep.py").write_text(CHECKOUT.format(rows=rows, last=last))
     return root
 
