@@ -335,12 +335,13 @@ def _choice_notes(judged: list[Judged], problem: RawProblem, way: Candidate) -> 
     """What was tried, and how it did on rows that were held out."""
     if not judged:
         return ()
-    what = f"log loss of {problem.target!r}" if problem.target is not None else "−ln density of a row"
+    predicted = problem.target is not None and problem.target not in problem.raw.numbers
+    what = f"log loss of {problem.target!r}" if predicted else "−ln density of a row"
     tried = "; ".join(f"{judged_one.candidate} {judged_one.loss:.4g}" for judged_one in judged[:6])
     return (f"held-out {what}, lower is better: {tried}",)
 
 
 def _chosen_by(judged: list[Judged], problem: RawProblem) -> str:
-    if not judged or problem.target is None:
+    if not judged or problem.target is None or problem.target in problem.raw.numbers:
         return ""
     return f"{judged[0].candidate} predicts {problem.target!r} best on held-out rows"
