@@ -43,7 +43,9 @@ def timed(question: Question) -> Question:
 
     @wraps(question)
     def within(self: Engine, *args: Any, **options: Any) -> Any:
-        seconds = options.get("time_limit", self.time_limit) if options else self.time_limit
+        if not options and self.time_limit is None:
+            return question(self, *args)
+        seconds = options.get("time_limit", self.time_limit)
         if seconds is None or not self.exact:
             return question(self, *args, **options)
         with time_limit(seconds):
@@ -134,13 +136,13 @@ max_iter, tol, damping, schedule
         findings = self._findings(evidence, settings)
         variables = tuple(map(self.model.variable, names))
         hard = findings.hard
-        free = tuple(name for name in names if name not in hard) if hard else names
-        if free != names:
+        free = names if hard.keys().isdisjoint(names) else tuple([n for n in names if n not in hard])
+        if free is not names:
             self._require_joint(variables, settings)
         values, log_evidence = self._joint(free, findings, settings)
         if log_evidence == -math.inf:
             raise self._impossible(findings, evidence, settings)
-        if free != names:
+        if free is not names:
             whole = np.zeros([v.card for v in variables])
             whole[tuple(hard.get(name, slice(None)) for name in names)] = values
             values = whole

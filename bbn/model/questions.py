@@ -158,9 +158,12 @@ class Askable(Frozen):
         >>> bool(abs(rough["yes"] - 0.373551) < 5 * rough.std_error[0])
         True
         """
+        engine = self.memo.get(f"engine {method}")
+        if engine is not None and do is None and interval is None:  # asked before: no need to look for it
+            return engine.query(targets, evidence, **options)
         from bbn.inference import query
 
-        return query(self._acted(do), targets, evidence, method, interval, **options)
+        return query(self if do is None else self._acted(do), targets, evidence, method, interval, **options)
 
     def posteriors(
         self,
@@ -207,9 +210,12 @@ max_iter, tol, damping, schedule
         >>> {name: round(p["yes"], 4) for name, p in beliefs.items()}
         {'Burglary': 0.0163, 'Earthquake': 0.0114, 'Alarm': 0.0434, 'MaryCalls': 0.04}
         """
+        engine = self.memo.get(f"engine {method}")
+        if engine is not None and do is None:
+            return engine.posteriors(evidence, **options)  # type: ignore[no-any-return]
         from bbn.inference import posteriors
 
-        return posteriors(self._acted(do), evidence, method, **options)
+        return posteriors(self if do is None else self._acted(do), evidence, method, **options)
 
     @overload
     def mpe(
@@ -294,7 +300,7 @@ max_iter, tol, damping, schedule
         """
         from bbn.inference import mpe
 
-        return mpe(self._acted(do), evidence, k, method, **options)
+        return mpe(self if do is None else self._acted(do), evidence, k, method, **options)
 
     def map(
         self,
@@ -345,7 +351,7 @@ max_iter, tol, damping, schedule
         """
         from bbn.inference import marginal_map
 
-        return marginal_map(self._acted(do), targets, evidence, method, **options)
+        return marginal_map(self if do is None else self._acted(do), targets, evidence, method, **options)
 
 
 class AskableNetwork(Askable, RowQuestions, AnalysisQuestions):

@@ -64,7 +64,7 @@ def rows() -> Iterator[Row | Figure]:
     for name in PURE:
         yield pure_row(name)
     for name in bbn.examples():
-        if "/" not in name:
+        if "/" not in name and isinstance(bbn.example(name), bbn.BayesianNetwork):
             yield first_row(name)
     yield from single_rows()
     yield from batch_rows()
@@ -134,9 +134,10 @@ def pure_row(name: str) -> Row:
         worker.stdin.flush()
         return worker.stdout.readline()
 
+    assert worker.stdin is not None
+    worker.stdin.write(json.dumps(cases) + "\n")
+
     def check() -> None:
-        assert worker.stdin is not None
-        worker.stdin.write(json.dumps(cases) + "\n")
         answers = json.loads(ask("tell"))
         pyagrum_idioms.check(theirs, {node: answers[node] for node in hidden(net, cases[-1])})
 
