@@ -6,6 +6,7 @@ Inside a search a variable is its position among the source's variables and a se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,12 +208,19 @@ def cycle_of(parents: Sequence[int]) -> list[int]:
     return find_cycle({child: members(mask) for child, mask in enumerate(parents)})
 
 
-def members(mask: int) -> Iterator[int]:
-    """The positions of the bits that are set, lowest first."""
+@lru_cache(maxsize=2**12)
+def members(mask: int) -> tuple[int, ...]:
+    """The positions of the bits that are set, lowest first.
+
+    >>> members(0b1101)
+    (0, 2, 3)
+    """
+    found = []
     while mask:
         low = mask & -mask
-        yield low.bit_length() - 1
+        found.append(low.bit_length() - 1)
         mask ^= low
+    return tuple(found)
 
 
 def to_graph(

@@ -218,7 +218,7 @@ def _start(start: Any, constraints: Constraints) -> list[int]:
     parents = [mask | must for mask, must in zip(parents, constraints.required, strict=True)]
     for child, mask in enumerate(parents):
         if mask & ~constraints.allowed[child]:
-            parent = next(members(mask & ~constraints.allowed[child]))
+            parent = members(mask & ~constraints.allowed[child])[0]
             raise ModelError(
                 f"start has the arc {constraints.names[parent]!r} → {constraints.names[child]!r}, which is forbidden"
             )

@@ -49,9 +49,9 @@ def test_tables(score, weights):
 def test_numbers(score, noise, rtol):
     """With columns that nearly, or quite, determine each other: then what is left of one is rounding."""
     rng = np.random.default_rng(2)
-    x = rng.normal(size=(6, 300)) * 10.0 ** rng.integers(-3, 4, size=(6, 1)) + 5
+    x = rng.normal(size=(6, 300)) * 10.0 ** np.array([[-3], [0], [1], [4], [2], [3]]) + 5
     x[2] += x[1] * 3
-    x[3] = x[0] * (2 + noise * rng.normal(size=300)) - 1
+    x[3] = x[0] * 2 - 1 + noise * rng.normal(size=300)
     rows = {f"x{i}": column for i, column in enumerate(x)}
     check(as_source(rows, continuous=list(rows)), score, rtol)
 
