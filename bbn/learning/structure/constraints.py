@@ -82,16 +82,6 @@ def default_score(score: Any, source: DataSource, discrete: str) -> Any:
     return "bic" if continuous_columns(source) else discrete
 
 
-def require_discrete(source: DataSource, what: str) -> None:
-    """DataError if there are columns of numbers, with the way out."""
-    numeric = continuous_columns(source)
-    if numeric:
-        raise DataError(
-            f"{what} takes discrete variables only, but {numeric[0]!r} is continuous; bbn.discretize cuts it into "
-            "intervals, bbn.fit and bbn.fit_em learn the Gaussians of a known structure"
-        )
-
-
 def require_complete(source: DataSource, what: str) -> DataSource:
     """The source; DataError if there are missing values, with the way out."""
     return complete_data(
