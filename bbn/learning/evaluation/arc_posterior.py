@@ -28,7 +28,7 @@ from bbn.learning.structure.constraints import (
     complete_source,
     to_graph,
 )
-from bbn.learning.structure.local_scores import Families, all_sets
+from bbn.learning.structure.exact.parent_sets import Families, all_sets
 from bbn.learning.structure.scores import ScoreCache
 from bbn.model.variable import State, Variable
 
