@@ -25,7 +25,7 @@ Elimination = tuple[Ints, Ints, Ints]
 """The order; and, as offsets and members, the neighbours of each variable when its turn came."""
 
 Rule = Callable[..., Elimination]
-"""(cards, scope offsets, scope members, kept=None, most=inf, bias=None) to an elimination; see `kernels.triangulate.eliminate`."""
+"""(cards, offsets, scopes, kept=None, most=inf, bias=None) to an elimination; see `kernels.triangulate.eliminate`."""
 
 
 def _rule(number: int) -> Rule:
