@@ -58,7 +58,7 @@ RESULTS = (
     "bbn.analysis.information.Information",
     "bbn.analysis.sensitivity.Sensitivity",
     "bbn.view.scene.Drawing",
-    "bbn.view.explore.Explorer",
+    "bbn.view.page.explorer.Explorer",
 )
 """Classes that users meet as answers; they need not make them."""
 

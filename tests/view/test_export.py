@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.view.explore import _asked
-from bbn.view.export import html_text
+from bbn.model.interventions import acted
+from bbn.view.page.export import html_text
+from bbn.view.page.findings import asked as as_asked
 from tests.view.test_explore import BROWSER_OPTIONS, CHROMIUM, expect_label
 
 EVIL = "</script><script>alert(1)</script><!--"
@@ -50,9 +51,9 @@ def findings(net: bbn.BayesianNetwork, rng: np.random.Generator) -> dict[str, An
     return made
 
 
-ASK = """(all) => all.map((evidence) => {
-  try { return [answer("beliefs", { evidence }), answer("mpe", { evidence })]; } catch (error) { return error.message; }
-})"""
+ASK = """(evidence) => {
+  return Promise.all([bbn.ask("beliefs", { evidence }), bbn.ask("mpe", { evidence })]).catch((error) => error.message);
+}"""
 
 
 @pytest.mark.parametrize("name", ["asia", "alarm", "hailfinder", "win95pts"])
