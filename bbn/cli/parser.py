@@ -221,9 +221,7 @@ def make_parser() -> Parser:
     explore.add_argument(
         "--edit", action="store_true", help="let the page edit the network; it saves to a file of its own"
     )
-    explore.add_argument(
-        "--steps", type=int, default=6, help="slices of a dynamic network (%(default)s)"
-    )
+    explore.add_argument("--steps", type=int, default=6, help="slices of a dynamic network (%(default)s)")
 
     export = command(
         "export", "bbn.cli.plot:export", "Write the interactive page of a network as one HTML file."

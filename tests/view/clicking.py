@@ -1,6 +1,6 @@
 """Random clicks on a page, each answer compared with Python's. As a command: 1,000 on each of four networks, both ways.
 
-    python -m tests.view.clicking [clicks]
+python -m tests.view.clicking [clicks]
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ CLICK = """async ({ name, kind, state, share }) => {
   const press = (element) => element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   if (kind === "clear") press(document.getElementById("clear"));
   else {
-    press([...document.querySelectorAll(".title")].find((title) => title.getAttribute("aria-label") === `Choose ${name}`));
+    const cards = [...document.querySelectorAll(".title")];
+    press(cards.find((title) => title.getAttribute("aria-label") === `Choose ${name}`));
     await new Promise((done) => { setTimeout(done); });  // the panel is there
     const row = document.querySelectorAll("#panel .states li")[state];
     if (kind === "soft") {
@@ -46,7 +47,7 @@ CLICK = """async ({ name, kind, state, share }) => {
 
 
 def click_and_compare(page: Any, net: bbn.BayesianNetwork, clicks: int, seed: int) -> tuple[int, float]:
-    """Click at random: observe, rule out, do, pull a bar. How many answers were possible, and the largest difference."""
+    """Click at random: observe, rule out, do, pull a bar. How many answers were possible; the largest difference."""
     rng = np.random.default_rng(seed)
     possible, largest, given = 0, 0.0, 0
     for _ in range(clicks):
@@ -85,7 +86,10 @@ def main(clicks: int) -> None:
                 page.goto(address)
                 page.locator("body[data-ready]").wait_for()
                 possible, largest = click_and_compare(page, net, clicks, seed=1)
-                print(f"{name:11} {way:7} {clicks} clicks, {possible} possible, largest difference {largest:.1e}", flush=True)
+                print(
+                    f"{name:11} {way:7} {clicks} clicks, {possible} possible, largest difference {largest:.1e}",
+                    flush=True,
+                )
                 page.close()
             served.close()
         browser.close()

@@ -32,9 +32,10 @@ export function conditioned(numbers, setting, cards, observed, done) {
 
 // What the page draws of a mixture of { weight, mean, variance }: its moments, and its density where nearly all of it is.
 export function mixtureDensity(parts) {
+  const point = parts[0].mean;
+  if (parts.every((p) => p.variance === 0 && p.mean === point)) return { mean: point, std: 0, low: point, high: point, density: [] };
   const mean = parts.reduce((sum, p) => sum + p.weight * p.mean, 0);
   const std = Math.sqrt(parts.reduce((sum, p) => sum + p.weight * (p.variance + (p.mean - mean) ** 2), 0));
-  if (!(std > 0)) return { mean, std: 0, low: mean, high: mean, density: [] };
   const low = quantile(parts, (1 - INSIDE) / 2), high = quantile(parts, (1 + INSIDE) / 2);
   const grid = Array.from({ length: STRIPS + 1 }, (_, i) => low + (i / STRIPS) * (high - low));
   const normal = (x, p) => (p.variance > 0 ? p.weight * Math.exp(-0.5 * (x - p.mean) ** 2 / p.variance) / Math.sqrt(2 * Math.PI * p.variance) : 0);
