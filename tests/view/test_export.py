@@ -184,6 +184,27 @@ def test_the_file_is_clicked_as_the_page_is(browser: Any, tmp_path: Path) -> Non
     assert faults == []
 
 
+def test_a_file_of_numbers_alone(browser: Any, tmp_path: Path) -> None:
+    first = bbn.Gaussian("X", means=1.0, variances=4.0)
+    net = bbn.BayesianNetwork([first, bbn.Gaussian("Y", [first.variable], 0.0, 1.0, [2.0])])
+    page, faults = opened(browser, net, tmp_path / "numbers.html")
+    told = page.evaluate("bbn.ask('beliefs', { evidence: { Y: { number: 3 } } })")
+    assert told["beliefs"]["X"]["mean"] == pytest.approx(net.query("X", {"Y": 3.0}).mean, abs=1e-10)
+    assert faults == []
+
+
+def test_a_file_of_noisy_causes(browser: Any, tmp_path: Path) -> None:
+    a, b, c = (bbn.Variable(name, ["yes", "no"]) for name in "ABC")
+    noisy = bbn.NoisyOr(c, [a, b], {"A": 0.8, "B": 0.6}, leak=0.1)
+    net = bbn.BayesianNetwork([bbn.CPT(a, table=[0.3, 0.7]), bbn.CPT(b, table=[0.2, 0.8]), noisy])
+    page, _ = opened(browser, net, tmp_path / "noisy.html")
+    for evidence in ({"C": {"state": 0}}, {"C": {"do": 0}}, {"C": {"soft": [0.9, 0.1]}, "A": {"state": 1}}):
+        seen = asked(net, {"evidence": evidence})
+        told = page.evaluate("(evidence) => bbn.ask('beliefs', { evidence })", evidence)
+        for name, posterior in acted(net, seen.do).posteriors(seen.evidence).items():
+            np.testing.assert_allclose(told["beliefs"][name], posterior.values, atol=1e-12)
+
+
 def test_no_name_breaks_out_of_the_file(browser: Any, tmp_path: Path) -> None:
     a, b = bbn.Variable(EVIL, [EVIL, "no"]), bbn.Variable("B", ["<b>", "&amp;"])
     net = bbn.BayesianNetwork(

@@ -24,6 +24,7 @@ from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.variable import Variable
 from bbn.view.page import assets
 from bbn.view.page.model import page_model
 
@@ -50,7 +51,7 @@ def html_text(net: Any) -> str:
     """The page of a network as one HTML text; BudgetError, with numbers, if it is too large for a browser."""
     if not isinstance(net, BayesianNetwork):
         raise ModelError("a page in one file holds a Bayesian network; explore() serves decision networks")
-    text = page_text(page_model(net), {**_trees(net.discrete_part()), "numbers": _numbers(net)})
+    text = page_text(page_model(net), {**_trees(_discrete(net)), "numbers": _numbers(net)})
     if len(text) > MOST_BYTES:
         raise BudgetError(
             f"the page would take {len(text) / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f} MB; "
@@ -61,7 +62,10 @@ def html_text(net: Any) -> str:
 
 def page_text(model: dict[str, Any], answers: dict[str, Any] | None = None) -> str:
     """The page as one text: with what it answers from, or without, to be answered through its frame's messages."""
-    data = {"model": model} if answers is None else {"model": {**model, "hidden": HIDDEN}, **answers}
+    data = {"model": model}
+    if answers is not None:
+        hidden = [*HIDDEN, "mpe"] if answers["numbers"] else HIDDEN
+        data = {"model": {**model, "hidden": hidden}, **answers}
     scripts = [assets.text(assets.LIBRARY), assets.script()]
     style = assets.text(assets.STYLE)
     policy = (
@@ -82,6 +86,13 @@ def page_text(model: dict[str, Any], answers: dict[str, Any] | None = None) -> s
             "</body>\n</html>\n",
         ]
     )
+
+
+def _discrete(net: BayesianNetwork) -> BayesianNetwork:
+    """The discrete part; where there is none, a coin with one side, which the page does not show."""
+    if len(net.continuous) == len(net):
+        return BayesianNetwork([CPT.uniform(Variable("discrete", ["none"]))])
+    return net.discrete_part()
 
 
 def _trees(net: BayesianNetwork) -> dict[str, Any]:

@@ -97,7 +97,10 @@ function sayAnswer(told, ms) {
   const { log_evidence: log, expected_utility: worth } = told;
   const p = log > -700 ? Math.exp(log).toPrecision(4) : `exp(${log.toFixed(1)})`;
   if (complaint) { say(complaint, true); complaint = ""; }
-  else say((worth === undefined ? "" : `expected utility ${short(worth)}, `) + `P(evidence) = ${p}, ${Math.round(ms)} ms`);
+  else {
+    const density = Object.values(state.evidence).some((finding) => "number" in finding) ? "density of the evidence" : "P(evidence)";
+    say((worth === undefined ? "" : `expected utility ${short(worth)}, `) + `${density} = ${p}, ${Math.round(ms)} ms`);
+  }
 }
 
 function show() {

@@ -33,7 +33,7 @@ export function startSheet() {
   });
   new ResizeObserver(refit).observe($("canvas"));
   $("more").addEventListener("click", () => toggleTools($("more").getAttribute("aria-expanded") !== "true"));
-  $("tools").addEventListener("click", () => toggleTools(false));
+  document.addEventListener("click", (event) => { if (!$("more").contains(event.target)) toggleTools(false); });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") toggleTools(false); });
 }
 
