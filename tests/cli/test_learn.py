@@ -165,7 +165,7 @@ def test_faults_of_structure_learning_are_one_line(data, capsys, arguments, mess
         (["--target", "typp"], "--target: the data have no column 'typp'; did you mean 'typ'?"),
         (["--target", "when"], "--kinds can say otherwise, as in when=category"),
         (["--kinds", "x=foo"], "--kinds: 'x' cannot be 'foo'"),
-        (["--kinds", "y=number"], "did you mean"),
+        (["--kinds", "y=number"], "--kinds names 'y', which is not a column"),
         (["--weights", "foo"], "--weights 'foo' is not a column"),
         (["--drop", "x,typ"], "--kinds can say otherwise"),
     ],
