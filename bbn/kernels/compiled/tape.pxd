@@ -10,6 +10,7 @@ cdef extern from "tape.h":
         TOTAL
         RATIO
         FINISH
+        FIBRES
     enum:
         MUL
         LIKELY
