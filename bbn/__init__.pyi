@@ -59,8 +59,8 @@ from .learning.structure.chow_liu import chow_liu as chow_liu, tan as tan
 from .learning.structure.hill_climb import hill_climb as hill_climb
 from .learning.structure.ges import ges as ges
 from .learning.structure.pc import pc as pc
-from .learning.structure.exact_search import exact_search as exact_search
-from .learning.structure.local_scores import LocalScores as LocalScores, load_scores as load_scores
+from .learning.structure.exact.exact_search import exact_search as exact_search
+from .learning.structure.exact.local_scores import LocalScores as LocalScores, load_scores as load_scores
 from .learning.structure.structural_em import structural_em as structural_em
 from .model.equivalence import to_dag as to_dag, cpdag as cpdag
 from .learning.evaluation.compare import compare as compare

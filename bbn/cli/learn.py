@@ -13,6 +13,7 @@ from bbn.cli.evidence_options import wants_progress
 from bbn.cli.files import data_file, open_model, open_network
 from bbn.cli.learn_structure import AUTO, learn_structure
 from bbn.cli.learn_structure import METHODS as STRUCTURES
+from bbn.cli.learn_time import is_over_time, learn_over_time
 from bbn.cli.output import note, show, write
 from bbn.core.errors import BBNError, DataError, nearest
 from bbn.data.streams.readers import is_many
@@ -34,11 +35,14 @@ def learn(options: argparse.Namespace) -> int:
     options.progress = wants_progress(options)
     given = options.data
     result = None
+    network: Any
     try:
         with data_file(options.data, options.from_format) as options.data:
             if options.dask is not None or (options.structure is not None and is_many(options.data)):
                 _open(options)
-            if options.method in (AUTO, *STRUCTURES):
+            if is_over_time(options) and options.structure is None and options.method not in METHODS:
+                network, summary = learn_over_time(options)
+            elif options.method in (AUTO, *STRUCTURES):
                 result, summary = learn_structure(options)
                 network = result.network
             else:
@@ -192,11 +196,13 @@ def _open_structure(options: argparse.Namespace) -> Any:
     """The network of --structure, a dynamic one where there are sequences."""
     model = open_model(options.structure)
     if isinstance(model, DynamicNetwork):
-        if options.method == "gradient":
-            raise DataError("--method gradient does not take dynamic networks; em does")
+        if options.lag is not None:
+            raise DataError(
+                "--lag goes with a search; the dynamic network of --structure says how far it reaches"
+            )
         return model
-    if options.sequence is not None or options.time is not None:
-        raise DataError("--sequence and --time go with a dynamic network as --structure")
+    if is_over_time(options):
+        raise DataError("--sequence and --time go with a dynamic network as --structure, or with none")
     return open_network(options.structure)
 
 

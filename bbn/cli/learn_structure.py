@@ -15,6 +15,12 @@ METHODS = ("k2", "chow-liu", "tan", "hill-climb", "ges", "exact", "pc", "structu
 AUTO = "auto"
 """Hill climbing or structural EM, by what the data hold; with a target, what predicts it best."""
 
+HILL_CLIMB = (
+    *("score", "max_parents", "required", "forbidden", "tiers", "seed", "restarts", "max_iter", "tabu"),
+    "progress",
+)
+"""The command's options that hill climbing takes, by the name the learner gives them."""
+
 # Which of the command's options each method takes, by the name the learner gives them.
 _TAKES = {
     "k2": (
@@ -30,20 +36,7 @@ _TAKES = {
     ),
     "chow-liu": ("root", "required", "forbidden"),
     "tan": ("target", "root", "required", "forbidden"),
-    "hill-climb": (
-        *(
-            "score",
-            "max_parents",
-            "required",
-            "forbidden",
-            "tiers",
-            "seed",
-            "restarts",
-            "max_iter",
-            "tabu",
-            "progress",
-        ),
-    ),
+    "hill-climb": HILL_CLIMB,
     "exact": ("score", "max_parents", "required", "forbidden", "tiers", "progress"),
     "ges": ("score", "max_parents", "progress"),
     "pc": ("alpha", "test", "required", "forbidden", "tiers", "progress"),
@@ -72,7 +65,7 @@ def learn_structure(options: argparse.Namespace) -> tuple[LearnResult, str]:
         raise DataError(
             f"--method {options.method} learns the structure; --structure goes with mle, em and gradient"
         )
-    given = _given(options)
+    given = given_options(options)
     hidden = dict(_hidden(text) for text in options.hidden)
     method = options.method
     taken = (
@@ -136,7 +129,7 @@ def column_kinds(options: argparse.Namespace) -> dict[str, str] | None:
     return kinds or None
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
+def given_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options that were given, read."""
     given: dict[str, Any] = {}
     if options.order is not None:

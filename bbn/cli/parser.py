@@ -312,6 +312,9 @@ def _add_learn(learn: Parser) -> None:
         "--sequence", metavar="COLUMN", help="which sequence a row is of, for a dynamic network"
     )
     learn.add_argument("--time", metavar="COLUMN", help="the number of a row's step, for a dynamic network")
+    learn.add_argument(
+        "--lag", type=int, metavar="N", help="how many steps back arcs may reach, for a dynamic network (1)"
+    )
     columns = learn.add_argument_group("reading the columns")
     columns.add_argument(
         "--kinds",

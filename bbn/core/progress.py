@@ -12,6 +12,8 @@ def progress_bar(
 ) -> Iterator[Callable[..., object]]:
     """A function to call with the amount of work done since the last call, and by keyword what to show beside the bar.
 
+    The keyword `title` replaces the words before the bar.
+
     Parameters
     ----------
     progress
@@ -34,7 +36,9 @@ def progress_bar(
     delay = 0.0 if progress else 1.0
     with tqdm(total=total, desc=what, unit=unit, unit_scale=True, delay=delay, leave=bool(progress)) as bar:
 
-        def advance(amount: float, **shown: object) -> None:
+        def advance(amount: float, title: str | None = None, **shown: object) -> None:
+            if title is not None:
+                bar.set_description_str(title, refresh=False)
             if shown:
                 bar.set_postfix(shown, refresh=False)
             bar.update(amount)

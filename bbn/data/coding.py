@@ -61,7 +61,7 @@ def code(
     absent: str = "raise",
     extra: str = "raise",
     hidden: Iterable[str] = (),
-    continuous: Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
 ) -> CodedTable:
     """Code the columns of `data`.
 
@@ -90,7 +90,8 @@ def code(
     hidden
         Names of variables that were never observed: a column of theirs must hold no value and is left out.
     continuous
-        Names of columns that are read as numbers, besides those whose variable is continuous.
+        Names of columns that are read as numbers, besides those whose variable is continuous. None: by what they hold;
+        a column of fractions, or of more than MANY_NUMBERS different numbers, is one of numbers unless declared.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def _coded(
     absent: str,
     extra: str,
     hidden: Iterable[str],
-    continuous: Iterable[str],
+    continuous: str | Iterable[str] | None,
 ) -> CodedTable:
     """`code` on a table that has been looked at."""
     if variables is None and table.renamed:
@@ -160,7 +161,14 @@ def _coded(
                 coded[name] = _cut(own, array, tokens)
                 found.append(own)
                 continue
+        by_kind = continuous is None and own is None and name not in unseen_names
+        if by_kind and holds_fractions(table.column(name)):
+            numbers[name] = read_numbers(name, table.column(name), tokens, unseen)
+            continue
         levels = table.levels(name) if own is None else readable_levels(table, name)
+        if by_kind and too_many_numbers(levels, tokens):
+            numbers[name] = read_numbers(name, table.column(name), tokens, unseen)
+            continue
         if name in unseen_names:
             _check_unseen(name, levels, tokens)
             continue
@@ -183,17 +191,18 @@ def _declared(
 
 
 def _checked_continuous(
-    declared: Mapping[str, Variable], states: Mapping[str, Sequence[State]] | None, continuous: Iterable[str]
+    declared: Mapping[str, Variable],
+    states: Mapping[str, Sequence[State]] | None,
+    continuous: str | Iterable[str] | None,
 ) -> set[str]:
-    """The names of the columns that are read as numbers."""
-    if isinstance(continuous, str):
-        continuous = [continuous]
+    """The names of the columns that are said to hold numbers."""
+    continuous = [continuous] if isinstance(continuous, str) else list(continuous or ())
     numeric = {
         *continuous,
         *(name for name, variable in declared.items() if isinstance(variable, Continuous)),
     }
-    for name in states or {}:
-        if name in numeric:
+    for name, listed in (states or {}).items():
+        if name in numeric and not isinstance(listed, Continuous):
             raise DataError(f"states= names {name!r}, which is continuous: it has numbers, not states")
     for name in continuous:
         if name in declared and not isinstance(declared[name], Continuous):
@@ -359,18 +368,13 @@ def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]]) -> Vari
     """A variable whose states are the values of the column; text that is numbers, or truth values, is those."""
     if not isinstance(name, str) or not name:
         raise DataError(f"a column is named {name!r}; expected text, as it becomes a variable's name")
-    values = [plain(value) for value in levels.values if not means_missing(value, tokens)]
-    if values and not levels.declared:
-        values = meant(values)
-    values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
-    values = [str(v) if type(v).__name__ == "Interval" else v for v in values]
+    values = _values(levels, tokens)
     if not values:
         raise DataError(
             f"column {name!r} holds no value at all; if it was never observed, say hidden={{{name!r}: [its states]}}"
         )
     kinds = {type(value) for value in values}
-    numbers = kinds <= {int, float}
-    if float in kinds or (numbers and len(values) > MANY_NUMBERS and not levels.declared):
+    if float in kinds or _are_many_numbers(values, levels):
         raise DataError(
             f"column {name!r} holds {len(values)} different numbers, such as {values[0]!r}; "
             "bbn.discretize cuts it into intervals, states= declares its states, continuous= takes it as numbers; "
@@ -384,6 +388,38 @@ def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]]) -> Vari
     if not levels.declared:
         values = sorted(set(values))
     return Variable(name, list(dict.fromkeys(values)))
+
+
+def too_many_numbers(levels: Levels, tokens: set[tuple[type, Any]]) -> bool:
+    """Whether a column holds numbers alone, and fractions among them or too many to be states."""
+    values = _values(levels, tokens)
+    kinds = {type(value) for value in values}
+    return _are_many_numbers(values, levels) or (float in kinds and kinds <= {int, float})
+
+
+def holds_fractions(column: Any) -> bool:
+    """Whether a column is floats, and some of them are not whole: no need to look at its distinct values."""
+    array = plain_array(column)
+    if array is None or array.dtype.kind != "f":
+        return False
+    return bool(np.any(np.isfinite(array) & (array != np.floor(array))))
+
+
+def _are_many_numbers(values: Sequence[Any], levels: Levels) -> bool:
+    return (
+        len(values) > MANY_NUMBERS
+        and not levels.declared
+        and {type(value) for value in values} <= {int, float}
+    )
+
+
+def _values(levels: Levels, tokens: set[tuple[type, Any]]) -> list[Any]:
+    """The distinct values of a column that do not mean missing, as states would hold them."""
+    values = [plain(value) for value in levels.values if not means_missing(value, tokens)]
+    if values and not levels.declared:
+        values = meant(values)
+    values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
+    return [str(v) if type(v).__name__ == "Interval" else v for v in values]
 
 
 def meant(values: Sequence[Any]) -> list[Any]:

@@ -23,14 +23,14 @@ class Reading(NamedTuple):
     unseen
         What to do with a value that is not one of a column's states: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers; None: those that hold fractions, or too many numbers to be states.
     """
 
     states: Mapping[str, Sequence[State]] | None = None
     weights: Any = None
     missing: Any = ()
     unseen: str = "raise"
-    continuous: str | Iterable[str] = ()
+    continuous: str | Iterable[str] | None = ()
 
     def source(self, data: Any, **wanted: Any) -> DataSource:
         """`data` as a source; `wanted` are the other parameters of `as_source`."""

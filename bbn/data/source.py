@@ -388,14 +388,17 @@ def _checked_source(
     variables: Iterable[Variable] | None,
     names: Sequence[str] | None,
     hidden: Iterable[str],
-    continuous: Iterable[str],
+    continuous: Iterable[str] | None,
 ) -> DataSource:
     """A ready source, if it has every variable that is wanted."""
     own = {v.name: v for v in source.variables}
     numeric = continuous_columns(source)
     unseen = set(hidden)
     wanted = {v.name: v for v in variables} if variables is not None else dict.fromkeys(names or ())
-    numbers = {*continuous, *(name for name, v in wanted.items() if isinstance(v, Continuous))}
+    numbers = {
+        *(numeric if continuous is None else continuous),
+        *(name for name, v in wanted.items() if isinstance(v, Continuous)),
+    }
     for name, variable in wanted.items():
         if name in unseen or (name in numbers and name in numeric):
             continue

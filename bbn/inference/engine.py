@@ -43,7 +43,9 @@ def timed(question: Question) -> Question:
 
     @wraps(question)
     def within(self: Engine, *args: Any, **options: Any) -> Any:
-        seconds = options.get("time_limit", self.time_limit) if options else self.time_limit
+        if not options and self.time_limit is None:
+            return question(self, *args)
+        seconds = options.get("time_limit", self.time_limit)
         if seconds is None or not self.exact:
             return question(self, *args, **options)
         with time_limit(seconds):

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the twins carry the types
+    from bbn.kernels.pure import answers as answers
     from bbn.kernels.pure import batch as batch
     from bbn.kernels.pure import bif as bif
     from bbn.kernels.pure import chain as chain
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # the twins carry the types
     """Whether exact inference, and so all else unless a build failed halfway, runs compiled."""
 
 KERNELS = (
+    "answers",
     "batch",
     "bif",
     "chain",

@@ -31,7 +31,7 @@ from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
 from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
 from bbn.learning.raw.raw_columns import RawColumns, read_raw
 from bbn.learning.structure.chow_liu import chow_liu, tan
-from bbn.learning.structure.exact_search import exact_search
+from bbn.learning.structure.exact.exact_search import exact_search
 from bbn.learning.structure.ges import ges
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2

@@ -158,6 +158,9 @@ class Askable(Frozen):
         >>> bool(abs(rough["yes"] - 0.373551) < 5 * rough.std_error[0])
         True
         """
+        engine = self.memo.get(f"engine {method}")
+        if engine is not None and do is None and interval is None:  # asked before: no need to look for it
+            return engine.query(targets, evidence, **options)
         from bbn.inference import query
 
         return query(self._acted(do), targets, evidence, method, interval, **options)
@@ -207,6 +210,9 @@ max_iter, tol, damping, schedule
         >>> {name: round(p["yes"], 4) for name, p in beliefs.items()}
         {'Burglary': 0.0163, 'Earthquake': 0.0114, 'Alarm': 0.0434, 'MaryCalls': 0.04}
         """
+        engine = self.memo.get(f"engine {method}")
+        if engine is not None and do is None:
+            return engine.posteriors(evidence, **options)  # type: ignore[no-any-return]
         from bbn.inference import posteriors
 
         return posteriors(self._acted(do), evidence, method, **options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bbn import kernels
 from bbn.core.display import BAR, Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bbn.view.scene import Drawing
+
+
+Slot = tuple[Variable, int, int]
+"""A variable, and where its distribution starts and stops."""
 
 
 class Posterior(Tabular, Frozen):
@@ -60,12 +65,8 @@ class Posterior(Tabular, Frozen):
         log_evidence: float,
         sampling: SamplingReport | None = None,
     ) -> None:
-        if values.flags.writeable:
-            values.flags.writeable = False
-        _put_variables(self, variables)
-        _put_values(self, values)
-        _put_log_evidence(self, log_evidence)
-        _put_sampling(self, sampling)
+        values.flags.writeable = False
+        self._set(variables=variables, values=values, log_evidence=log_evidence, sampling=sampling)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,10 +217,8 @@ class Posterior(Tabular, Frozen):
         return Table([*self.names, "probability", *(["std error"] if errors else []), " " * BAR], rows)
 
 
-# Setting slots by their descriptors is the quickest way past `Frozen`, and answers are made by the thousand.
-_put_variables, _put_values, _put_log_evidence, _put_sampling = (
-    getattr(Posterior, slot).__set__ for slot in ("variables", "values", "log_evidence", "sampling")
-)
+EXACT = kernels.answers.Maker(Posterior)
+"""Makes exact posteriors, by the thousand: the quick way past `Posterior.__init__`."""
 
 
 class Posteriors(Tabular, Mapping[str, Posterior]):
@@ -241,7 +240,7 @@ class Posteriors(Tabular, Mapping[str, Posterior]):
 
     def __init__(
         self,
-        slots: Mapping[str, tuple[Variable, int, int]],
+        slots: Mapping[str, Slot],
         flat: Array,
         log_evidence: float,
         sampling: SamplingReport | None = None,
@@ -253,12 +252,15 @@ class Posteriors(Tabular, Mapping[str, Posterior]):
 
     def __getitem__(self, name: str) -> Posterior:
         try:
-            variable, start, stop = self._slots[name]
+            slot = self._slots[name]
         except KeyError:
             hint = nearest(name, self._slots)
             raise EvidenceError(f"no posterior of {name!r}: it was observed or is unknown{hint}") from None
         report = self.sampling
-        if report is not None and report.std_error is not None:
+        if report is None:
+            return EXACT.view(slot, self._flat, self.log_evidence)  # type: ignore[no-any-return]
+        variable, start, stop = slot
+        if report.std_error is not None:
             report = report.with_error(report.std_error[start:stop])
         return Posterior((variable,), self._flat[start:stop], self.log_evidence, report)
 
@@ -273,16 +275,8 @@ class Posteriors(Tabular, Mapping[str, Posterior]):
     def _all(self) -> Iterator[Posterior]:
         """Each posterior in turn: the quick way through many."""
         if self.sampling is not None:
-            yield from map(self.__getitem__, self._slots)
-            return
-        flat, log_evidence, new = self._flat, self.log_evidence, Posterior.__new__
-        for variable, start, stop in self._slots.values():
-            posterior = new(Posterior)
-            _put_variables(posterior, (variable,))
-            _put_values(posterior, flat[start:stop])
-            _put_log_evidence(posterior, log_evidence)
-            _put_sampling(posterior, None)
-            yield posterior
+            return map(self.__getitem__, self._slots)
+        return EXACT.each(self._slots.values(), self._flat, self.log_evidence)
 
     def __contains__(self, name: object) -> bool:
         return name in self._slots

@@ -64,7 +64,7 @@ def rows() -> Iterator[Row | Figure]:
     for name in PURE:
         yield pure_row(name)
     for name in bbn.examples():
-        if "/" not in name:
+        if "/" not in name and isinstance(bbn.example(name), bbn.BayesianNetwork):
             yield first_row(name)
     yield from single_rows()
     yield from batch_rows()

@@ -339,6 +339,23 @@ class TestTime:
         ]
         assert main([*args, "--hidden", "Rain", "--max-iter", "3", "-o", out]) == 0
         assert isinstance(bbn.load(out), bbn.DynamicNetwork)
+        args[args.index("em")] = "gradient"
+        assert main([*args, "--hidden", "Rain", "--max-iter", "3", "-o", out]) == 0
+        assert isinstance(bbn.load(out), bbn.DynamicNetwork)
+
+    def test_learn_a_structure_over_time(self, tmp_path, capsys):
+        table = bbn.example("umbrella").sample(30, n=20, seed=0).assign(noise=range(600))
+        path, out = str(tmp_path / "rows.csv"), str(tmp_path / "out.yaml")
+        table.to_csv(path, index=False)
+        args = ["learn", path, "--sequence", "sequence", "--drop", "noise", "-o", out]
+        assert main([*args, "--score", "bic"]) == 0
+        assert "2 variables a slice" in capsys.readouterr().out
+        plain = table.drop(columns="noise").astype({"Rain": str, "Umbrella": str})
+        graph = bbn.hill_climb(plain, "bic", sequence="sequence")
+        assert bbn.load(out) == bbn.fit(graph, plain, sequence="sequence")
+        for more in (["--method", "pc"], ["--hidden", "Z=a,b"], ["--lag", "0"], ["--kinds", "Rain=date"]):
+            assert main([*args, *more]) == 1, more
+        assert "hill-climb" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         "command",

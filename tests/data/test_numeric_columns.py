@@ -5,13 +5,17 @@ from __future__ import annotations
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
+import bbn
 from bbn.core.errors import DataError
 from bbn.data import as_source, code
 from bbn.learning.evaluation.resample import take
@@ -154,3 +158,56 @@ def test_blocks_hold_every_row_and_its_numbers():
     part = take(table, np.array([2, 0]))
     assert part.numbers["X"].tolist() == [2.5, 1.5]
     assert table.counts([("A",)])[0].tolist() == [6.0]
+
+
+ROWS = 400
+BY_KIND = {
+    "word": ["a", "b"] * (ROWS // 2),
+    "few": [0, 1, 2, 3] * (ROWS // 4),
+    "whole": [1.0, 2.0] * (ROWS // 2),
+    "fractions": list(np.linspace(0, 1, ROWS)),
+    "many": list(range(ROWS)),
+}
+
+
+def _cut_in_two(folder: Path) -> str:
+    for i, rows in enumerate((slice(0, 100), slice(100, None))):
+        pd.DataFrame(BY_KIND)[rows].to_parquet(folder / f"{i}.parquet")
+    return str(folder / "*.parquet")
+
+
+@pytest.mark.parametrize("kind", ["memory", "parquet", "csv", "dask"])
+def test_without_a_word_searches_take_fractions_and_many_numbers_as_numbers(
+    kind: str, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame(BY_KIND)
+    data: Any = frame
+    if kind == "parquet":
+        data = _cut_in_two(tmp_path)
+    elif kind == "csv":
+        data = tmp_path / "rows.csv"
+        frame.to_csv(data, index=False)
+    elif kind == "dask":
+        data = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+    graph = bbn.hill_climb(data)
+    assert {name for name, told in graph.nodes(data="continuous") if told} == {"fractions", "many"}
+    assert graph.nodes["few"]["states"] == (0, 1, 2, 3)
+    assert sorted(graph.edges) == sorted(bbn.hill_climb(frame, continuous=["fractions", "many"]).edges)
+    plain: nx.DiGraph[str] = nx.DiGraph([("many", "fractions")])
+    plain.add_nodes_from(frame)
+    assert bbn.score(plain, data) == pytest.approx(
+        bbn.score(plain, frame, continuous=["many", "fractions"]), rel=1e-12
+    )
+
+
+def test_an_empty_list_of_continuous_columns_is_meant() -> None:
+    with pytest.raises(DataError, match="'fractions' holds 400 different numbers"):
+        bbn.hill_climb(pd.DataFrame(BY_KIND), continuous=())
+
+
+def test_a_structure_that_says_continuous_is_heard_beside_what_columns_hold() -> None:
+    graph: nx.DiGraph[str] = nx.DiGraph([("few", "fractions")])
+    graph.nodes["few"]["continuous"] = True
+    frame = pd.DataFrame(BY_KIND)
+    both = bbn.score(graph, frame[["few", "fractions"]], "bic-g", continuous=["few", "fractions"])
+    assert bbn.score(graph, frame[["few", "fractions"]]) == pytest.approx(both, rel=1e-12)

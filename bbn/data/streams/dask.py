@@ -50,7 +50,7 @@ def open_dask(
     unseen: str = "raise",
     memory_limit: int | float | str | None = None,
     batch_rows: int | None = None,
-    continuous: Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
 ) -> Clustered:
     """The source behind `open_data` for a Dask DataFrame, or for files that a cluster's workers can reach.
 
@@ -62,7 +62,8 @@ def open_dask(
     """
     partitions = _partitions(data)
     wanted, declared, numeric = read_declared(partitions.names(), variables, states, weights, continuous)
-    coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
+    own = tuple(name for name in wanted if name in numeric)
+    coding = Coding({}, missing, unseen, weights, own, by_kind=continuous is None)
     rows = batch_rows or batch_size(len(wanted), partitions.text, 1, parsed_limit(memory_limit))
     footers = partitions.source if isinstance(partitions, Files) else None
     facts = from_footers(footers, wanted, declared, coding)

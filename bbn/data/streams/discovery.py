@@ -15,7 +15,16 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
-from bbn.data.coding import MAX_STATES, check_levels, discovered, index_array, means_missing, missing_tokens
+from bbn.data.coding import (
+    MAX_STATES,
+    check_levels,
+    discovered,
+    holds_fractions,
+    index_array,
+    means_missing,
+    missing_tokens,
+    too_many_numbers,
+)
 from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.numbers import read_numbers
@@ -49,8 +58,12 @@ class Column(NamedTuple):
             self.text and other.text,
             self.missing or other.missing,
             {**self.kinds, **{k: where for k, where in other.kinds.items() if k not in self.kinds}},
-            self.continuous,
+            self.continuous or other.continuous,
         )
+
+    def too_many_numbers(self, tokens: set[tuple[type, Any]]) -> bool:
+        """Whether these are numbers alone, and too many to be states."""
+        return too_many_numbers(Levels(NO_CODES, list(self.values.values()), self.declared), tokens)
 
     def variable(self, name: str, tokens: set[tuple[type, Any]]) -> Variable:
         """The variable whose states are these values; DataError if they cannot be states."""
@@ -78,11 +91,27 @@ class Discovery(NamedTuple):
         columns = {name: column.merge(other.columns[name]) for name, column in self.columns.items()}
         return Discovery(self.n_rows + other.n_rows, self.total, few_states(columns))
 
+    def by_kind(self, declared: Iterable[str], missing: Any) -> Discovery:
+        """The same, with columns of too many numbers to be states as columns of numbers."""
+        tokens = missing_tokens(missing)
+        columns = {
+            name: column._replace(continuous=True) if column.too_many_numbers(tokens) else column
+            for name, column in self.columns.items()
+            if name not in set(declared)
+        }
+        return self._replace(columns={**self.columns, **columns})
+
+    def numeric(self, declared: Iterable[str]) -> tuple[str, ...]:
+        """The names of the columns of numbers that are not declared."""
+        return tuple(
+            name for name, column in self.columns.items() if column.continuous and name not in set(declared)
+        )
+
 
 def few_states(columns: dict[str, Column]) -> dict[str, Column]:
     """The columns; DataError if one has more values than a variable may have states."""
     for name, column in columns.items():
-        if len(column.values) > MAX_STATES:
+        if len(column.values) > MAX_STATES and not column.continuous:
             raise DataError(
                 f"column {name!r} holds more than {MAX_STATES} different values; "
                 "variables= names the columns that are variables"
@@ -105,6 +134,8 @@ class Discovering(NamedTuple):
         The names of the columns that are read as numbers.
     unseen
         What to do with a value that is not a number in a column of numbers.
+    by_kind
+        Whether a column with fractions is one of numbers.
 
     >>> find = Discovering(("A",))
     >>> both = find({"A": ["b", None]}).merge(find({"A": ["a"]}))
@@ -117,6 +148,7 @@ class Discovering(NamedTuple):
     weights: str | None = None
     continuous: frozenset[str] = frozenset()
     unseen: str = "raise"
+    by_kind: bool = False
 
     def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Discovery:
         """What a batch holds; `where` it is from and the number of its first row are for messages."""
@@ -130,7 +162,7 @@ class Discovering(NamedTuple):
     def _column(self, table: RawTable, name: str, where: str) -> Column:
         require_column(table, name)
         tokens = missing_tokens(self.missing)
-        if name in self.continuous:
+        if name in self.continuous or (self.by_kind and holds_fractions(table.column(name))):
             numbers = read_numbers(name, table.column(name), tokens, self.unseen)
             gone = np.isnan(numbers)
             found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}

@@ -73,16 +73,16 @@ def read_declared(
     variables: Iterable[Variable | str] | None,
     states: Mapping[str, Sequence[State]] | None,
     weights: str | None,
-    continuous: Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
 ) -> tuple[tuple[str, ...], dict[str, Variable], frozenset[str]]:
-    """The columns that are wanted, the variables that are declared among them, and which are read as numbers.
+    """The columns that are wanted, the variables that are declared among them, and which are said to hold numbers.
 
     DataError for a name that is not a column, or that is declared twice in different ways.
     """
     if isinstance(variables, str | Variable):
         variables = [variables]
     listed = None if variables is None else list(variables)
-    numeric = {continuous} if isinstance(continuous, str) else set(continuous)
+    numeric = {continuous} if isinstance(continuous, str) else set(continuous or ())
     declared: dict[str, Variable] = {}
     for one in listed or ():
         if isinstance(one, Continuous):
@@ -90,6 +90,9 @@ def read_declared(
         elif isinstance(one, Variable):
             declared[one.name] = one
     for name, own in (states or {}).items():
+        if isinstance(own, Continuous):
+            numeric.add(name)
+            continue
         variable = own if isinstance(own, Variable) else Variable(name, own)
         if name in declared:
             check_states(name, variable.states, declared[name].states)

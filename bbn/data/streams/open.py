@@ -35,7 +35,7 @@ def open_data(
     memory_limit: int | float | str | None = None,
     n_jobs: int | None = None,
     batch_rows: int | None = None,
-    continuous: Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
     client: Any = None,
 ) -> DataSource:
     """Open data that may be larger than memory; every learner takes what comes back.
@@ -61,7 +61,8 @@ def open_data(
     batch_rows
         The rows of a batch; chosen from the memory limit unless given. The answers do not depend on it.
     continuous
-        Names of columns that are read as numbers.
+        Names of columns that are read as numbers; None: those that hold fractions, or too many numbers to be states,
+        which a first pass finds out.
     client
         A Dask cluster that does the work: its `distributed.Client`, or its scheduler's address such as
         "tcp://10.0.0.1:8786". Its workers must reach the files under the same names. A pair (client, path) is the same.
@@ -107,7 +108,8 @@ def open_data(
     there = source.names()
     with located(source.where):
         wanted, declared, numeric = read_declared(there, variables, states, weights, continuous)
-    coding = Coding({}, missing, unseen, weights, tuple(name for name in wanted if name in numeric))
+    own = tuple(name for name in wanted if name in numeric)
+    coding = Coding({}, missing, unseen, weights, own, by_kind=continuous is None)
     rows = batch_rows or batch_size(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
     facts = from_footers(source, wanted, declared, coding)
     return FileStream(source, rows, coding, facts, n_jobs, memory_limit)

@@ -89,7 +89,7 @@ class Streamed(ABC):
             coding, wanted = self._coding, self.facts.columns
             cut = [name for name, variable in self.facts.declared.items() if isinstance(variable, Binned)]
             numeric = frozenset({*coding.continuous, *cut})
-            find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen)
+            find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen, coding.by_kind)
             columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
             nothing = {name: Column({}, False, False, False, {}) for name in wanted}
             found = self._fold(lambda batch: find(*batch), columns)
@@ -109,9 +109,13 @@ class Streamed(ABC):
         if not self._settled:
             facts, missing = self.facts, self._coding.missing
             found = self.found
+            numeric = self._coding.continuous
+            if self._coding.by_kind:
+                found = self.facts.found = found.by_kind(facts.declared, missing)
+                numeric = found.numeric(facts.declared)
             with located(facts.where):
                 variables = discovered_variables(found, facts.columns, facts.declared, missing)
-            self._coding = self._coding._replace(variables={v.name: v for v in variables})
+            self._coding = self._coding._replace(variables={v.name: v for v in variables}, continuous=numeric)
             self._settled = True
         return self._coding
 
@@ -123,7 +127,7 @@ class Streamed(ABC):
     @property
     def continuous(self) -> tuple[str, ...]:
         """The names of the columns of numbers."""
-        return self._coding.continuous
+        return self.coding.continuous if self._coding.by_kind else self._coding.continuous
 
     @property
     def n_rows(self) -> int:
@@ -265,7 +269,7 @@ class Streamed(ABC):
         names: Iterable[str] | None = None,
         declared: Mapping[str, Variable | Sequence[State]] | None = None,
         hidden: Iterable[str] = (),
-        continuous: Iterable[str] = (),
+        continuous: str | Iterable[str] | None = (),
     ) -> Self:
         """The same data as a learner wants them: these columns, with these states, in this order of states.
 
@@ -273,7 +277,8 @@ class Streamed(ABC):
         or has numbers where states are wanted or the other way round.
         """
         unseen = set(hidden)
-        numeric = {continuous} if isinstance(continuous, str) else set(continuous)
+        by_kind = continuous is None
+        numeric = {continuous} if isinstance(continuous, str) else set(continuous or ())
         numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
         given: dict[str, Any] = {**self.facts.declared, **(declared or {})}
         variables: dict[str, Variable] = {}
@@ -285,7 +290,7 @@ class Streamed(ABC):
                     value = next(iter(column.values.values()))
                     raise DataError(f"hidden variable {name!r} has values in the data, such as {value!r}")
             elif name in self.continuous:
-                if names is not None and name not in numeric:
+                if names is not None and name not in numeric and not by_kind:
                     raise DataError(
                         f"the data give {name!r} numbers, but it is not continuous; continuous= says so"
                     )

@@ -66,6 +66,8 @@ class Coding(NamedTuple):
         The name of the column of weights, if there is one.
     continuous
         The names of the columns that are read as numbers.
+    by_kind
+        Whether columns that a pass of discovery finds to hold numbers are read as numbers too.
     complete
         Where no value may be missing, what to do if one is, for the DataError; empty where some may.
     """
@@ -75,6 +77,7 @@ class Coding(NamedTuple):
     unseen: str = "raise"
     weights: str | None = None
     continuous: tuple[str, ...] = ()
+    by_kind: bool = False
     complete: str = ""
 
     def table(self, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0) -> CodedTable:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
@@ -34,13 +35,13 @@ from bbn.inference.exact.plan import (
 )
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.pruning import CELLS, PrunedAnswer, Pruning, making
+from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Ints
-from bbn.model.evidence import Findings, Model
+from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.options import Order, OrderedOptions
-from bbn.model.variable import Variable
-from bbn.results.posterior import Posteriors
+from bbn.results.posterior import Posterior, Posteriors, Slot
 
 MASKED_CELLS = 2000.0
 """With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
@@ -52,7 +53,7 @@ JOINT_CELLS = 1_000_000
 KEPT_SHAPES = 512
 """The shapes of which it is known whether pruning pays."""
 
-Slots = dict[str, tuple[Variable, int, int]]
+Slots = dict[str, Slot]
 
 
 class Stats(NamedTuple):
@@ -107,6 +108,7 @@ class JunctionTree(Engine):
         self._slots: dict[object, Slots] = {}
         self._small: bool | None = None
         self._pruning: Pruning | None = None
+        self._repeats = Repeats(model, self.flat.number, self._plans)
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
 
@@ -162,6 +164,28 @@ class JunctionTree(Engine):
 
         numbers = [self.flat.number[name] for name in targets]
         return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs, ledger)
+
+    def _query(
+        self, targets: str | Sequence[str], evidence: Evidence | None, settings: Mapping[str, Any]
+    ) -> Posterior:
+        if settings is not self.options:
+            return super()._query(targets, evidence, settings)
+        answer = self._repeats.query(targets, evidence)
+        if answer is None:
+            answer = super()._query(targets, evidence, settings)
+            self._repeats.note_query(targets, evidence)
+        return answer
+
+    def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
+        if settings is not self.options:
+            return super()._posteriors(evidence, settings)
+        answers = self._repeats.posteriors(evidence)
+        if answers is None:
+            answers = super()._posteriors(evidence, settings)
+            observed = frozenset(evidence or ())
+            key = "masked" if self._small else (observed, None)
+            self._repeats.note_posteriors(evidence, key, partial(self._slots_of, observed, key))
+        return answers
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

@@ -146,6 +146,27 @@ def _tables(data: Any) -> list[Any] | None:
     return list(data)
 
 
+def one_table(data: Any) -> tuple[Any, list[int] | None]:
+    """A list of tables as one table and the length of each; any other data as they are, and None."""
+    tables = _tables(data)
+    if tables is None:
+        return data, None
+    if not tables:
+        raise DataError("the list of tables is empty; expected one table per sequence")
+    read = [read_table(table) for table in tables]
+    names = list(dict.fromkeys(name for table in read for name in table.names))
+
+    def column(name: str) -> NDArray[Any]:
+        absent = (np.full(table.n_rows, None, object) for table in read)
+        return np.concatenate(
+            [_values(t, name) if name in t.names else none for t, none in zip(read, absent, strict=True)]
+        )
+
+    lengths = [table.n_rows for table in read]
+    text = any(table.text for table in read)
+    return RawTable(tuple(names), sum(lengths), column, ColumnDict(), text), lengths
+
+
 def _is_column(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes)
 

@@ -401,9 +401,12 @@ cdef class Program:
         cdef double total
         cdef int64_t v, code
         cdef double[::1] vector
+        cdef tuple pair
+        cdef list pairs = hard if type(hard) is list else list(hard)
         cdef State* state = &workspace.state
         state.out = state.thin.out = out
-        for v, code in hard:
+        for pair in pairs:
+            v, code = pair
             if not 0 <= v < self.n or not 0 <= code < self.sizes[v]:
                 raise ValueError(f"variable {v} has no code {code}")
             state.codes[v] = code
@@ -416,7 +419,8 @@ cdef class Program:
             state.likelihoods[v] = &vector[0]
         with nogil:
             total = self.once_log + execute(state, self.run_words, self.run_length)
-        for v, code in hard:
+        for pair in pairs:
+            v = pair[0]
             state.likelihoods[v] = NULL
         if workspace.vectors:
             for v, values in likelihoods:

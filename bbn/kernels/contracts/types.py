@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,3 +22,5 @@ Scan: TypeAlias = tuple[str, int, bool, list[tuple[str, tuple[str, ...], tuple[s
 
 MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT, MIN_NEIGHBOURS = range(4)
 """Rules by which `triangulate.eliminate` chooses what to eliminate next."""
+Reader: TypeAlias = tuple[int, type, dict[Any, int]]
+"""The number of a variable, the type of its states, and each state's code."""

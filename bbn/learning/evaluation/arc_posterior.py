@@ -28,7 +28,7 @@ from bbn.learning.structure.constraints import (
     complete_source,
     to_graph,
 )
-from bbn.learning.structure.local_scores import Families, all_sets
+from bbn.learning.structure.exact.parent_sets import Families, all_sets
 from bbn.learning.structure.scores import ScoreCache
 from bbn.model.variable import State, Variable
 
@@ -296,7 +296,7 @@ def arc_posterior(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> ArcPosterior:
     """Give the probability of every arc, averaged over all structures in proportion to how well they explain the data.
 
@@ -335,7 +335,8 @@ def arc_posterior(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous : str or iterable of str, optional
-        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians, which cannot be parents of variables with
         states: such arcs are never made.
 
     Returns

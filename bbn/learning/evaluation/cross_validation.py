@@ -248,7 +248,7 @@ def _table_of(data: Any, kinds: Mapping[str, str] | None, reading: Reading, targ
     if is_source(data):
         return in_memory(data, "cross_validate", reading)
     raw = read_raw(
-        data, kinds, reading.states, reading.weights, reading.missing, reading.continuous, target=target
+        data, kinds, reading.states, reading.weights, reading.missing, reading.continuous or (), target=target
     )
     return raw.coded()
 

@@ -26,7 +26,7 @@ from bbn.core.errors import MixingWarning
 from bbn.core.frozen import Array
 from bbn.inference.sampling.accuracy import chain_error, split_r_hat
 from bbn.kernels import watch
-from bbn.learning.structure.local_scores import Families
+from bbn.learning.structure.exact.parent_sets import Families
 
 Ints = NDArray[np.int64]
 Layers = list[int]

@@ -11,7 +11,7 @@ from bbn.core.errors import DataError
 from bbn.data import CodedTable
 from bbn.data.reading import Reading
 from bbn.learning.structure.chow_liu import chow_liu
-from bbn.learning.structure.exact_search import exact_search
+from bbn.learning.structure.exact.exact_search import exact_search
 from bbn.learning.structure.ges import ges
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2

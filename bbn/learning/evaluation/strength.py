@@ -137,7 +137,7 @@ def arc_strength(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> ArcStrength:
     """Learn from `n` tables of rows drawn with replacement, and count the arcs.
 
@@ -161,7 +161,8 @@ def arc_strength(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers.
 
     References
     ----------

@@ -28,10 +28,9 @@ from bbn.learning.gaussian.seeding import MixtureSeeds
 from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.structure.constraints import ranked, tie_of
-from bbn.learning.structure.structure import observe, read_structure
+from bbn.learning.structure.structure import blank, observe, read_structure
 from bbn.learning.tables.priors import Prior, checked_gaussian_prior, checked_prior
 from bbn.model.cpt import CPT, Conditional
-from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 
@@ -84,7 +83,7 @@ class Problem:
         ties = [list(group) for group in tied]
         self.source: DataSource = source
         self.given = shape.network is not None
-        self.start = shape.network or BayesianNetwork([_blank(variables[n], parents[n]) for n in shape.names])
+        self.start = shape.network or BayesianNetwork([blank(variables[n], parents[n]) for n in shape.names])
         for name in fixed:
             self._check_name(name, "fixed")
         self.gaussians = (
@@ -277,15 +276,6 @@ class Problem:
             given = self._gaussians_given().values() if self.given else ()
             text += repr([[part.tolist() for part in (g.means, g.variances, g.weights)] for g in given])
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _blank(variable: Variable, parents: tuple[Variable, ...]) -> Conditional:
-    """A conditional of the right shape: a uniform table, or a standard Gaussian."""
-    if not isinstance(variable, Continuous):
-        return CPT.uniform(variable, parents)
-    slopes = sum(isinstance(p, Continuous) for p in parents)
-    shape = tuple(p.card for p in parents if not isinstance(p, Continuous))
-    return Gaussian.trusted(variable, parents, np.zeros(shape), np.ones(shape), np.zeros((*shape, slopes)))
 
 
 class Climber(Protocol):

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
 from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.links import with_links
-from bbn.learning.tables.fit import refuse_sequences
+from bbn.learning.tables.fit import sequences_for
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.variable import State
@@ -100,7 +101,7 @@ def fit_em(
     sequence, time, lengths
         Where the structure is a dynamic network, how the rows make sequences, as in `DynamicNetwork.filter`: this is
         then the algorithm of Baum and Welch. `weights` are one per sequence; data from `bbn.open_data` lie sorted by
-        sequence.
+        sequence. So may arcs over time be, such as ``[("Z[-1]", "Z"), ("Z", "X")]``; see `fit`.
 
     Returns
     -------
@@ -117,18 +118,18 @@ def fit_em(
         "tied_variance": tied_variance,
         "fixed_variance": fixed_variance,
     }
-    problem: Problem
-    if isinstance(structure, DynamicNetwork):
-        from bbn.learning.time.baum_welch import SequenceProblem
-        from bbn.learning.time.sequence_data import SequenceData
-
-        given = {"weights": weights, "missing": missing, "unseen": unseen}
-        sequences = SequenceData(structure, data, sequence, time, lengths, **given)
-        problem = SequenceProblem(structure, sequences, hidden, prior, fixed, n_jobs, gaussian_options)
-    else:
-        refuse_sequences(sequence, time, lengths)
-        reading = Reading(states, weights, missing, unseen, continuous)
-        problem = Problem(structure, data, hidden, prior, reading, fixed, tied, n_jobs, gaussian_options)
+    problem = problem_of(
+        structure,
+        data,
+        hidden,
+        prior,
+        Reading(states, weights, missing, unseen, continuous),
+        fixed,
+        tied,
+        n_jobs,
+        (sequence, time, lengths),
+        gaussian_options,
+    )
     result = climb(
         problem,
         Squarem() if accelerate else EM(),
@@ -144,6 +145,32 @@ def fit_em(
         template = result.network.template if isinstance(result.network, DynamicNetwork) else result.network
         problem.gaussians.warn(problem.gaussians.read({n: template[n] for n in problem.gaussians.names}))
     return read(result)
+
+
+def problem_of(
+    structure: Any,
+    data: Any,
+    hidden: Any,
+    prior: Prior | None,
+    reading: Reading,
+    fixed: Iterable[str],
+    tied: Iterable[Iterable[str]],
+    n_jobs: int | None,
+    told: tuple[Any, Any, Any],
+    gaussian_options: Mapping[str, Any] | None = None,
+) -> Problem:
+    """What is to be climbed; over sequences where the structure is one over time. `told`: sequence, time, lengths."""
+    sequences = sequences_for(structure, data, told, reading, hidden)
+    if sequences is None:
+        return Problem(structure, data, hidden, prior, reading, fixed, tied, n_jobs, gaussian_options)
+    from bbn.learning.time.baum_welch import SequenceProblem
+
+    if tied:
+        raise DataError(
+            "tied= is for networks without slices; a dynamic network's families are tied over time"
+        )
+    given = isinstance(structure, DynamicNetwork)
+    return SequenceProblem(sequences.dyn, sequences, hidden, prior, fixed, n_jobs, gaussian_options, given)
 
 
 def gains_little(problem: Problem, tol: float | None) -> Stop:

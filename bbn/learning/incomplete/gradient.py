@@ -21,11 +21,13 @@ from bbn.data import Block
 from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
 from bbn.learning.incomplete.ascent import Point, Problem, climb
-from bbn.learning.incomplete.em import maximise
+from bbn.learning.incomplete.em import maximise, problem_of
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.links import with_links
 from bbn.learning.structure.structure import read_structure, refuse_continuous
 from bbn.learning.tables.priors import Prior
+from bbn.learning.time.sequence_data import SequenceData
+from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
 
@@ -96,6 +98,9 @@ def fit_gradient(
     checkpoint: Any = None,
     progress: bool | None = None,
     n_jobs: int | None = None,
+    sequence: str | None = None,
+    time: str | None = None,
+    lengths: Sequence[int] | None = None,
 ) -> FitResult:
     """Learn the tables of a structure from incomplete data by gradient ascent.
 
@@ -114,6 +119,9 @@ def fit_gradient(
     restarts, max_iter, tol, seed, states, weights, missing, unseen, fixed, tied, checkpoint, progress, n_jobs
         As in `fit_em`. Where the likelihood may fall, a climb has converged when no
         entry moves by more than `tol`, or, in batches, when the objective moves by less than √tol of its size.
+    sequence, time, lengths
+        Where the structure is a dynamic network, how the rows make sequences, as in `fit_em`; all of them are looked
+        at in each step.
 
     Returns
     -------
@@ -130,18 +138,16 @@ def fit_gradient(
         raise ValueError(f"learning_rate is {learning_rate!r}; expected a positive number")
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"batch_size is {batch_size!r}; expected at least 1")
-    refuse_continuous(read_structure(structure), "bbn.fit_gradient")
+    dynamic = isinstance(structure, DynamicNetwork)
+    refuse_continuous(read_structure(structure.template if dynamic else structure), "bbn.fit_gradient")
     structure, hidden, fixed, read = with_links(structure, hidden, fixed)
-    problem = Problem(
-        structure,
-        data,
-        hidden,
-        prior,
-        Reading(states, weights, missing, unseen),
-        fixed,
-        tied,
-        n_jobs,
-    )
+    reading = Reading(states, weights, missing, unseen)
+    told = (sequence, time, lengths)
+    problem = problem_of(structure, data, hidden, prior, reading, fixed, tied, n_jobs, told)
+    if batch_size is not None and isinstance(problem.source, SequenceData):
+        raise DataError(
+            "batch_size= takes rows that do not depend on each other; leave it out with sequences"
+        )
     climber: Any
     if rule == "textbook":
         climber = Textbook(learning_rate if learning_rate is not None else 1.0 / problem.source.total)

@@ -60,7 +60,7 @@ def chow_liu(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> nx.DiGraph[str]:
     """Learn the tree that is nearest to the data, its arcs pointing away from the root.
 
@@ -82,7 +82,8 @@ def chow_liu(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers.
 
     Returns
     -------
@@ -124,7 +125,7 @@ def tan(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> nx.DiGraph[str]:
     """Learn a tree-augmented naive Bayes classifier: the target points to every attribute, which form a tree.
 
@@ -147,7 +148,8 @@ def tan(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers.
 
     Returns
     -------

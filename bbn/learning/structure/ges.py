@@ -51,7 +51,7 @@ def ges(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> nx.DiGraph[str]:
     """Learn a class of equivalent structures by greedy search over such classes.
 
@@ -76,7 +76,8 @@ def ges(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers. They become Gaussians; an edge between one and a variable with states
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians; an edge between one and a variable with states
         always points at the number.
 
     Returns

@@ -44,6 +44,7 @@ from bbn.learning.structure.constraints import (
     to_graph,
 )
 from bbn.learning.structure.scores import ScoreCache
+from bbn.model.previous import split_name
 from bbn.model.variable import State
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ def hill_climb(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
+    sequence: str | None = None,
+    time: str | None = None,
+    lengths: Sequence[int] | None = None,
+    lag: int | None = None,
 ) -> nx.DiGraph[str]:
     """Learn a structure by greedy search over all DAGs.
 
@@ -121,21 +126,38 @@ def hill_climb(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians, which cannot be parents of variables with
         states: such arcs are never made.
+    sequence, time, lengths
+        Where rows are steps of sequences, how they make them, as in `DynamicNetwork.filter`. The search is then over
+        arcs within a slice and from slices before it, "Rain[-1]" → "Rain"; scores are of the steps that have `lag`
+        steps before them, given those. `weights` are one per sequence.
+    lag
+        How many slices back arcs may reach: 1 where there are sequences. Given alone, the rows are one sequence.
 
     Returns
     -------
     nx.DiGraph
         One node per variable, with its "states". `graph["score"]` is the score, `graph["n_iter"]` the number of
         changes, `graph["n_families"]` that of families counted, and `graph["interrupted"]` whether Ctrl-C ended the
-        search, which then gives the best found so far.
+        search, which then gives the best found so far. Over time `graph["lag"]` is there too, and `bbn.fit` makes a
+        DynamicNetwork of it.
 
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9, "C": [0, 1, 1, 0] * 9}
     >>> hill_climb(data).edges
     OutEdgeView([('A', 'B')])
     """
-    source = complete_source(data, "hill_climb", Reading(states, weights, missing, unseen, continuous))
+    reading = Reading(states, weights, missing, unseen, continuous)
+    over_time = lag is not None or (sequence, time, lengths) != (None, None, None)
+    if over_time:
+        from bbn.learning.time.lagged import Told, backward_arcs, lagged_source
+
+        lag = 1 if lag is None else lag
+        source = lagged_source(data, Told(sequence, time, lengths), lag, reading)
+        forbidden = [*getattr(forbidden, "edges", forbidden), *backward_arcs(all_variables(source))]
+    else:
+        source = complete_source(data, "hill_climb", reading)
     # by name, so that ties fall alike whatever the order of the columns
     variables = sorted(all_variables(source), key=lambda v: v.name)
     constraints = Constraints(variables, required, forbidden, tiers, _limit(max_parents, source))
@@ -158,10 +180,18 @@ def hill_climb(
                     search.climb(advance)
         except KeyboardInterrupt:
             search.interrupted = True
+    best = search.best.parents
+    about: dict[str, Any] = {"score": cache.total(best)}
+    kept = all_variables(source)
+    if over_time:  # of the slice alone, given those before it
+        inside = [(i, mask) for i, mask in enumerate(best) if split_name(constraints.names[i])[1] is None]
+        used = {constraints.names[p] for mask in best for p in members(mask)}
+        about = {"score": sum(cache.many(inside)), "lag": lag}
+        kept = tuple(v for v in kept if split_name(v.name)[1] is None or v.name in used)
     return to_graph(
-        all_variables(source),
-        arcs_of(constraints.names, search.best.parents),
-        score=cache.total(search.best.parents),
+        kept,
+        arcs_of(constraints.names, best),
+        **about,
         n_iter=search.n_iter,
         n_families=cache.n_evaluated,
         interrupted=search.interrupted,

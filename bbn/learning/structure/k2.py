@@ -64,7 +64,7 @@ def k2(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> nx.DiGraph[str]:
     """Learn a structure in which every arc goes forward in an order.
 
@@ -98,7 +98,8 @@ def k2(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians, which cannot be parents of variables with
         states. Without an `order` they come after all others.
 
     Returns

@@ -62,7 +62,7 @@ def pc(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> nx.DiGraph[str]:
     """Learn a class of structures from tests of independence.
 
@@ -93,7 +93,8 @@ def pc(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers. They become Gaussians; an edge between one and a variable with states
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians; an edge between one and a variable with states
         always points at the number.
 
     Returns

@@ -40,7 +40,7 @@ def score(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> float:
     """How well a structure explains data: the sum of its families' terms.
 
@@ -62,7 +62,8 @@ def score(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
-        The names of columns that hold numbers.
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers.
 
     >>> data = {"A": [0, 0, 1, 1], "B": [0, 0, 1, 1]}
     >>> score([("A", "B")], data, "log-likelihood"), score([("A", "B")], data, "k2")
@@ -91,7 +92,7 @@ def family_scores(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> dict[str, float]:
     """The terms of `bbn.score`, by child.
 

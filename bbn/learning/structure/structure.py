@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
-from bbn.data import DataSource
+from bbn.data import DataSource, continuous_columns
 from bbn.data.reading import Reading
-from bbn.model.cpt import discrete_child
+from bbn.model.cpt import CPT, Conditional, discrete_child
+from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Binned, Continuous, State, Variable, check_states
 
@@ -138,7 +141,9 @@ def observe(
     structure or `reading` says so.
     """
     states = reading.states or {}
-    numeric = _checked_continuous(structure, reading.continuous)
+    numeric = _said_continuous(structure, reading.continuous)
+    if reading.continuous is not None:
+        _refuse_discrete_children(structure, numeric)
     unseen = _checked_hidden(structure, states, hidden)
     for name in unseen:
         if name in numeric:
@@ -152,8 +157,15 @@ def observe(
                 f"states= names {name!r}, which is not a node of the structure{nearest(name, structure.names)}"
             )
         check_states(name, states_of(states[name]), states_of(declared[name]))
-    reading = reading._replace(states=declared, continuous=numeric)
+    if reading.continuous is None:
+        told: dict[str, Any] = {**declared, **{name: Continuous(name) for name in numeric}}
+        reading = reading._replace(states=told)
+    else:
+        reading = reading._replace(states=declared, continuous=numeric)
     source = reading.source(data, names=structure.names, hidden=unseen)
+    if reading.continuous is None:
+        numeric = _said_continuous(structure, continuous_columns(source))
+        _refuse_discrete_children(structure, numeric)
     found = {v.name: v for v in (*source.variables, *map(Continuous, numeric))}
     variables = {}
     for name in structure.names:
@@ -163,11 +175,11 @@ def observe(
     return variables, source
 
 
-def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -> tuple[str, ...]:
-    """The nodes that are continuous, in the structure's order; their children must be too."""
-    if not isinstance(continuous, Iterable):
+def _said_continuous(structure: Structure, continuous: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The nodes that are said to be continuous, in the structure's order."""
+    if continuous is not None and not isinstance(continuous, Iterable):
         raise DataError(f"continuous is {continuous!r}; expected the names of the continuous variables")
-    named = [continuous] if isinstance(continuous, str) else list(continuous)
+    named = [continuous] if isinstance(continuous, str) else list(continuous or ())
     for name in named:
         if name not in structure.parents:
             raise DataError(
@@ -178,11 +190,25 @@ def _checked_continuous(structure: Structure, continuous: str | Iterable[str]) -
                 f"continuous= names {name!r}, which has the states {list(states_of(structure.states[name]))}"
             )
     numeric = {*structure.continuous, *named}
+    return tuple(name for name in structure.names if name in numeric)
+
+
+def _refuse_discrete_children(structure: Structure, numeric: Iterable[str]) -> None:
+    """ModelError if a child of a continuous node is not continuous."""
+    continuous = set(numeric)
     for child, parents in structure.parents.items():
         for parent in parents:
-            if parent in numeric and child not in numeric:
+            if parent in continuous and child not in continuous:
                 raise ModelError(discrete_child(child, parent))
-    return tuple(name for name in structure.names if name in numeric)
+
+
+def blank(variable: Variable, parents: tuple[Variable, ...]) -> Conditional:
+    """A conditional of the right shape: a uniform table, or a standard Gaussian."""
+    if not isinstance(variable, Continuous):
+        return CPT.uniform(variable, parents)
+    slopes = sum(isinstance(p, Continuous) for p in parents)
+    shape = tuple(p.card for p in parents if not isinstance(p, Continuous))
+    return Gaussian.trusted(variable, parents, np.zeros(shape), np.ones(shape), np.zeros((*shape, slopes)))
 
 
 def refuse_continuous(structure: Structure, what: str) -> None:

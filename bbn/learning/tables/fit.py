@@ -103,7 +103,8 @@ def fit(
 
     sequence, time, lengths
         Where the structure is a dynamic network, how the rows make sequences, as in `DynamicNetwork.filter`. A family
-        is counted over all slices that have it; `weights` are then one per sequence.
+        is counted over all slices that have it; `weights` are then one per sequence. A graph over time will do for a
+        structure, such as `hill_climb` gives: its node "Rain[-1]" is the Rain of the slice before.
 
     Returns
     -------
@@ -121,29 +122,48 @@ def fit(
     >>> fit([("Sex", "Height")], heights, continuous=["Height"])["Height"].means
     array([162., 182.])
     """
-    if isinstance(structure, DynamicNetwork):
-        from bbn.learning.time.count import count_sequences
-        from bbn.learning.time.sequence_data import SequenceData
-
-        given = {"weights": weights, "missing": missing, "unseen": unseen}
-        sequences = SequenceData(structure, data, sequence, time, lengths, **given)
-        return count_sequences(  # type: ignore[return-value]
-            structure, sequences, prior, gaussian_prior, tied_variance, fixed_variance, keep_counts
-        )
-    refuse_sequences(sequence, time, lengths)
-    gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
     reading = Reading(states, weights, missing, unseen, continuous)
+    over_time = sequences_for(structure, data, (sequence, time, lengths), reading)
+    if over_time is not None:
+        from bbn.learning.time.count import count_sequences
+
+        told = (gaussian_prior, tied_variance, fixed_variance)
+        return count_sequences(over_time.dyn, over_time, prior, *told, keep_counts)  # type: ignore[return-value]
+    gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
     with progress_bar(progress, 1, "counting", "pass") as advance:
         net = _fit(structure, data, prior, gaussians, keep_counts, reading)
         advance(1)
     return net
 
 
-def refuse_sequences(sequence: Any, time: Any, lengths: Any) -> None:
-    """DataError if a learner is told of sequences, but not of a dynamic network."""
-    for what, given in (("sequence", sequence), ("time", time), ("lengths", lengths)):
-        if given is not None:
-            raise DataError(f"{what}= is for dynamic networks; the structure is not a bbn.DynamicNetwork")
+def sequences_for(
+    structure: Any, data: Any, told: tuple[Any, Any, Any], reading: Reading, hidden: Any = None
+) -> Any:
+    """A SequenceData where the structure is one over time (a dynamic network, or a graph with lags), else None.
+
+    `told` are sequence, time and lengths. DataError if these are given and the structure has no slices.
+    """
+    dynamic = isinstance(structure, DynamicNetwork)
+    if not dynamic and told == (None, None, None) and "lag" not in getattr(structure, "graph", ()):
+        return None
+    from bbn.learning.time.lagged import Told, as_dynamic, reaches_back, refuse_declared
+    from bbn.learning.time.sequence_data import SequenceData
+
+    own = Told(*told)
+    if dynamic:
+        refuse_declared(structure, reading)
+    elif reaches_back(structure, own):
+        structure, data, own = as_dynamic(structure, data, own, reading, hidden)
+    else:
+        for what, given in zip(("sequence", "time", "lengths"), told, strict=True):
+            if given is not None:
+                raise DataError(
+                    f"{what}= is for structures over time; expected a dynamic network, or arcs from nodes such as "
+                    "'Rain[-1]'"
+                )
+        return None
+    options = {"weights": reading.weights, "missing": reading.missing, "unseen": reading.unseen}
+    return SequenceData(structure, data, *own, **options)
 
 
 class _Gaussians(NamedTuple):

@@ -52,6 +52,8 @@ class SequenceProblem(Problem):
         Threads.
     gaussian_options
         prior, tied_variance and fixed_variance of the Gaussians.
+    given
+        Whether the tables are the starting point; else they are blank, and starts are drawn at random.
     """
 
     def __init__(
@@ -63,11 +65,17 @@ class SequenceProblem(Problem):
         fixed: Iterable[str] = (),
         n_jobs: int | None = None,
         gaussian_options: Mapping[str, Any] | None = None,
+        given: bool = True,
     ) -> None:
-        self.dyn, self.source, self.given = dyn, data, True
+        self.dyn, self.source, self.given = dyn, data, True  # placeholders keep their tables
         self.start = dyn.template
         _check_hidden(dyn, data, hidden)
-        stay = self._names_of([fixed] if isinstance(fixed, str) else list(fixed))
+        kept = [fixed] if isinstance(fixed, str) else list(fixed)
+        if kept and not given:
+            raise DataError(
+                "fixed= keeps tables of a network as they are; the structure is a graph, without tables"
+            )
+        stay = self._names_of(kept)
         self.gaussians = self._numbers(data, stay, **(gaussian_options or {})) if dyn.continuous else None
         self.names = tabled(self.start)
         sizes = [self.start[n].table.size for n in self.names]
@@ -86,6 +94,7 @@ class SequenceProblem(Problem):
         self.groups = []
         self.n_passes = 0
         self._seeds = None
+        self.given = given
 
     def _names_of(self, fixed: list[str]) -> list[str]:
         """The families of the template that stay as they are: placeholders, and those of fixed variables."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
-from bbn.data import CodedTable
-from bbn.inference.time.numbers import column
 from bbn.learning.gaussian.estimates import (
     GaussianFamily,
     Moments,
@@ -27,7 +25,7 @@ from bbn.learning.gaussian.estimates import (
 from bbn.learning.gaussian.moments import moments_of
 from bbn.learning.tables.fit import network_from_counts
 from bbn.learning.tables.priors import Prior, checked_gaussian_prior, checked_prior
-from bbn.learning.time.sequence_data import SequenceData, family_steps, lagged_codes, row_weights
+from bbn.learning.time.sequence_data import SequenceData, family_steps, row_weights, step_table
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.previous import renamed, split_name
 from bbn.model.variable import Continuous, Variable
@@ -99,7 +97,7 @@ def count_sequences(
         for name in names:
             steps = family_steps(dyn, kind, name)
             if len(steps):
-                table = _columns(dyn, part, steps, (*(p.name for p in parents[name]), name), weights)
+                table = step_table(dyn, part, steps, (*parents[name], template.variable(name)), weights)
                 if name in counts:
                     counts[name] += table.counts([(*(p.name for p in parents[name]), name)])[0]
                 else:
@@ -131,24 +129,6 @@ def _nothing(family: GaussianFamily) -> Moments:
     return Moments(
         np.zeros(family.n_settings), np.zeros((family.n_settings, q)), np.zeros((family.n_settings, q, q))
     )
-
-
-def _columns(
-    dyn: DynamicNetwork, part: Any, steps: Any, names: tuple[str, ...], weights: Array
-) -> CodedTable:
-    """Some steps as a table with one column for each variable of a family."""
-    variables, codes, numbers = [], {}, {}
-    for name in names:
-        variable = dyn.template.variable(name)
-        plain, at = split_name(name)
-        if isinstance(variable, Continuous):
-            numbers[name] = column(part, plain, -at if at is not None and at < 0 else 0)[steps]
-        else:
-            variables.append(variable)
-            own = lagged_codes(dyn, part, name)[steps]
-            codes[name] = own.astype(np.uint8 if variable.card <= 255 else np.uint16)
-    even = part.weights is None
-    return CodedTable(tuple(variables), codes, len(steps), None if even else weights[steps], None, numbers)
 
 
 def _check_static(dyn: DynamicNetwork, part: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
-from bbn.data import Block
+from bbn.data import Block, CodedTable
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.numbers import column
 from bbn.inference.time.sequences import Sequences, read_sequences, whole_sequences
@@ -149,3 +149,21 @@ def lagged_codes(dyn: DynamicNetwork, part: Sequences, name: str) -> Ints:
     shifted[-at:] = own[:at]
     shifted[part.position < -at] = card
     return shifted
+
+
+def step_table(
+    dyn: DynamicNetwork, part: Sequences, steps: Ints, variables: Sequence[Variable], weights: Array
+) -> CodedTable:
+    """Some steps as the rows of a table, with a column for each variable; that of "Rain[-1]" lies a step back."""
+    discrete, codes, numbers = [], {}, {}
+    for variable in variables:
+        name = variable.name
+        plain, at = split_name(name)
+        if isinstance(variable, Continuous):
+            numbers[name] = column(part, plain, -at if at is not None and at < 0 else 0)[steps]
+        else:
+            discrete.append(variable)
+            own = lagged_codes(dyn, part, name)[steps]
+            codes[name] = own.astype(np.uint8 if variable.card <= 255 else np.uint16)
+    even = part.weights is None
+    return CodedTable(tuple(discrete), codes, len(steps), None if even else weights[steps], None, numbers)

@@ -1,10 +1,10 @@
 """Exact search: a structure that no other beats, proved; or, when time ends first, the best so far and its gap.
 
-    score the parent sets that can matter                                            local_scores
-    split the variables where those sets allow no cycle (Fan, Malone & Yuan 2014)
+    score the parent sets that can matter                                            parent_sets, score_bounds
+    split the variables where those sets allow no cycle (Fan, Malone & Yuan 2014)    parts
     for each part:
         up to QUICK variables: the best last variable of every subset                kernels.subsets
-        beyond: branch and cut over clusters, each of which has a variable without parents in it   cluster_cuts
+        beyond: branch and cut over clusters, each of which has a first variable     branch_and_cut, clusters
 
 n variables cost O(n 2^n) steps and bytes by dynamic programming (Silander & Myllymäki 2006). Branch and cut (Cussens
 2011; Bartlett & Cussens 2017) has no such bound, but it keeps two numbers that meet: the score of the best structure
@@ -13,31 +13,37 @@ so far, and one that no structure exceeds.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import memory_limit, require_memory
+from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.data.reading import Reading
-from bbn.learning.structure.cluster_cuts import Part, Timer, branch_and_cut
 from bbn.learning.structure.constraints import (
     Arcs,
     Constraints,
     all_variables,
     arcs_of,
     complete_source,
+    masks_of,
     members,
     to_graph,
 )
+from bbn.learning.structure.exact.branch_and_cut import branch_and_cut
+from bbn.learning.structure.exact.local_scores import LocalScores, Sets
+from bbn.learning.structure.exact.order_climb import BestChoice
+from bbn.learning.structure.exact.parent_sets import bare_sets, useful_sets
+from bbn.learning.structure.exact.parts import Part, Timer
 from bbn.learning.structure.hill_climb import hill_climb
-from bbn.learning.structure.local_scores import LocalScores, Sets, useful_sets
 from bbn.learning.structure.scores import ScoreCache
-from bbn.model.variable import State
+from bbn.model.variable import State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -48,6 +54,8 @@ QUICK = 20
 """Variables up to which it comes first; beyond, it follows where branch and cut has taken as long without a proof."""
 DYNAMIC_STEP = 1e-8
 """Seconds that dynamic programming takes per subset and variable, about."""
+HASTE = 1.0
+"""Seconds to find a structure in, once time is up."""
 
 Method = Literal["auto", "dynamic-programming", "branch-and-cut"]
 
@@ -69,7 +77,7 @@ def exact_search(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = None,
 ) -> nx.DiGraph[str]:
     """Learn the structure of the highest score, and prove that there is none better.
 
@@ -102,7 +110,8 @@ def exact_search(
     missing, unseen
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous : str or iterable of str, optional
-        The names of columns that hold numbers. They become Gaussians, which cannot be parents of variables with
+        The names of columns that hold numbers; by default those with fractions or more than 100 different
+        numbers. They become Gaussians, which cannot be parents of variables with
         states: such arcs are never made.
 
     Returns
@@ -140,19 +149,32 @@ def exact_search(
     if max_parents == "auto":
         max_parents = None if isinstance(data, LocalScores) else 3
     timer = Timer(time_limit)
-    with progress_bar(progress, None, "exact search", "step") as advance:
+    stopped: BaseException | None = None
+    start = None
+    with progress_bar(progress, None, "exact search", " steps") as advance:
         if isinstance(data, LocalScores):
-            scores, constraints = _constrained(data, required, forbidden, tiers, max_parents)
-            start = None
+            scores = _constrained(data, required, forbidden, tiers, max_parents)
+            variables = data.variables
         else:
             source = complete_source(
                 data, "exact_search", Reading(states, weights, missing, unseen, continuous)
             )
+            variables = all_variables(source)
             # by name, so that ties do not depend on the order of the columns
-            variables = sorted(all_variables(source), key=lambda v: v.name)
-            constraints = Constraints(variables, required, forbidden, tiers, max_parents)
+            by_name = sorted(variables, key=lambda v: v.name)
+            constraints = Constraints(by_name, required, forbidden, tiers, max_parents)
             cache = ScoreCache(source, score, constraints.names)
+            sets: list[Sets] = []
+            try:
+                with timer.watched():
+                    useful_sets(cache, constraints, by_name, score, advance, timer.check, sets)
+            except (TimeoutError, KeyboardInterrupt) as stop:
+                stopped = stop
+                if not all(sets):  # nothing was scored yet
+                    sets = bare_sets(cache, constraints)
+            scores = LocalScores.from_masks(by_name, sets)
 
+            @functools.cache
             def start() -> list[int]:
                 """A good structure to beat."""
                 graph = hill_climb(
@@ -164,31 +186,29 @@ def exact_search(
                     tiers=tiers,
                     progress=False,
                 )
-                return [
-                    sum(1 << constraints.position[p] for p in graph.predecessors(name))
-                    for name in constraints.names
-                ]
+                return masks_of(graph, constraints, "structure")
 
-            try:
-                sets = useful_sets(cache, constraints, variables, score, advance, timer.check)
-            except (TimeoutError, KeyboardInterrupt) as stop:
-                return _unproved(source, constraints, cache, start(), isinstance(stop, KeyboardInterrupt))
-            scores = LocalScores._of(variables, sets)
-        parents, gap, interrupted = _search(scores, start, timer, method, memory_limit, advance)
-    total = math.fsum(dict(own)[mask] for own, mask in zip(scores.sets, parents, strict=True))
-    kept = scores.variables
-    if kept is not None and not isinstance(data, LocalScores):
-        kept = all_variables(source)
-    graph = _graph(scores.names, kept, parents)
+        found = _search(scores, start, timer, method, memory_limit, advance, stopped)
+    total = math.fsum(dict(own)[mask] for own, mask in zip(scores.sets, found.parents, strict=True))
+    gap = math.inf if stopped is not None else found.gap
+    graph = _graph(scores.names, variables, found.parents)
     graph.graph.update(
         score=total,
         bound=total + gap,
         gap=gap,
         optimal=gap == 0.0,
         n_sets=len(scores),
-        interrupted=interrupted,
+        interrupted=found.interrupted,
     )
     return graph
+
+
+class _Found(NamedTuple):
+    """The parents of every variable, how far the score may be from the best, and whether Ctrl-C ended the search."""
+
+    parents: list[int]
+    gap: float
+    interrupted: bool
 
 
 def _search(
@@ -198,28 +218,64 @@ def _search(
     method: str,
     limit: int | float | str | None,
     advance: Callable[..., object],
-) -> tuple[list[int], float, bool]:
-    """The parents of every variable, how far the score may be from the best, and whether Ctrl-C ended the search."""
+    stopped: BaseException | None,
+) -> _Found:
+    """Search part by part, the smallest first; once stopped, in haste."""
     parents = [0] * len(scores.names)
-    gap, interrupted = 0.0, False
-    good: list[int] | None = None
-    for part in _parts(scores):
-        n = len(part.members)
-        if method == "dynamic-programming" or (method == "auto" and n <= QUICK):
-            chosen = _dynamic(part, limit)
-        else:
-            if good is None and start is not None:
-                good = start()
-            second = method == "auto" and n <= DYNAMIC and _dynamic_bytes(part) <= memory_limit(limit) // 2
-            patience = timer.within(n * 2**n * DYNAMIC_STEP) if second else timer
-            chosen, total, top, stopped = branch_and_cut(part, good, patience, advance)
-            if second and top > total and not stopped and timer.left() > 0:
-                chosen, top = _dynamic(part, limit), total
-            interrupted |= stopped
-            gap += max(top - total, 0.0)
+    gap, done = 0.0, 0.0
+    for part in sorted(_parts(scores), key=lambda part: len(part.members)):
+        chosen: list[int] = []
+        bound = -math.inf
+        if stopped is None:
+            show = functools.partial(_show, advance, done)
+            chosen, bound, stopped = _solve(part, start, timer, method, limit, show)
+        if stopped is not None and not chosen:
+            best = BestChoice(part)
+            best.offer(best.climb(best.first_order(), Timer(HASTE)))
+            chosen, bound = best.chosen, math.fsum(own[0] for own in part.values)
+        if not chosen:
+            names = ", ".join(repr(scores.names[i]) for i in part.members)
+            raise ModelError(f"every choice among the parent sets of {names} has a cycle")
+        score = math.fsum(own[k] for own, k in zip(part.values, chosen, strict=True))
+        gap += max(bound - score, 0.0)
+        done += score
         for i, mask in zip(part.members, part.full_sets(chosen), strict=True):
             parents[i] = mask
-    return parents, gap, interrupted
+    return _Found(parents, gap, isinstance(stopped, KeyboardInterrupt))
+
+
+def _show(
+    advance: Callable[..., object], done: float, steps: int, score: float = -math.inf, bound: float = math.inf
+) -> None:
+    """Show both bounds, with the scores of the parts that are done."""
+    title = f"exact search: best {done + score:,.2f}, at most {done + bound:,.2f}, gap {bound - score:,.2f}"
+    advance(steps, title=title)
+
+
+def _solve(
+    part: Part,
+    start: Callable[[], list[int]] | None,
+    timer: Timer,
+    method: str,
+    limit: int | float | str | None,
+    advance: Callable[..., object],
+) -> tuple[list[int], float, BaseException | None]:
+    """The chosen sets of a part, a bound that no choice exceeds, and what stopped the search, if anything did."""
+    n = len(part.members)
+    try:
+        with timer.watched():
+            if method == "dynamic-programming" or (method == "auto" and n <= QUICK):
+                return *_dynamic(part, limit), None
+            good = None if start is None else start()
+        second = method == "auto" and n <= DYNAMIC and _dynamic_bytes(part) <= memory_limit(limit) // 2
+        patience = timer.within(n * 2**n * DYNAMIC_STEP) if second else timer
+        chosen, bound, stopped = branch_and_cut(part, good, patience, advance)
+        if second and isinstance(stopped, TimeoutError):
+            with timer.watched():
+                return *_dynamic(part, limit), None
+    except (TimeoutError, KeyboardInterrupt) as stop:
+        return [], -math.inf, stop
+    return chosen, bound, stopped
 
 
 def _parts(scores: LocalScores) -> list[Part]:
@@ -243,8 +299,8 @@ def _dynamic_bytes(part: Part) -> int:
     return (1 << n) * 9 + n * rank * (1 << n >> 1)
 
 
-def _dynamic(part: Part, limit: int | float | str | None) -> list[int]:
-    """The best acyclic choice among the sets of each variable, by position."""
+def _dynamic(part: Part, limit: int | float | str | None) -> tuple[list[int], float]:
+    """The best acyclic choice among the sets of each variable, by position, and its score; nothing if there is none."""
     n = len(part.members)
     require_memory(
         _dynamic_bytes(part),
@@ -254,8 +310,8 @@ def _dynamic(part: Part, limit: int | float | str | None) -> list[int]:
     )
     ptr = np.concatenate([[0], np.cumsum([len(own) for own in part.values])]).astype(np.int64)
     masks = np.array([mask for own in part.masks for mask in own], dtype=np.int64)
-    _, chosen = kernels.subsets.best_network(ptr, masks, np.concatenate(part.values))
-    return [int(k) for k in chosen]
+    score, chosen = kernels.subsets.best_network(ptr, masks, np.concatenate(part.values))
+    return ([int(k) for k in chosen], -math.inf) if score > -math.inf else ([], -math.inf)
 
 
 def _constrained(
@@ -264,11 +320,8 @@ def _constrained(
     forbidden: Arcs,
     tiers: Sequence[Iterable[str]] | None,
     max_parents: int | None,
-) -> tuple[LocalScores, Constraints]:
+) -> LocalScores:
     """Given scores without the sets that constraints rule out."""
-    from bbn.core.errors import ModelError
-    from bbn.model.variable import Variable
-
     variables = scores.variables or tuple(Variable(name, ["?"]) for name in scores.names)
     constraints = Constraints(variables, required, forbidden, tiers, max_parents)
     sets: list[Sets] = []
@@ -283,8 +336,7 @@ def _constrained(
         if not fitting:
             raise ModelError(f"no parent set of {scores.names[i]!r} keeps to the constraints")
         sets.append(fitting)
-    kept = LocalScores._of(variables, sets)
-    return kept, constraints
+    return LocalScores.from_masks(variables, sets)
 
 
 def _graph(names: Sequence[str], variables: Any, parents: Sequence[int]) -> nx.DiGraph[str]:
@@ -297,19 +349,3 @@ def _graph(names: Sequence[str], variables: Any, parents: Sequence[int]) -> nx.D
         graph.add_edges_from(arcs_of(names, parents))
         return graph
     return to_graph(variables, arcs_of(names, parents))
-
-
-def _unproved(
-    source: Any, constraints: Constraints, cache: ScoreCache, parents: list[int], interrupted: bool
-) -> nx.DiGraph[str]:
-    """A greedy structure, where time ended before the parent sets were scored: no bound is known."""
-    graph = to_graph(all_variables(source), arcs_of(constraints.names, parents))
-    graph.graph.update(
-        score=cache.total(parents),
-        bound=math.inf,
-        gap=math.inf,
-        optimal=False,
-        n_sets=0,
-        interrupted=interrupted,
-    )
-    return graph

@@ -1,0 +1,1 @@
+"""The best structure, proved: which parent sets can matter, and searches among them."""
