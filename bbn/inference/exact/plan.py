@@ -328,9 +328,7 @@ def read_targets(model: FlatModel, question: Question) -> tuple[int, ...]:
     return targets
 
 
-def reduced(
-    model: FlatModel, question: Question, targets: tuple[int, ...]
-) -> tuple[Ints, Ints, Ints, Ints]:
+def reduced(model: FlatModel, question: Question, targets: tuple[int, ...]) -> tuple[Ints, Ints, Ints, Ints]:
     """The role of each variable, the factors that a question needs, and their scopes; see `reduce_scopes`."""
     return kernels.layout.reduce_scopes(
         model.scope_ptr,

@@ -168,7 +168,7 @@ def on_tree(model: FlatModel, question: Question, elimination: Elimination) -> P
     alive = model.cards > 1
     alive[[*question.targets, *question.likelihood]] = True
     kept, held = alive[order], alive[near]
-    before = _offsets(held)
+    before = _offsets(held.astype(np.int64))
     counts = (before[ptr[1:]] - before[ptr[:-1]])[kept]
     smaller = order[kept], _offsets(counts), near[held & np.repeat(kept, np.diff(ptr))]
     return lay_out(model, question, smaller, kernels.triangulate.total_cells(model.cards, *smaller))

@@ -9,43 +9,19 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, log
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from bbn.kernels.compiled.arrays cimport Words, check_length, words_of
 from bbn.kernels.compiled.tape cimport (
-    ADD, BASE, CLEAR, DEEPEST, FIBRES, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
+    ADD, BASE, CLEAR, DEEPEST, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
 )
 from bbn.kernels.compiled.watch cimport POLL_CELLS, bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, poll
 
 cnp.import_array()
 
 ctypedef const double* Source
-
-
-cdef extern from "fibres.h":
-    enum:
-        BLOCK
-    ctypedef struct bbn_fibre_state:
-        Source tables
-        Source base
-        double* work
-        double* out
-        const int64_t* codes
-        double** likelihoods
-        const int32_t* lists
-        const uint8_t* possible
-        int32_t* base_ids
-        int32_t* work_ids
-        int64_t* base_counts
-        int64_t* work_counts
-        double* cells
-        double* scale
-        double* packed
-        int32_t* ids
-        int32_t* origin "from"
-    int64_t bbn_fibres(const bbn_fibre_state* state, Words f) noexcept nogil
 
 
 cdef struct State:
@@ -59,7 +35,6 @@ cdef struct State:
     bint maximise
     bint left_range
     int64_t cells
-    bbn_fibre_state thin
 
 
 cdef extern from "walk.h":
@@ -203,11 +178,6 @@ cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
         if op == SWEEP:
             sweep(state, f)
             continue
-        if op == FIBRES:
-            state.cells += bbn_fibres(&state.thin, f)
-            if state.cells > POLL_CELLS:
-                pause(state)
-            continue
         if op == RATIO:
             bbn_ratio(state.work + f[0], state.work + f[1], (state.base if f[3] == BASE else state.work) + f[1], f[2])
             continue
@@ -248,7 +218,6 @@ cdef class Workspace:
     cdef State state
     cdef readonly cnp.ndarray work
     cdef list vectors
-    cdef void* thin
 
     def __cinit__(self, Program program):
         cdef int64_t k, n = program.n
@@ -259,37 +228,16 @@ cdef class Workspace:
         self.state.likelihoods = <double**> calloc(n + 1, sizeof(double*))
         if self.state.scratch == NULL or self.state.codes == NULL or self.state.likelihoods == NULL:
             raise MemoryError
-        if program.fibres is not None:
-            self.own_fibres(program)
 
     def __dealloc__(self):
         free(self.state.scratch)
         free(self.state.codes)
         free(self.state.likelihoods)
-        free(self.thin)
-
-    cdef int own_fibres(self, Program program) except -1:
-        """Give it the numbers of fibres that it stores, and a block of them to work on."""
-        cdef bbn_fibre_state* thin = &self.state.thin
-        cdef int64_t n = program.fibres.n_ids, slots = program.fibres.slots, packed = program.fibres.packed
-        # one piece: the counts and doubles first, as they need the wider alignment
-        self.thin = calloc(8 * (slots + packed) + 16 * BLOCK + 4 * (n + 2 * BLOCK) + 8, 1)
-        if self.thin == NULL:
-            raise MemoryError
-        thin.work_counts = <int64_t*> self.thin
-        thin.cells = <double*> (thin.work_counts + slots)
-        thin.scale = thin.cells + BLOCK
-        thin.packed = thin.scale + BLOCK
-        thin.ids = <int32_t*> (thin.packed + packed)
-        thin.origin = thin.ids + BLOCK
-        thin.work_ids = thin.origin + BLOCK
-        thin.codes, thin.likelihoods = self.state.codes, self.state.likelihoods
-        return 0
 
     cdef int own(self, int64_t work_size) except -1:
         """Give it potentials of its own."""
         self.work = doubles(work_size + 1)
-        self.state.work = self.state.thin.work = <double*> cnp.PyArray_DATA(self.work)
+        self.state.work = <double*> cnp.PyArray_DATA(self.work)
         return 0
 
 
@@ -303,16 +251,14 @@ cdef class Program:
     cdef readonly bint maximise
     cdef object cards, tables
     cdef readonly list pool
-    cdef int64_t n, n_states, out_size, run_length, work_size, scratch_size
+    cdef int64_t n, out_size, run_length, work_size, scratch_size
     cdef Words run_words, sizes
     cdef double* once_values
     cdef double* certain
     cdef double* certainty
     cdef State state
-    cdef readonly object fibres
-    cdef Workspace first
 
-    def __init__(self, cards, tables, layout, bint maximise=False, fibres=None):
+    def __init__(self, cards, tables, layout, bint maximise=False):
         cdef Workspace workspace
         cdef Words sizes = words_of(cards)
         cdef cnp.ndarray values = tables, run = layout.run, once = layout.once
@@ -332,7 +278,6 @@ cdef class Program:
         self.once_values = <double*> cnp.PyArray_DATA(self.once_out)
         memset(self.once_values, 0, (self.out_size + 1) * sizeof(double))
         for v in range(self.n):
-            self.n_states += sizes[v]
             if sizes[v] > largest:
                 largest = sizes[v]
         # zeros around a one: read from `code` places before the one, it is the certainty of that code
@@ -344,20 +289,11 @@ cdef class Program:
         self.state.base = <double*> cnp.PyArray_DATA(self.base)
         self.state.tables = <Source> cnp.PyArray_DATA(values)
         self.state.maximise = maximise
-        self.fibres = fibres
-        if fibres is not None:
-            self.state.thin.tables, self.state.thin.base = self.state.tables, self.state.base
-            self.state.thin.lists = <const int32_t*> cnp.PyArray_DATA(fibres.lists)
         workspace = Workspace(self)
-        workspace.state.work = workspace.state.thin.work = self.state.base
-        workspace.state.out = workspace.state.thin.out = self.once_values
+        workspace.state.work = self.state.base
+        workspace.state.out = self.once_values
         with nogil:
             self.once_log = execute(&workspace.state, once_words, once_length)
-        if fibres is not None:  # its numbers of fibres are those of `base`
-            self.first = workspace
-            self.state.thin.base_ids = workspace.state.thin.work_ids
-            self.state.thin.base_counts = workspace.state.thin.work_counts
-            workspace = Workspace(self)
         if self.run_length:
             workspace.own(self.work_size)
             self.pool.append(workspace)
@@ -365,7 +301,7 @@ cdef class Program:
     def __dealloc__(self):
         free(self.certainty)
 
-    def run(self, hard=(), likelihoods=(), const uint8_t[::1] possible=None):
+    def run(self, hard=(), likelihoods=()):
         """The normalised marginals that the layout reads, and the log of the total; see `pure.propagate.Program.run`."""
         cdef Workspace workspace
         cdef double total
@@ -378,10 +314,6 @@ cdef class Program:
         except IndexError:
             workspace = Workspace(self)
             workspace.own(self.work_size)
-        workspace.state.thin.possible = NULL
-        if possible is not None:
-            check_length(possible.shape[0], self.n_states, "the states that are possible")
-            workspace.state.thin.possible = &possible[0]
         total = self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
         if self.work_size < LARGE or not self.pool:
             self.pool.append(workspace)
@@ -404,7 +336,7 @@ cdef class Program:
         cdef tuple pair
         cdef list pairs = hard if type(hard) is list else list(hard)
         cdef State* state = &workspace.state
-        state.out = state.thin.out = out
+        state.out = out
         for pair in pairs:
             v, code = pair
             if not 0 <= v < self.n or not 0 <= code < self.sizes[v]:

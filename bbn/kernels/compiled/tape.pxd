@@ -10,7 +10,6 @@ cdef extern from "tape.h":
         TOTAL
         RATIO
         FINISH
-        FIBRES
     enum:
         MUL
         LIKELY

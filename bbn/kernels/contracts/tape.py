@@ -19,7 +19,6 @@ TOTAL     region: count the log of a root's sum
 RATIO     fresh, message, n, old: the message becomes the fresh marginal, and fresh becomes fresh over old message
           (of buffer ``old``), 0/0 being 0
 FINISH    out, n: normalise a part of the answer
-FIBRES    slot, ids, n, length, region, left, keep, n_ops, steps…: a SWEEP over a thin clique; see `Fibres`
 ========= =============================================================================================================
 
 A step of a sweep is ``[kind, length, buffer, offset, n_e, n_d, (v, stride)…, outer strides…, dims…, strides…]``: the
@@ -32,9 +31,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bbn.kernels.contracts.types import Ints
 
 CLEAR: Final = 0
@@ -45,12 +41,10 @@ NORM: Final = 4
 TOTAL: Final = 5
 RATIO: Final = 6
 FINISH: Final = 7
-FIBRES: Final = 8
 
 MUL: Final = 0
 LIKELY: Final = 1
 ADD: Final = 2
-MASK: Final = 3
 
 NOTHING: Final = 0
 TABLES: Final = 0
@@ -126,21 +120,3 @@ class Layout(NamedTuple):
     whole_size: int
     scratch_size: int
     tables_size: int
-
-
-class Fibres(NamedTuple):
-    """The fibres of thin cliques: runs of cells that agree on all axes but a few, where others can only be zero.
-
-    A thin clique has a slot, n fibres of `length` cells each, and room for their numbers at `ids` among `n_ids`. Its region
-    holds the fibres that are not zero one behind another. A step of FIBRES is ``[kind, words, buffer, offset, n_e, n_d,
-    list, at, n_p, (v, stride)…, dims…, strides…, dims…, strides…]``: fibre i of the operand begins at ``lists[list + i]``,
-    and the strides walk it while the fibre is walked in C order. If there are dims for packing (n_p of them, the last),
-    the operand is first laid out by them at `at` among `packed` numbers, and the list and the strides are about that; a
-    sum is made there and then added up. MASK drops the fibres of a state that the run says cannot occur. Steps of MUL and LIKELY that are the same all over a fibre come first, since a
-    fibre that they make zero is dropped.
-    """
-
-    lists: NDArray[np.int32]
-    n_ids: int
-    slots: int
-    packed: int

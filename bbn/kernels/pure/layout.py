@@ -58,7 +58,9 @@ def lay_out(
     store : bool
         Whether MARGINALS stores large cliques that evidence cannot change, which is faster and takes more memory.
     """
-    return _Writer(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store).layout()
+    return _Writer(
+        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store
+    ).layout()
 
 
 class _Writer(Forest):
