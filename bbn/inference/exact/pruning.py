@@ -123,7 +123,7 @@ class Pruning:
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
         self._trees[key] = whole.elimination
-        own, other = price(model, question, order), on_tree(model, question, whole.elimination)
+        own, other = price(model, question, order, once=True), on_tree(model, question, whole.elimination)
         return own if own.cells <= other.cells else other
 
     def knows(self, key: Any) -> bool:
