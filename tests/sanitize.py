@@ -18,19 +18,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "asan"
-COPIED = ("bbn", "tests", "models", "docs", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+COPIED = (
+    "bbn",
+    "tests",
+    "models",
+    "docs",
+    "setup.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "LICENSE-models.txt",
+)
 TESTS = (
     "kernels/test_twins",
     "kernels/test_checks",
     "kernels/test_single_states",
+    "kernels/test_chain",
+    "kernels/test_decide",
+    "kernels/test_subsets",
     "inference/exact/test_junction_tree",
     "inference/exact/test_engines",
+    "inference/exact/test_pruning",
     "inference/rows/test_predict",
     "inference/sampling/test_sample",
     "inference/sampling/test_monte_carlo",
     "learning/incomplete/test_em",
     "learning/incomplete/test_gradient",
-    "learning/structure/test_families",
+    "learning/structure/test_scores",
     "classifiers/test_networks",
     "io/test_formats",
     "io/test_fuzz",

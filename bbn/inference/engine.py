@@ -136,13 +136,13 @@ max_iter, tol, damping, schedule
         findings = self._findings(evidence, settings)
         variables = tuple(map(self.model.variable, names))
         hard = findings.hard
-        free = tuple(name for name in names if name not in hard) if hard else names
-        if free != names:
+        free = names if hard.keys().isdisjoint(names) else tuple([n for n in names if n not in hard])
+        if free is not names:
             self._require_joint(variables, settings)
         values, log_evidence = self._joint(free, findings, settings)
         if log_evidence == -math.inf:
             raise self._impossible(findings, evidence, settings)
-        if free != names:
+        if free is not names:
             whole = np.zeros([v.card for v in variables])
             whole[tuple(hard.get(name, slice(None)) for name in names)] = values
             values = whole

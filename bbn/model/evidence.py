@@ -293,7 +293,7 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
     soft: dict[str, Array] = {}
     if evidence is None:
         return Findings(hard, likelihood, soft)
-    if not isinstance(evidence, Mapping):
+    if type(evidence) is not dict and not isinstance(evidence, Mapping):
         raise EvidenceError(f"evidence must be a mapping from variable to finding, found {shown(evidence)}")
     for name, value in evidence.items():
         variable = model.variable(name)
@@ -340,11 +340,12 @@ def is_missing(value: object) -> bool:
 
 def check_targets(model: Model, targets: str | Sequence[str]) -> tuple[str, ...]:
     """Targets as a tuple of names, each known, none twice, at least one."""
+    if isinstance(targets, str):
+        model.variable(targets)
+        return (targets,)
     if isinstance(targets, set | frozenset):
         raise EvidenceError(f"a set of targets has no order; list them: {sorted(targets, key=str)!r}")
-    names = (
-        (targets,) if isinstance(targets, str) else tuple(targets) if isinstance(targets, Iterable) else ()
-    )
+    names = tuple(targets) if isinstance(targets, Iterable) else ()
     if not names:
         raise EvidenceError(f"targets must be a variable's name or a list of names, found {shown(targets)}")
     for i, name in enumerate(names):

@@ -163,7 +163,7 @@ class Askable(Frozen):
             return engine.query(targets, evidence, **options)
         from bbn.inference import query
 
-        return query(self._acted(do), targets, evidence, method, interval, **options)
+        return query(self if do is None else self._acted(do), targets, evidence, method, interval, **options)
 
     def posteriors(
         self,
@@ -215,7 +215,7 @@ max_iter, tol, damping, schedule
             return engine.posteriors(evidence, **options)  # type: ignore[no-any-return]
         from bbn.inference import posteriors
 
-        return posteriors(self._acted(do), evidence, method, **options)
+        return posteriors(self if do is None else self._acted(do), evidence, method, **options)
 
     @overload
     def mpe(
@@ -300,7 +300,7 @@ max_iter, tol, damping, schedule
         """
         from bbn.inference import mpe
 
-        return mpe(self._acted(do), evidence, k, method, **options)
+        return mpe(self if do is None else self._acted(do), evidence, k, method, **options)
 
     def map(
         self,
@@ -351,7 +351,7 @@ max_iter, tol, damping, schedule
         """
         from bbn.inference import marginal_map
 
-        return marginal_map(self._acted(do), targets, evidence, method, **options)
+        return marginal_map(self if do is None else self._acted(do), targets, evidence, method, **options)
 
 
 class AskableNetwork(Askable, RowQuestions, AnalysisQuestions):

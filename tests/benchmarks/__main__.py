@@ -1,9 +1,10 @@
 """`make bench`: run the benchmarks and write docs/benchmarks.md.
 
     python -m tests.benchmarks [NAME …]
+    python -m tests.benchmarks --against PATH [NAME | NAME:TEXT …]
 
 With names (of `bench_NAME.py`), only those run; the figures of the others are kept. Each module runs in a process
-of its own.
+of its own. `--against` compares with another checkout instead and writes no page (see `against.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.against import compare
 from tests.benchmarks.harness import Figure, measure
 
 HERE = Path(__file__).parent
@@ -38,11 +40,16 @@ other first; the quickest counts, and the last column names it.
 
 def main(names: list[str]) -> int:
     """Run the named modules, or all, and write the page."""
+    path = None
+    if names[:1] == ["--against"]:
+        path, names = Path(names[1]).resolve(), names[2:]
     modules = benchmarks()
-    unknown = set(names) - set(modules)
+    unknown = {name.partition(":")[0] for name in names} - set(modules)
     if unknown:
         print(f"no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(modules)}", file=sys.stderr)
         return 2
+    if path is not None:
+        return compare(path, names or modules)
     status = 0
     for name in names or modules:
         environment = {"OMP_NUM_THREADS": "1", **os.environ}

@@ -134,9 +134,10 @@ def pure_row(name: str) -> Row:
         worker.stdin.flush()
         return worker.stdout.readline()
 
+    assert worker.stdin is not None
+    worker.stdin.write(json.dumps(cases) + "\n")
+
     def check() -> None:
-        assert worker.stdin is not None
-        worker.stdin.write(json.dumps(cases) + "\n")
         answers = json.loads(ask("tell"))
         pyagrum_idioms.check(theirs, {node: answers[node] for node in hidden(net, cases[-1])})
 

@@ -89,7 +89,7 @@ KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
     ),
     "pack_factors": (
         "layout",
-        lambda: [[2, 3], [0, 1, 1], [floats(2, 3), floats(3)], True],
+        lambda: [[3, 2], [0], [floats(3), floats(3, 2)], True],
         set(),
     ),
     "add_scores": (

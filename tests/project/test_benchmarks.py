@@ -7,6 +7,7 @@ import pytest
 
 import bbn
 from tests.benchmarks import __main__ as bench
+from tests.benchmarks import against
 from tests.benchmarks.harness import Row, measure
 from tests.support import oracle
 
@@ -75,3 +76,49 @@ def test_the_table_names_each_idiom():
         "idioms": {"pyAgrum": "chgEvidence"},
     }
     assert "| w | 1 s | 3 s, 3x |  | pyAgrum: chgEvidence |" in bench.timed_table([row])
+
+
+CHECKOUT = """
+import time
+from types import SimpleNamespace as Row
+
+def rows():
+    for work, seconds in {rows}:
+        yield Row(work=work, contenders={{"bbn": lambda s=seconds: time.sleep(s)}}, prepare={{}}, each={{}}, units=2)
+    yield Row(work="a figure", value="3 MB")
+{last}
+"""
+
+
+def checkout(root, rows, last=""):
+    """A folder with one module of benchmarks, which sleeps."""
+    folder = root / "tests" / "benchmarks"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "bench_sleep.py").write_text(CHECKOUT.format(rows=rows, last=last))
+    return root
+
+
+def test_two_checkouts_are_compared_row_by_row(tmp_path, monkeypatch, capfd):
+    new = checkout(tmp_path / "new", [("only here", 0.0), ("slower", 0.03), ("faster", 0.01)])
+    old = checkout(
+        tmp_path / "old", [("slower", 0.01), ("gone", 0.0), ("faster", 0.03)], last="    missing()"
+    )
+    monkeypatch.setattr(against, "ROOT", new)
+    monkeypatch.setattr(against, "SAVED", tmp_path / "build" / "against.tsv")
+    monkeypatch.setattr(against, "ROUNDS", 2)
+    assert against.compare(old, ["sleep"]) == 0
+    head, *lines = [
+        line.split("\t") for line in (tmp_path / "build" / "against.tsv").read_text().splitlines()
+    ]
+    assert head == ["new/old", "new s", "old s", "row"]
+    assert [line[3] for line in lines] == [
+        "sleep: slower",
+        "sleep: faster",
+    ]  # the worst first, and only what both have
+    for ratio, ours, theirs, _ in lines:
+        assert float(ratio) == pytest.approx(float(ours) / float(theirs), rel=1e-2)
+    assert float(lines[0][1]) >= 0.015  # per piece: two in each call
+    assert "ends early" in capfd.readouterr().err
+    assert against.compare(old, ["sleep:fast"]) == 0
+    assert "slower" not in (tmp_path / "build" / "against.tsv").read_text()

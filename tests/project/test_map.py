@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import bbn
+from tests import sanitize
 
 ROOT = Path(__file__).parents[2]
 MAP = "docs/architecture.md"
@@ -72,3 +73,8 @@ def test_the_tests_mirror_the_package() -> None:
         ROOT / "tests" / "project"
     }:
         assert (ROOT / "bbn" / folder.relative_to(ROOT / "tests")).is_dir(), folder
+
+
+def test_the_tests_that_run_under_the_sanitizers_exist() -> None:
+    assert [name for name in sanitize.TESTS if not (ROOT / "tests" / f"{name}.py").exists()] == []
+    assert [name for name in sanitize.COPIED if not (ROOT / name).exists()] == []

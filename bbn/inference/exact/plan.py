@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import pairwise
 from math import inf
 from sys import maxsize
@@ -45,6 +45,8 @@ MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
 RESTARTED = ("min-fill", "weighted-min-fill")
 """The rules that are tried RESTARTS more times."""
+UNLOCKED = nullcontext()
+"""In place of the lock of a plan whose program is made with it."""
 INSTEAD = (
     "observe more variables, ask for fewer targets, or choose a sampling method such as "
     'method="likelihood-weighting"'
@@ -77,17 +79,17 @@ def flatten(model: Model, limit: int | float | str | None = None, whole: bool = 
     A NoisyMax is a chain of small tables, with variables in between that the model does not have, unless `whole` asks
     for its full table.
     """
-    if not whole and isinstance(model, BayesianNetwork):
-        model = factored(model)
-    variables = model.variables
-    number = {v.name: i for i, v in enumerate(variables)}
     directed = isinstance(model, BayesianNetwork)
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
-        kinds = set(map(type, cpts))
-        directed = kinds == {CPT} or all(issubclass(kind, CPT) for kind in kinds)
-    if directed:
-        members = [number[v.name] for cpt in cpts for v in (*cpt.parents, cpt.variable)]
+        if set(map(type, cpts)) != {CPT}:
+            model = model if whole else factored(model)  # type: ignore[arg-type]
+            cpts = model.conditionals  # type: ignore[attr-defined]
+            directed = all(isinstance(c, CPT) for c in cpts)
+    variables = model.variables
+    number = {v.name: i for i, v in enumerate(variables)}
+    if directed:  # a conditional stands where its variable does
+        members = [number[v.name] for cpt in cpts for v in cpt.parents]
         tables = [cpt.table for cpt in cpts]
     else:
         factors = model.factors()
@@ -174,10 +176,10 @@ class Plan:
         self.layout = layout
         self.bytes = size
         self.limit = limit
-        self._making = threading.Lock()
         self._cards = model.cards
         self._room = room
         self._large = room is not None and MANY_THREADS * self.bytes > self.limit
+        self._making: AbstractContextManager[Any] = threading.Lock() if self._large else UNLOCKED
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
 
@@ -253,7 +255,7 @@ class Plan:
         """The program for numbers of any size, made when it is first needed; of a large plan one run at a time."""
         needed = self.bytes + (0 if self._wide else self.wide_bytes)
         require_memory(needed, "potentials beyond the range of a double", INSTEAD, self.limit)
-        with nullcontext() if held else self.turn(needed), self._making if self._large else nullcontext():
+        with nullcontext() if held else self.turn(needed), self._making:
             wide = self._wide
             if wide is None:
                 wide = kernels.wide.WideProgram(self._cards, self.tables, self.layout, self.question.maximise)
@@ -282,9 +284,8 @@ def plan_bytes(model: FlatModel, layout: Layout) -> int:
     swept = swept_cells(model, layout)
     certain = 2 * model.most_states
     tapes = layout.once.size + layout.run.size
-    return 8 * (tapes + layout.base_size + swept + layout.out_size + certain + tables) + run_bytes(
-        layout, swept
-    )
+    cells = tapes + layout.base_size + swept + layout.out_size + certain + tables
+    return 8 * cells + run_bytes(layout, swept)
 
 
 def run_bytes(layout: Layout, swept: int = 0) -> int:

@@ -15,11 +15,11 @@ cdef double MOST_CELLS = 2.0**53  # as in `checks`
 
 def pack_factors(list cards, list members, list tables, bint directed):
     """Factors as flat arrays; see `pure.forest.pack_factors`."""
-    cdef int64_t n = len(cards), total = len(tables), size = len(members), f, k, axes, v = -1, at = 0, kept = 0
+    cdef int64_t n = len(cards), total = len(tables), size = len(members), f, k, axes, listed, v = -1, at = 0, kept = 0
     cdef cnp.npy_intp cells = 0
     cdef Arena arena = Arena()
     cdef int64_t* card = arena.ints(n)
-    cdef int64_t* scope = arena.ints(size)
+    cdef int64_t* scope = arena.ints(size + (total if directed else 0))
     cdef int64_t* heads = arena.ints(total)
     cdef int64_t* scope_ptr = arena.ints(total + 1)
     cdef int64_t* table_ptr = arena.ints(total + 1)
@@ -36,17 +36,18 @@ def pack_factors(list cards, list members, list tables, bint directed):
             raise TypeError(f"expected doubles in C order, found {table.dtype}")
         cells += cnp.PyArray_SIZE(table)
         axes = cnp.PyArray_NDIM(table)
-        if at + axes > size or (directed and not axes):
+        listed = axes - 1 if directed else axes
+        if listed < 0 or at + listed > size:
             raise ValueError(f"factor {f}: {size - at} variables are left for {axes} axes")
         for k in range(axes):
-            v = members[at + k]
+            v = members[at + k] if k < listed else f
             if not 0 <= v < n or cnp.PyArray_DIM(table, <int> k) != card[v]:
                 raise ValueError(f"factor {f}: axis {k} has {cnp.PyArray_DIM(table, <int> k)} cells for variable {v}")
             if card[v] > 1:
                 scope[kept] = v
                 kept += 1
-        at += axes
-        heads[f] = v if directed else -1
+        at += listed
+        heads[f] = f if directed else -1
         scope_ptr[f + 1], table_ptr[f + 1] = kept, cells
     if at != size:
         raise ValueError(f"{size} variables for {at} axes")

@@ -35,11 +35,12 @@ def pack_factors(
     cards : list of int
         The number of states of each variable.
     members : list of variables
-        Those of the first factor, one for each axis of its table, of the second, and so on.
+        Those of the first factor, one for each axis of its table, of the second, and so on; if `directed`, all but
+        each factor's last.
     tables : list of float64 arrays
         The factors' values, in C order.
     directed : bool
-        Whether each factor is a conditional distribution of its last variable.
+        Whether factor f is the conditional distribution of variable f, its last.
 
     Returns
     -------
@@ -55,13 +56,14 @@ def pack_factors(
     at = 0
     for f, table in enumerate(tables):
         check_doubles(table)
-        scopes.append(members[at : at + table.ndim])
-        if len(scopes[-1]) < table.ndim or (directed and not table.ndim):
+        listed = table.ndim - directed
+        if listed < 0 or at + listed > len(members):
             raise ValueError(f"factor {f}: {len(members) - at} variables are left for {table.ndim} axes")
+        scopes.append(members[at : at + listed] + [f] * directed)
         for axis, (v, cells) in enumerate(zip(scopes[-1], table.shape, strict=True)):
             if not 0 <= v < len(cards) or cells != cards[v]:
                 raise ValueError(f"factor {f}: axis {axis} has {cells} cells for variable {v}")
-        at += table.ndim
+        at += listed
     if at != len(members):
         raise ValueError(f"{len(members)} variables for {at} axes")
     kept = [[v for v in scope if cards[v] > 1] for scope in scopes]
