@@ -37,7 +37,8 @@ h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-
   #d8dee6; padding-bottom: .2rem; }
 table { border-collapse: collapse; margin: .6rem 0; } th, td { padding: .15rem .7rem .15rem 0; vertical-align: top;
   text-align: left; } thead th { border-bottom: 1px solid #9aa7b4; } caption { padding: .3rem 0; }
-.scroll { overflow-x: auto; } .warning { background: #fff4d6; border-left: 4px solid #d09000; padding: .4rem .8rem; }
+.scroll { overflow-x: auto; } @media (max-width: 40rem) { .scroll td, .scroll th { white-space: nowrap; } }
+.warning { background: #fff4d6; border-left: 4px solid #d09000; padding: .4rem .8rem; }
 code, pre { background: #f2f5f8; padding: .1rem .3rem; } pre { padding: .6rem; overflow-x: auto; }
 svg { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cursor: pointer; }
 .quiet { color: #55636f; }
