@@ -68,4 +68,6 @@ def draw(drawing: Drawing, axes: Axes) -> None:
             )
             axes.add_patch(line)
             if shape.arrow:
-                axes.add_patch(Polygon(arrow_head(shape.points), color=shape.colour, zorder=layer))
+                axes.add_patch(
+                    Polygon(arrow_head(shape.points, shape.width), color=shape.colour, zorder=layer)
+                )

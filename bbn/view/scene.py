@@ -245,8 +245,11 @@ def spline(points: tuple[tuple[float, float], ...]) -> list[tuple[tuple[float, f
     return pieces
 
 
-def arrow_head(points: tuple[tuple[float, float], ...], size: float = 6.0) -> tuple[tuple[float, float], ...]:
-    """The triangle at the end of a curve, which arrives vertically."""
+def arrow_head(
+    points: tuple[tuple[float, float], ...], width: float = 1.2
+) -> tuple[tuple[float, float], ...]:
+    """The triangle at the end of a curve, which arrives vertically; a wide line has a larger one."""
+    size = 6.0 + 2.5 * max(width - 1.2, 0.0)
     (_, y0), (x1, y1) = points[-2:]
     back = size if y1 >= y0 else -size
     return ((x1, y1), (x1 - size * 0.45, y1 - back), (x1 + size * 0.45, y1 - back))
@@ -285,5 +288,5 @@ def _svg(shape: Box | Words | Curve) -> str:
     line = f'<path d="{path}" fill="none" stroke="{shape.colour}" stroke-width="{shape.width:g}"{dash}>{title}</path>'
     if not shape.arrow:
         return line
-    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in arrow_head(shape.points))
+    head = " ".join(f"{px:.1f},{py:.1f}" for px, py in arrow_head(shape.points, shape.width))
     return f'{line}<polygon points="{head}" fill="{shape.colour}"/>'
