@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import bif as bif
     from bbn.kernels.pure import chain as chain
     from bbn.kernels.pure import classify as classify
+    from bbn.kernels.pure import climb as climb
     from bbn.kernels.pure import coding as coding
     from bbn.kernels.pure import consistency as consistency
     from bbn.kernels.pure import count as count
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import recode as recode
     from bbn.kernels.pure import sample as sample
     from bbn.kernels.pure import score as score
+    from bbn.kernels.pure import structures as structures
     from bbn.kernels.pure import subsets as subsets
     from bbn.kernels.pure import triangulate as triangulate
     from bbn.kernels.pure import wide as wide
@@ -42,6 +44,7 @@ KERNELS = (
     "bif",
     "chain",
     "classify",
+    "climb",
     "coding",
     "consistency",
     "count",
@@ -54,6 +57,7 @@ KERNELS = (
     "recode",
     "sample",
     "score",
+    "structures",
     "subsets",
     "triangulate",
     "wide",
