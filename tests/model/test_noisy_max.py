@@ -197,7 +197,7 @@ def test_files_keep_it_factored(tmp_path, suffix):
     many.save(path)
     assert bbn.load(path) == many
     if suffix == "yaml":
-        assert "type: noisy-max" in path.read_text()
+        assert "type: noisy-or" in path.read_text()
         assert path.stat().st_size < 20_000
 
 
