@@ -40,7 +40,7 @@ from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Ints
-from bbn.model.evidence import Evidence, Findings, Model
+from bbn.model.evidence import Evidence, Findings, Model, as_mapping
 from bbn.model.options import Order, OrderedOptions
 from bbn.results.posterior import Posterior, Posteriors, Slot
 
@@ -199,7 +199,7 @@ class JunctionTree(Engine):
         answers = self._repeats.posteriors(evidence)
         if answers is None:
             answers = super()._posteriors(evidence, settings)
-            observed = frozenset(evidence or ())
+            observed = frozenset(as_mapping(evidence))
             key = "masked" if self._small else (observed, None)
             self._repeats.note_posteriors(evidence, key, partial(self._slots_of, observed, key))
         return answers
