@@ -34,6 +34,8 @@ SMALL_BYTES = 65_536
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
 MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
+LONG = 1e8
+"""Cells from which it is worth foretelling how long a run takes."""
 UNLOCKED = nullcontext()
 """In place of the lock of a plan whose program is made with it."""
 INSTEAD = (
@@ -303,11 +305,30 @@ def price(
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order.
     """
-    # the joint is the same without targets of one state, but one must be left to be read
+    targets = read_targets(model, question)
+    role, factors, ptr, scope = reduced(model, question, targets)
+    found = triangulate(model.cards, ptr, scope, order, question.goal != QUERY and not once, most)
+    return _laid_out(model, question.goal, targets, role, factors, found, False)
+
+
+def lay_out(model: FlatModel, question: Question, elimination: Elimination, cells: float) -> Price:
+    """The cost of a question whose elimination is given, and that is run once: large cliques are stored."""
+    targets = read_targets(model, question)
+    role, factors, _, _ = reduced(model, question, targets)
+    return _laid_out(model, question.goal, targets, role, factors, (elimination, cells, 1, cells), True)
+
+
+def read_targets(model: FlatModel, question: Question) -> tuple[int, ...]:
+    """The targets that are read: the joint is the same without those of one state, but one must be left to be read."""
     targets = question.targets
     if len(targets) > 1:
         targets = tuple(v for v in targets if model.cards[v] > 1) or targets[:1]
-    role, factors, ptr, scope = kernels.layout.reduce_scopes(
+    return targets
+
+
+def reduced(model: FlatModel, question: Question, targets: tuple[int, ...]) -> tuple[Ints, Ints, Ints, Ints]:
+    """The role of each variable, the factors that a question needs, and their scopes; see `reduce_scopes`."""
+    return kernels.layout.reduce_scopes(
         model.scope_ptr,
         model.scope,
         model.heads,
@@ -318,9 +339,18 @@ def price(
         targets,
         question.goal != QUERY,
     )
-    elimination, cells, tried, greedy = triangulate(
-        model.cards, ptr, scope, order, question.goal != QUERY and not once, most
-    )
+
+
+def _laid_out(
+    model: FlatModel,
+    goal: int,
+    targets: tuple[int, ...],
+    role: Ints,
+    factors: Ints,
+    found: tuple[Elimination, float, int, float],
+    store: bool,
+) -> Price:
+    elimination, cells, tried, greedy = found
     if cells > BEYOND:
         return Price(elimination, cells, None, 8 * cells, tried, greedy)
     layout = kernels.layout.lay_out(
@@ -332,7 +362,8 @@ def price(
         role,
         elimination,
         targets,
-        question.goal,
+        goal,
+        store,
     )
     shared = 0 if model.padded else model.tables.nbytes
     return Price(elimination, cells, layout, shared + plan_bytes(model, layout), tried, greedy)
@@ -346,7 +377,7 @@ def make_plan(
     cache: PlanCache | None = None,
 ) -> Plan:
     """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
-    if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES:
+    if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES and cost.cells <= LONG:
         return Plan(model, question, cost.layout, int(cost.bytes), maxsize)
     allowed, room = memory_limit(limit), None
     require(model, cost, allowed)
@@ -356,7 +387,10 @@ def make_plan(
         cache.make_room(allowed - int(cost.bytes))
         room = cache.room
     shared = 0 if model.padded else model.tables.nbytes
-    return Plan(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - shared), room)
+    made: type[Plan] = Plan
+    if cost.cells > LONG:
+        from bbn.inference.exact.long_runs import LongPlan as made
+    return made(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - shared), room)
 
 
 def require(model: FlatModel, cost: Price, limit: int) -> None:
