@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
 """The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
-SMALL_BYTES = 65_536
+SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
 BEYOND = 1e15
 """Cells past which no layout is made."""
