@@ -58,7 +58,7 @@ RESULTS = (
     "bbn.analysis.information.Information",
     "bbn.analysis.sensitivity.Sensitivity",
     "bbn.view.scene.Drawing",
-    "bbn.view.explore.Explorer",
+    "bbn.view.page.explorer.Explorer",
 )
 """Classes that users meet as answers; they need not make them."""
 
@@ -99,6 +99,18 @@ def write_api(app: object) -> None:
         page.write_text(text)
 
 
+LIVE = ("asia", "campfire", "alarm")
+"""The networks that pages hold as live ones."""
+
+
+def write_live(app: object) -> None:
+    """Write the live networks, which pages show in frames."""
+    folder = Path(__file__).parent / "_static" / "live"
+    folder.mkdir(exist_ok=True)
+    for name in LIVE:
+        bbn.example(name).export_html(folder / f"{name}.html")
+
+
 def head_examples(
     app: object, what: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
@@ -129,7 +141,8 @@ def block_math(self: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Any) -> None:
-    """Hook the equations, the API page and its examples in."""
+    """Hook the equations, the API page with its examples, and the live networks in."""
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("builder-inited", write_api)
+    app.connect("builder-inited", write_live)
     app.connect("autodoc-process-docstring", head_examples, priority=400)

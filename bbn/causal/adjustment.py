@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
+from bbn.causal.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph_parts import Names
 from bbn.causal.paths import Path, open_path
 from bbn.causal.separators import closest_separator, minimal_separators, smallest_separator
 from bbn.core.errors import BudgetError, EvidenceError, nearest

@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
+from bbn.causal.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.estimand import Estimand
 from bbn.causal.evaluation import Evaluation, Measured, measured_by
+from bbn.causal.gaussian_evaluation import Normal
+from bbn.causal.graph_parts import Names
 from bbn.causal.identify import Hedge, Kernel, interventional, kernel_of, measured_names, observed_kernel
 from bbn.core.budget import require_memory
 from bbn.core.display import Table, Tabular
@@ -168,6 +170,10 @@ def effect_bounds(
     near = measured.ancestors(y) | set(treated)
     options = {"states": states, "weights": weights, "missing": missing}
     told = measured_by(source, tuple(sorted(near)), options, memory_limit)
+    if isinstance(told, Normal):
+        raise DataError(
+            f"{y!r} is continuous; bounds are of variables with states, and bbn.discretize makes those"
+        )
     program = _Program(measured, told, y, frozenset(treated), memory_limit)
     low, high = program.bounds(do, versus)
     return Bounds(told.variable(y), low, high, versus is not None)

@@ -9,25 +9,21 @@ of its two ends. Every question here takes time linear in the size of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from bbn.causal.graph_parts import Arc, Names, Relatives, causes_first, names_listed, pair_of, parts_of
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
-from bbn.core.frozen import Frozen
-from bbn.model.network import BayesianNetwork
 from bbn.model.variable import checked_name
 
 if TYPE_CHECKING:
     from bbn.view.scene import Drawing
 
-Arc = tuple[str, str]
-Names = frozenset[str]
 
-
-class CausalGraph(Frozen):
+class CausalGraph(Relatives):
     """A causal diagram: arcs, two-headed arcs and hidden variables.
 
     Parameters
@@ -90,14 +86,14 @@ class CausalGraph(Frozen):
         latent: str | Iterable[str] = (),
         nodes: Iterable[str] = (),
     ) -> None:
-        listed, pairs, hidden, names = _parts(arcs)
-        pairs = [*pairs, *(_pair(pair, "a two-headed arc") for pair in confounded)]
+        listed, pairs, hidden, names = parts_of(arcs)
+        pairs = [*pairs, *(pair_of(pair, "a two-headed arc") for pair in confounded)]
         listed = list(dict.fromkeys(listed))
         ends = [end for pair in (*listed, *pairs) for end in pair]
         known = dict.fromkeys(checked_name(name) for name in (*names, *ends, *nodes))
-        order = _causes_first(list(known), listed)
+        order = causes_first(list(known), listed)
         position = {name: i for i, name in enumerate(order)}
-        hidden = {*hidden, *_listed(latent)}
+        hidden = {*hidden, *names_listed(latent)}
         for name in sorted(hidden, key=str):
             if name not in position:
                 raise EvidenceError(f"latent: the graph has no variable {shown(name)}{nearest(name, order)}")
@@ -143,96 +139,6 @@ class CausalGraph(Frozen):
             _siblings={name: tuple(near) for name, near in siblings.items()},
             memo={},
         )
-
-    @property
-    def observed(self) -> tuple[str, ...]:
-        """The measured variables, causes before effects."""
-        hidden = set(self.latent)
-        return tuple(name for name in self.nodes if name not in hidden)
-
-    def parents(self, name: str) -> tuple[str, ...]:
-        """The direct causes of a variable.
-
-        Parameters
-        ----------
-        name : str
-            A variable of the graph.
-        """
-        return self._parents[self._known(name)]
-
-    def children(self, name: str) -> tuple[str, ...]:
-        """What a variable acts on directly.
-
-        Parameters
-        ----------
-        name : str
-            A variable of the graph.
-        """
-        return self._children[self._known(name)]
-
-    def siblings(self, name: str) -> tuple[str, ...]:
-        """The variables that a two-headed arc joins to this one.
-
-        Parameters
-        ----------
-        name : str
-            A variable of the graph.
-        """
-        return self._siblings[self._known(name)]
-
-    def ancestors(self, names: str | Iterable[str], within: Collection[str] | None = None) -> Names:
-        """These variables and everything that acts on them, along arcs inside `within` where it is given.
-
-        Parameters
-        ----------
-        names : str or iterable of str
-            Variables of the graph.
-        within : collection of str, optional
-            The variables that paths may pass; by default all.
-        """
-        return self._reached(self.names(names), self._parents, within)
-
-    def descendants(self, names: str | Iterable[str], within: Collection[str] | None = None) -> Names:
-        """These variables and everything they act on, along arcs inside `within` where it is given.
-
-        Parameters
-        ----------
-        names : str or iterable of str
-            Variables of the graph.
-        within : collection of str, optional
-            The variables that paths may pass; by default all.
-        """
-        return self._reached(self.names(names), self._children, within)
-
-    def district(self, name: str, within: Collection[str] | None = None) -> Names:
-        """The variables that two-headed arcs join to this one, directly or not, with itself.
-
-        Parameters
-        ----------
-        name : str
-            A variable of the graph.
-        within : collection of str, optional
-            The variables that paths may pass; by default all.
-        """
-        return self._reached((self._known(name),), self._siblings, within)
-
-    def districts(self, within: Collection[str] | None = None) -> list[tuple[str, ...]]:
-        """The parts that two-headed arcs hold together (c-components; Tian and Pearl 2002), in the nodes' order.
-
-        Parameters
-        ----------
-        within : collection of str, optional
-            The variables that paths may pass; by default all.
-        """
-        left = [name for name in self.nodes if within is None or name in within]
-        found: list[tuple[str, ...]] = []
-        done: set[str] = set()
-        for name in left:
-            if name not in done:
-                part = self._reached((name,), self._siblings, within)
-                done |= part
-                found.append(tuple(n for n in left if n in part))
-        return found
 
     def projected(self) -> CausalGraph:
         """The graph over the measured variables alone (latent projection, Verma and Pearl 1990).
@@ -370,46 +276,6 @@ class CausalGraph(Frozen):
 
         return draw_causes(self, treatment, outcome, adjusted)
 
-    def names(self, names: str | Iterable[str], what: str = "") -> Names:
-        """A name or several as a frozenset; EvidenceError with the nearest name for one that is not in the graph.
-
-        Parameters
-        ----------
-        names : str or iterable of str
-            Variables of the graph.
-        what : str, default ""
-            What an error calls the names.
-        """
-        return frozenset(self._known(name, what) for name in _listed(names))
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._parents
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.nodes)
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    def _known(self, name: str, what: str = "") -> str:
-        if not isinstance(name, str) or name not in self._parents:
-            where = f"{what}: " if what else ""
-            raise EvidenceError(f"{where}the graph has no variable {shown(name)}{nearest(name, self.nodes)}")
-        return name
-
-    def _reached(
-        self, start: Iterable[str], near: Mapping[str, tuple[str, ...]], within: Collection[str] | None
-    ) -> Names:
-        """All that can be reached from `start` step by step, `start` included."""
-        found = {name for name in start if within is None or name in within}
-        stack = list(found)
-        while stack:
-            for other in near[stack.pop()]:
-                if other not in found and (within is None or other in within):
-                    found.add(other)
-                    stack.append(other)
-        return frozenset(found)
-
     def _seen_from(self, start: Iterable[str], hidden: Names) -> list[str]:
         """The first measured variables met on the way down from `start`, through hidden ones alone."""
         found: dict[str, None] = {}
@@ -450,66 +316,6 @@ class CausalGraph(Frozen):
 
 def as_causal_graph(graph: Any, latent: str | Iterable[str] = ()) -> CausalGraph:
     """Whatever says who acts on whom, as a CausalGraph: one, a DiGraph, a network or a list of arcs."""
-    if isinstance(graph, CausalGraph) and not _listed(latent):
+    if isinstance(graph, CausalGraph) and not names_listed(latent):
         return graph
     return CausalGraph(graph, latent=latent)
-
-
-def _parts(arcs: Any) -> tuple[list[Arc], list[Arc], set[str], list[str]]:
-    """The arcs, two-headed arcs, hidden nodes and all nodes of whatever a graph was given as."""
-    if isinstance(arcs, CausalGraph):
-        return list(arcs.arcs), list(arcs.confounded), set(arcs.latent), list(arcs.nodes)
-    if isinstance(arcs, BayesianNetwork):
-        return list(arcs.arcs), [], set(arcs.latent), list(arcs.names)
-    if hasattr(arcs, "predecessors"):
-        pairs = [_pair(pair, "a two-headed arc") for pair in arcs.graph.get("confounded", ())]
-        return (
-            [_pair(arc[:2], "an arc") for arc in arcs.edges],
-            pairs,
-            {name for name, hidden in arcs.nodes(data="latent") if hidden},
-            list(arcs.nodes),
-        )
-    if hasattr(arcs, "edges"):
-        raise ModelError(
-            "a causal graph needs arcs with a direction: expected a DiGraph, found an undirected graph"
-        )
-    if isinstance(arcs, str | Mapping) or not isinstance(arcs, Iterable):
-        raise ModelError(
-            f"a causal graph is a list of arcs (cause, effect), a DiGraph or a network, found {shown(arcs)}"
-        )
-    return [_pair(arc, "an arc") for arc in arcs], [], set(), []
-
-
-def _pair(pair: Any, what: str) -> Arc:
-    if isinstance(pair, str) or not isinstance(pair, Sequence | frozenset | set) or len(pair) != 2:
-        raise ModelError(f"{what} is a pair of names, found {shown(pair)}")
-    a, b = pair if isinstance(pair, Sequence) else sorted(pair)
-    return checked_name(a), checked_name(b)
-
-
-def _listed(names: str | Iterable[str]) -> list[str]:
-    if isinstance(names, str):
-        return [names]
-    if not isinstance(names, Iterable):
-        raise EvidenceError(f"expected a variable's name or several, found {shown(names)}")
-    return list(names)
-
-
-def _causes_first(names: list[str], arcs: list[Arc]) -> list[str]:
-    """The names in topological order, those that are free in the order given; ModelError for a cycle."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(names)
-    graph.add_edges_from(arcs)
-    position = {name: i for i, name in enumerate(names)}
-    both = next(((a, b) for a, b in graph.edges if a != b and graph.has_edge(b, a)), None)
-    if both is not None:
-        raise ModelError(
-            f"arcs go both ways between {both[0]!r} and {both[1]!r}; a hidden common cause is written "
-            f"confounded=[{both!r}], and a CPDAG's undirected edge is taken by bbn.adjustment_sets alone "
-            "(bbn.to_dag picks a member of its class)"
-        )
-    try:
-        return list(nx.lexicographical_topological_sort(graph, key=position.__getitem__))
-    except nx.NetworkXUnfeasible:
-        cycle = " → ".join(repr(a) for a, _ in nx.find_cycle(graph))
-        raise ModelError(f"the graph has a cycle: {cycle}") from None

@@ -17,11 +17,11 @@ from typing import Any, Literal
 from bbn.causal.effect_models import Plan, fitted, plan_of
 from bbn.causal.effect_result import Effect, Estimate, Question
 from bbn.causal.estimators import doubly_robust, inverse_weighting, strata_without
+from bbn.causal.evaluation import numeric_columns
 from bbn.causal.uncertainty import bootstrap_draws, credible_draws, of_draws
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
 from bbn.core.keywords import keywords_checked
-from bbn.data import CodedTable, DataSource, as_source, complete_data, continuous_columns
-from bbn.data.source import is_source
+from bbn.data import CodedTable, DataSource, as_source, complete_data
 from bbn.learning.tables.priors import Prior
 from bbn.model.variable import Continuous, State, Variable
 
@@ -184,26 +184,6 @@ def _read(
         "column {} has missing values",
         "drop those rows, or fill them in with bbn.fit_em",
     )
-
-
-def numeric_columns(data: Any, names: Iterable[str]) -> list[str]:
-    """Columns of floats that are not all whole: they cannot be states. Data that are coded say which they are."""
-    import numpy as np
-
-    if is_source(data):
-        return [name for name in continuous_columns(data) if name in set(names)]
-    found = []
-    for name in names:
-        try:
-            given = data[name]
-        except (KeyError, TypeError, IndexError, ValueError):
-            continue
-        if getattr(getattr(given, "dtype", None), "kind", "f") != "f":
-            continue
-        column = np.asarray(given)
-        if column.dtype.kind == "f" and not np.all(np.isnan(column) | (column == np.floor(column))):
-            found.append(name)
-    return found
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:

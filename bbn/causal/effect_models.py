@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from bbn.causal.adjustment import adjustment_sets, check_adjustment
-from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
+from bbn.causal.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.estimand import Estimand
 from bbn.causal.front_door import one_measured
+from bbn.causal.graph_parts import Names
 from bbn.causal.identify import identify
 from bbn.core.errors import EvidenceError, NotIdentifiableError, UnseenRowsWarning
 from bbn.data import DataSource, continuous_columns

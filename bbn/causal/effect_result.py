@@ -260,7 +260,7 @@ class Effect(Tabular):
         """
         name, models = self._plan.treatment, self._models
         if isinstance(models, Estimand):
-            return models.evaluate(self._source, do={name: value})  # type: ignore[dict-item]
+            return models.evaluate(self._source, do={name: value})
         answer: Posterior | MixturePosterior = models.query(self._plan.outcome, do={name: value})
         return answer
 

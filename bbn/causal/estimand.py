@@ -13,10 +13,12 @@ import numpy as np
 
 from bbn.causal.evaluation import Evaluation, Measured, measured_by
 from bbn.causal.expression import Expression, Probability, as_latex, as_text, free, probabilities, tidy
+from bbn.causal.gaussian_evaluation import Normal, evaluate_normal
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.model.factor import Factor, aligned
-from bbn.model.variable import State
+from bbn.model.variable import Continuous, State
+from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.posterior import Posterior
 
 
@@ -86,41 +88,47 @@ class Estimand(Frozen):
     def evaluate(
         self,
         source: Any,
-        do: Mapping[str, State] | None = None,
-        given: Mapping[str, State] | None = None,
+        do: Mapping[str, State | float] | None = None,
+        given: Mapping[str, State | float] | None = None,
         *,
         states: Mapping[str, Sequence[State]] | None = None,
+        continuous: str | Iterable[str] | None = None,
         weights: Any = None,
         missing: Any = (),
         memory_limit: int | float | str | None = None,
-    ) -> Posterior:
+    ) -> Posterior | MixturePosterior:
         """The distribution of the outcome under an intervention.
 
         Parameters
         ----------
         source
             A network, whose hidden variables play no part; or any table of data, with complete columns for
-            `variables`, in which the probabilities are counted.
+            `variables`, in which the probabilities are counted. Where all of them are numbers they are taken as
+            jointly normal, and the formula is one of means and covariances.
         do
-            The state of each variable that is set.
+            The state, or the number, of each variable that is set.
         given
-            The state of each variable observed after that.
+            The same of each variable observed after that.
         states, weights, missing
             How to read data, as in `bbn.fit`.
+        continuous
+            Columns of numbers; by default those whose values are not whole.
         memory_limit
             The most bytes that a table may take.
 
         Returns
         -------
-        Posterior
-            Over the outcome, axes in the order asked. Its `log_evidence` is 0: the formula does not speak of it.
+        Posterior or MixturePosterior
+            Over the outcome, axes in the order asked; a normal distribution where it is a number. Its `log_evidence`
+            is 0: the formula does not speak of it.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the formula conditions on something that never occurs, so that the effect is not determined.
         EvidenceError, DataError, ModelError
-            For values that do not fit, data that miss a column, and continuous variables (`bbn.effect` takes those).
+            For values that do not fit, data that miss a column, numbers beside states, and numbers that are linear
+            functions of others.
 
         Examples
         --------
@@ -131,12 +139,34 @@ class Estimand(Frozen):
         >>> abs(p["yes"] - net.do({"Campfire": "yes"}).query("ForestFire")["yes"]) < 1e-12
         True
         """
-        options = {"states": states, "weights": weights, "missing": missing}
+        numeric = [continuous] if isinstance(continuous, str) else continuous
+        options = {"states": states, "weights": weights, "missing": missing, "continuous": numeric}
         measured = measured_by(source, (*self.variables, *self.outcome), options, memory_limit)
         values = {**self._states(do, self.do, "do"), **self._states(given, self.given, "given")}
+        if isinstance(measured, Normal):
+            if len(self.outcome) > 1:
+                raise EvidenceError(
+                    f"{self.outcome[0]!r} is continuous, and has no joint posterior; ask for one outcome"
+                )
+            mean, variance = self.normal_on(measured, values)
+            whole = (np.ones(1), mean.reshape(1), variance.reshape(1), 0.0)
+            return MixturePosterior(Continuous(self.outcome[0]), (), *whole)
         answer = self.value_on(measured, values)
         variables = tuple(measured.variable(name) for name in self.outcome)
         return Posterior(variables, np.array(answer / answer.sum()), 0.0)
+
+    def normal_on(self, normal: Normal, values: Mapping[str, Any]) -> tuple[Array, Array]:
+        """The mean and the variance of the outcome, of variables that are jointly normal.
+
+        Parameters
+        ----------
+        normal : Normal
+            Their joint distribution, or one for each draw.
+        values : mapping
+            The number of each variable in `do` and `given`.
+        """
+        fixed = {name: normal.variable(name).number(value) for name, value in values.items()}
+        return evaluate_normal(self.expression, normal, self.outcome[0], fixed)
 
     def value_on(self, measured: Measured, values: Mapping[str, Any], kept: tuple[str, ...] = ()) -> Array:
         """The distribution of the outcome as an array, where probabilities come from anything that has them.
@@ -198,9 +228,7 @@ class Estimand(Frozen):
         conditions = [*([f"{do}({listed(self.do)})"] if self.do else []), *map(written, self.given)]
         return f"P({listed(self.outcome)}{bar + ', '.join(conditions) if conditions else ''})"
 
-    def _states(
-        self, values: Mapping[str, State] | None, names: tuple[str, ...], what: str
-    ) -> dict[str, State]:
+    def _states(self, values: Mapping[str, Any] | None, names: tuple[str, ...], what: str) -> dict[str, Any]:
         found = {} if values is None else values
         if not isinstance(found, Mapping):
             raise EvidenceError(f"{what} is a mapping from variable to state, found {values!r}")

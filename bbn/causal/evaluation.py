@@ -14,9 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from bbn.causal.expression import Expression, Probability, Product, Quotient, Sum, as_text
+from bbn.causal.gaussian_evaluation import Normal, normal_of_data, normal_of_network
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError, ModelError, nearest
 from bbn.core.frozen import Array
-from bbn.data import as_source, complete_data
+from bbn.data import as_source, complete_data, continuous_columns
+from bbn.data.source import is_source
 from bbn.model.factor import Factor, aligned
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.network import BayesianNetwork
@@ -41,11 +43,50 @@ def measured_by(
     names: tuple[str, ...],
     options: Mapping[str, Any],
     memory_limit: int | float | str | None = None,
-) -> Measured:
+) -> Measured | Normal:
     """A network, or data with columns for these names, as something that tells their probabilities."""
+    own = tuple(dict.fromkeys(names))
     if isinstance(source, BayesianNetwork):
+        if all(isinstance(source.variable(name), Continuous) for name in own):
+            return normal_of_network(source, own)
         return _Network(source, memory_limit)
-    return _Data(source, names, options)
+    options = {key: value for key, value in options.items() if value is not None}
+    listed = options.pop("continuous", None)
+    numeric = numeric_columns(source, own) if listed is None else list(listed)
+    if all(name in numeric for name in own):
+        return normal_of_data(_complete(source, own, {**options, "continuous": list(own)}), own)
+    mixed = next((name for name in own if name in numeric), None)
+    if mixed is not None:
+        raise DataError(_NO_NUMBERS.format(mixed))
+    return _Data(source, own, options)
+
+
+def numeric_columns(data: Any, names: Iterable[str]) -> list[str]:
+    """Columns of floats that are not all whole: they cannot be states. Data that are coded say which they are."""
+    if is_source(data):
+        return [name for name in continuous_columns(data) if name in set(names)]
+    found = []
+    for name in names:
+        try:
+            given = data[name]
+        except (KeyError, TypeError, IndexError, ValueError):
+            continue
+        if getattr(getattr(given, "dtype", None), "kind", "f") != "f":
+            continue
+        column = np.asarray(given)
+        if column.dtype.kind == "f" and not np.all(np.isnan(column) | (column == np.floor(column))):
+            found.append(name)
+    return found
+
+
+def _complete(data: Any, names: tuple[str, ...], options: Mapping[str, Any]) -> Any:
+    """The columns of these names, coded; DataError if a value is missing."""
+    return complete_data(
+        as_source(data, names=list(names), extra="ignore", **options),
+        names,
+        "column {} has missing values",
+        "bbn.fit_em learns from incomplete data; drop those rows",
+    )
 
 
 class _Network:
@@ -71,25 +112,14 @@ class _Data:
     """Probabilities counted in data."""
 
     def __init__(self, data: Any, names: tuple[str, ...], options: Mapping[str, Any]) -> None:
-        options = {key: value for key, value in options.items() if value is not None}
-        wanted = list(dict.fromkeys(names))
-        source = as_source(data, names=wanted, extra="ignore", **options)
-        own = {v.name: v for v in source.variables}
-        for name in wanted:
-            if name not in own:
-                raise DataError(_NO_NUMBERS.format(name))
-        self.source = complete_data(
-            source,
-            wanted,
-            "column {} has missing values",
-            "bbn.fit_em learns from incomplete data; drop those rows",
-        )
-        self.own = own
+        self.source = _complete(data, names, options)
+        self.own = {v.name: v for v in self.source.variables}
 
     def variable(self, name: str) -> Variable:
         if name not in self.own:
             raise EvidenceError(f"the data have no column {name!r}{nearest(name, self.own)}")
-        return self.own[name]
+        variable: Variable = self.own[name]
+        return variable
 
     def joint(self, names: tuple[str, ...]) -> Factor:
         (counts,) = self.source.counts([names])
@@ -97,7 +127,10 @@ class _Data:
         return Factor.trusted(tuple(self.own[name] for name in names), shares)
 
 
-_NO_NUMBERS = "{!r} is continuous, and an estimand is evaluated over states; bbn.effect takes numbers"
+_NO_NUMBERS = (
+    "{!r} is continuous beside variables with states, and this formula is evaluated over states alone or over numbers "
+    "alone; bbn.discretize cuts numbers into intervals"
+)
 
 
 class Evaluation:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from bbn.causal.adjustment import smallest_adjustment
-from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
+from bbn.causal.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.estimand import Estimand
 from bbn.causal.expression import (
     Expression,
@@ -30,6 +30,7 @@ from bbn.causal.expression import (
     tidy,
     total,
 )
+from bbn.causal.graph_parts import Names
 from bbn.core.errors import EvidenceError, NotIdentifiableError
 from bbn.core.keywords import keywords_checked
 

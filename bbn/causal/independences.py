@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn.causal.causal_graph import CausalGraph, Names, as_causal_graph
-from bbn.causal.effect import numeric_columns
+from bbn.causal.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.evaluation import numeric_columns
+from bbn.causal.graph_parts import Names
 from bbn.causal.separators import smallest_separator
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError

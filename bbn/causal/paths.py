@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bbn.causal.causal_graph import CausalGraph, Names
+from bbn.causal.causal_graph import CausalGraph
+from bbn.causal.graph_parts import Names
 
 Step = tuple[str, str]
 """How an edge is passed, "→", "←" or "↔", and the variable it leads to."""

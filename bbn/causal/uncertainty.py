@@ -1,7 +1,8 @@
 """How sure an effect can be: draws from the posterior of what was fitted, or resamples of the rows.
 
 A table's rows have Dirichlet posteriors, a Gaussian's parameters normal-inverse-gamma ones under the usual reference
-priors, and an estimand's joint the Bayesian bootstrap (Rubin 1981). All draws are asked at once: the draw is one more
+priors (all of them together, inverse Wishart, where a formula is over numbers), and an estimand's joint of states the
+Bayesian bootstrap (Rubin 1981). All draws are asked at once: the draw is one more
 variable of the model, which every factor holds, so a thousand draws are one query with a thousand times the cells.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from bbn.causal.effect_result import Question
 from bbn.causal.estimand import Estimand
+from bbn.causal.gaussian_evaluation import normal_draws
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data import CodedTable, DataSource
@@ -227,8 +229,14 @@ def _estimand_draws(
         raise DataError(
             "credible intervals of a formula draw rows and so need data in memory; interval=None does not"
         )
-    rows = _Reweighted(source, rng, n, estimand.variables)
     name = question.treatment.name
+    if source.numbers:
+        normal = normal_draws(source, tuple(dict.fromkeys((*estimand.variables, *estimand.outcome))), rng, n)
+        treated, control = (
+            estimand.normal_on(normal, {name: value})[0] for value in (question.treated, question.control)
+        )
+        return np.broadcast_to(treated, n), np.broadcast_to(control, n)
+    rows = _Reweighted(source, rng, n, estimand.variables)
     one, other = (
         estimand.value_on(rows, {name: value}, (rows.draw.name,)) @ question.scores
         for value in (question.treated, question.control)

@@ -57,13 +57,15 @@ def as_network(model: Any, name: str) -> BayesianNetwork:
     return cast("BayesianNetwork", model)
 
 
-_TIME = "filter, query, mpe, learn, check, convert, show and plot"
+_TIME = "filter, query, mpe, learn, check, convert, show, plot and explore"
 
 
 def refuse_decisions(model: Any, name: str) -> None:
     """ModelError if it is a decision network, which most commands do not take."""
     if isinstance(model, DecisionNetwork):
-        raise ModelError(f"{name} holds a decision network; solve, check, convert, show and plot take one")
+        raise ModelError(
+            f"{name} holds a decision network; solve, check, convert, show, plot and explore take one"
+        )
 
 
 def open_model(name: str, format: str | None = None, strict: bool = False) -> Any:

@@ -218,6 +218,10 @@ def make_parser() -> Parser:
     explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
     explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")
     explore.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    explore.add_argument(
+        "--edit", action="store_true", help="let the page edit the network; it saves to a file of its own"
+    )
+    explore.add_argument("--steps", type=int, default=6, help="slices of a dynamic network (%(default)s)")
 
     export = command(
         "export", "bbn.cli.plot:export", "Write the interactive page of a network as one HTML file."

@@ -9,8 +9,10 @@ from bbn.cli.evidence_options import read_do, read_evidence
 from bbn.cli.files import as_network, open_model, open_network
 from bbn.cli.filter import unrolled
 from bbn.cli.output import show, write
+from bbn.core.errors import ModelError
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.dynamic_network import DynamicNetwork
+from bbn.model.network import BayesianNetwork
 
 
 def plot(options: argparse.Namespace) -> int:
@@ -45,9 +47,17 @@ def plot(options: argparse.Namespace) -> int:
 
 def explore(options: argparse.Namespace) -> int:
     """Serve the interactive page until interrupted."""
-    network = open_network(options.file, options.from_format)
-    served = network.explore(host=options.host, port=options.port, browser=not options.no_browser)
-    show(f"{network!r} at {served.url} (Ctrl-C stops it)", flush=True)
+    model = open_model(options.file, options.from_format)
+    where = {"host": options.host, "port": options.port, "browser": not options.no_browser}
+    if options.edit and not isinstance(model, BayesianNetwork):
+        raise ModelError(f"{options.file} does not hold a Bayesian network; --edit edits those alone")
+    if isinstance(model, DynamicNetwork):
+        served = model.explore(options.steps, **where)
+    elif isinstance(model, DecisionNetwork):
+        served = model.explore(**where)
+    else:
+        served = as_network(model, options.file).explore(edit=options.edit, **where)
+    show(f"{model!r} at {served.url} (Ctrl-C stops it)", flush=True)
     served.wait()
     return 0
 

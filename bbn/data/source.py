@@ -180,23 +180,36 @@ class CodedTable(Frozen):
         more state, which is cut off at the end. `n_jobs` threads share the families.
         """
         position = {v.name: i for i, v in enumerate(self.variables)}
-        incomplete = set(self.incomplete)
-        radixes = np.array([v.card + (v.name in incomplete) for v in self.variables], dtype=np.int64)
         members = np.array([position[name] for family in families for name in family], dtype=np.int64)
         ptr = np.zeros(len(families) + 1, dtype=np.int64)
         np.cumsum([len(family) for family in families], out=ptr[1:])
+        tables = self.tables(members, ptr, n_jobs)
+        if not self.incomplete:
+            return tables
+        cards = {v.name: v.card for v in self.variables}
+        return [
+            table[tuple(slice(cards[name]) for name in family)].copy()
+            for table, family in zip(tables, families, strict=True)
+        ]
+
+    def tables(
+        self, members: NDArray[np.int64], ptr: NDArray[np.int64], n_jobs: int | None = None
+    ) -> ContingencyTables:
+        """The counts of families given by the positions of their variables, ``members[ptr[f]:ptr[f + 1]]``.
+
+        A column with missing values has one more state here, for these.
+        """
+        columns, radixes = self._columns()
         sizes = _products(radixes[members], ptr)
         if len(sizes) and 8 * sizes.sum() > memory_limit():
-            largest = families[int(np.argmax(sizes))]
+            f = int(np.argmax(sizes))
+            largest = ", ".join(self.variables[i].name for i in members[ptr[f] : ptr[f + 1]].tolist())
+            require_memory(int(8 * sizes.max()), f"the counts of {largest}", "use fewer parents or states")
             require_memory(
-                int(8 * sizes.max()), f"the counts of {', '.join(largest)}", "use fewer parents or states"
+                int(8 * sizes.sum()), f"the counts of {len(sizes)} families", "ask for fewer at a time"
             )
-            require_memory(
-                int(8 * sizes.sum()), f"the counts of {len(families)} families", "ask for fewer at a time"
-            )
-        offsets = np.zeros(len(families) + 1, dtype=np.int64)
+        offsets = np.zeros(len(ptr), dtype=np.int64)
         np.cumsum(sizes.astype(np.int64), out=offsets[1:])
-        columns = [self.codes[v.name] for v in self.variables]
         bits = self._bitmaps(radixes, ptr, members)
 
         def part(start: int, stop: int) -> NDArray[Any]:
@@ -212,16 +225,16 @@ class CodedTable(Frozen):
                 self.weights,
             )
 
-        tables = ContingencyTables(
-            self._in_parts(part, len(families), jobs(n_jobs)), offsets, radixes[members], ptr
-        )
-        if not incomplete:
-            return tables
-        cards = {v.name: v.card for v in self.variables}
-        return [
-            table[tuple(slice(cards[name]) for name in family)].copy()
-            for table, family in zip(tables, families, strict=True)
-        ]
+        cells = self._in_parts(part, len(sizes), jobs(n_jobs))
+        return ContingencyTables(cells, offsets, radixes[members], ptr)
+
+    def _columns(self) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+        """The columns of codes, and how many codes each may hold, made once."""
+        if "columns" not in self._cache:
+            incomplete = set(self.incomplete)
+            radixes = np.array([v.card + (v.name in incomplete) for v in self.variables], dtype=np.int64)
+            self._cache["columns"] = [self.codes[v.name] for v in self.variables], radixes
+        return self._cache["columns"]  # type: ignore[no-any-return]
 
     def _in_parts(
         self, part: Callable[[int, int], NDArray[Any]], n_families: int, n_jobs: int
@@ -237,13 +250,14 @@ class CodedTable(Frozen):
         self, radixes: NDArray[np.int64], ptr: NDArray[np.int64], members: NDArray[np.int64]
     ) -> list[Any]:
         """The bit maps of the columns that families in long runs are made of; None for the others."""
-        known: dict[int, Any] = self._cache.setdefault("bitmaps", {})
-        if self.weights is None and len(members):
+        known: list[Any] = self._cache.setdefault("bitmaps", [None] * len(self.variables))
+        if self.weights is None and len(members) and not self._cache.get("all bitmaps"):
             for c in kernels.count.worth_bitmaps(ptr, members, radixes).tolist():
                 column = self.codes[self.variables[c].name]
-                if c not in known and column.dtype == np.uint8:
+                if known[c] is None and column.dtype == np.uint8:
                     known[c] = kernels.count.bitmaps(column, int(radixes[c]))
-        return [known.get(c) for c in range(len(self.variables))]
+            self._cache["all bitmaps"] = all(bits is not None for bits in known)
+        return known
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
         """The sums over blocks of the arrays that f returns for each; here one block, repeated rows merged."""

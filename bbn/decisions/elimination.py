@@ -12,7 +12,6 @@ The cost is that of the largest table. A step that would not fit in memory is re
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -191,12 +190,8 @@ class _Maker:
         return _Table(tab.start, tuple(v for v, _ in free), tuple(s for _, s in free), head, moves)
 
     def add_extra(self, extra: Extra) -> None:
-        cards = self.problem.cards
-        strides, step = [], 1
-        for v in reversed(extra.scope):
-            strides.append(step)
-            step *= cards[v]
-        tab = Tab(self.size, extra.scope, tuple(reversed(strides)), extra.head)
+        strides, step = self._layout(extra.scope)
+        tab = Tab(self.size, extra.scope, strides, extra.head)
         self.extra[extra.name] = self.size
         self.size += step
         if extra.allowed:
@@ -235,35 +230,41 @@ class _Maker:
         """One step."""
         if v in self.observed:
             return
-        p = [t for t in self.probabilities if v in t.scope]
-        u = [t for t in self.utilities if v in t.scope]
-        heads: frozenset[int] | None = frozenset()
+        p, other_p = _parted(self.probabilities, v)
+        u, other_u = _parted(self.utilities, v)
+        left: set[int] | None = set()
         for table in p:
-            heads = None if heads is None or table.head is None else heads | table.head
-        left = None if heads is None else heads - {v}
-        if not is_decision and not u and left is not None and not left:
-            if p:
-                self.probabilities = [t for t in self.probabilities if v not in t.scope]
-            return  # Σ_v of these is 1
+            if table.head is None:
+                left = None
+                break
+            left |= table.head  # type: ignore[operator]
+        if left is not None:
+            left.discard(v)
+            if not left and not u and not is_decision:
+                self.probabilities = other_p
+                return  # Σ_v of these is 1
         allowed = [self.allowed[v]] if is_decision and v in self.allowed else []
-        scope = tuple(dict.fromkeys(w for t in (*u, *p, *allowed) for w in t.scope if w != v))
-        kind = SUM if not is_decision else MAX if self.factors is None else self.factors
+        tables = [*u, *p, *allowed]
+        axes = dict.fromkeys([w for t in tables for w in t.scope])
+        axes.pop(v, None)
+        scope = tuple(axes)
+        strides, cells = self._layout(scope)
         keeps_p = bool(p) and (left is None or bool(left))
-        made_p = self._room(scope) if keeps_p else -1
-        made_u = self._room(scope) if u else -1
+        made_p = self._room(scope, cells) if keeps_p else -1
+        made_u = self._room(scope, cells) if u else -1
         choice = -1
+        kind = SUM
         if is_decision:
+            kind = MAX if self.factors is None else self.factors
             choice = self.n_choices
             self.slots[v] = Slot(choice, scope)
-            self.n_choices += prod([self.problem.cards[w] for w in scope])
+            self.n_choices += cells
         self._write(kind, v, scope, p, u, allowed, (made_p, made_u, choice))
-        strides = self._strides(scope)
-        self.probabilities = [t for t in self.probabilities if v not in t.scope]
-        self.utilities = [t for t in self.utilities if v not in t.scope]
         if keeps_p:
-            self.probabilities.append(_Table(made_p, scope, strides, left))
+            other_p.append(_Table(made_p, scope, strides, None if left is None else frozenset(left)))
         if u:
-            self.utilities.append(_Table(made_u, scope, strides, None))
+            other_u.append(_Table(made_u, scope, strides, None))
+        self.probabilities, self.utilities = other_p, other_u
 
     def finished(self) -> Tape:
         """The tape, with a last step that multiplies and adds what is left."""
@@ -283,26 +284,25 @@ class _Maker:
             last,
         )
 
-    def _room(self, scope: tuple[int, ...]) -> int:
-        """Room for a table over these variables; BudgetError if there is none."""
-        cards = [self.problem.cards[v] for v in scope]
-        if len(cards) > MAX_AXES:
+    def _room(self, scope: tuple[int, ...], cells: int) -> int:
+        """Room for a table of so many cells over these variables; BudgetError if there is none."""
+        if len(scope) > MAX_AXES:
             raise BudgetError(
-                f"a table would have {len(cards)} axes; at most {MAX_AXES} are possible; {INSTEAD}"
+                f"a table would have {len(scope)} axes; at most {MAX_AXES} are possible; {INSTEAD}"
             )
-        cells = prod(cards)
         if self.size + cells > 1 << 17:
             require_table([self.size + cells], "the tables of the elimination", INSTEAD, self.memory_limit)
         start = self.size
         self.size += cells
         return start
 
-    def _strides(self, scope: tuple[int, ...]) -> tuple[int, ...]:
-        strides, step = [], 1
+    def _layout(self, scope: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        """The stride of each of a table's variables, and its cells."""
+        cards, strides, step = self.problem.cards, [], 1
         for v in reversed(scope):
             strides.append(step)
-            step *= self.problem.cards[v]
-        return tuple(reversed(strides))
+            step *= cards[v]
+        return tuple(strides[::-1]), step
 
     def _write(
         self,
@@ -315,18 +315,29 @@ class _Maker:
         made: tuple[int, int, int],
     ) -> None:
         cards, words, n = self.problem.cards, self.words, len(scope)
-        tables = (*p, *u, *allowed)
+        tables = [*p, *u, *allowed]
         length = HEAD + n + len(tables) * (n + 2)
         card = cards[v] if v >= 0 else 1
-        words += [kind, length, n, card, len(p), len(u), len(allowed), *made]
-        words += [cards[w] for w in scope]
-        axes = (*scope, v)
+        words += [kind, length, n, card, len(p), len(u), len(allowed), *made, *[cards[w] for w in scope]]
+        place = {w: k for k, w in enumerate(scope, 1)}
+        place[v] = n + 1
         for table in tables:
-            for w, stride in table.moves:
-                self.patches.setdefault(w, []).append((len(words), stride))
-            strides = dict(zip(table.scope, table.strides, strict=True))
-            words.append(table.start)
-            words += [strides.get(w, 0) for w in axes]
+            if table.moves:
+                for w, stride in table.moves:
+                    self.patches.setdefault(w, []).append((len(words), stride))
+            row = [table.start, *[0] * (n + 1)]
+            for w, stride in zip(table.scope, table.strides, strict=True):
+                row[place[w]] = stride
+            words += row
+
+
+def _parted(tables: list[_Table], v: int) -> tuple[list[_Table], list[_Table]]:
+    """The tables that hold a variable, and the others."""
+    own: list[_Table] = []
+    others: list[_Table] = []
+    for table in tables:
+        (own if v in table.scope else others).append(table)
+    return own, others
 
 
 def evidence_extras(given: Known) -> list[Extra]:

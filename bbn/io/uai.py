@@ -141,7 +141,7 @@ def _factor_graph(
             for scope, table in zip(scopes, values, strict=True)
         ]
         factors += [Factor([variables[i]], np.ones(cards[i])) for i in free]
-        return FactorGraph(factors)
+        return FactorGraph(factors, variables=variables)
     except (ModelError, BudgetError) as error:
         raise source.error(str(error)) from None
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import bif as bif
     from bbn.kernels.pure import chain as chain
     from bbn.kernels.pure import classify as classify
+    from bbn.kernels.pure import climb as climb
     from bbn.kernels.pure import coding as coding
     from bbn.kernels.pure import consistency as consistency
     from bbn.kernels.pure import count as count
@@ -42,6 +43,7 @@ KERNELS = (
     "bif",
     "chain",
     "classify",
+    "climb",
     "coding",
     "consistency",
     "count",

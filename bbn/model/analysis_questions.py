@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bbn.model.network import BayesianNetwork
     from bbn.results.mixture_posterior import MixturePosterior
     from bbn.results.posterior import Posterior
-    from bbn.view.explore import Explorer
+    from bbn.view.page.explorer import Explorer
     from bbn.view.scene import Drawing
 
 
@@ -304,10 +304,14 @@ max_iter, tol, damping, schedule
         host: str = "127.0.0.1",
         port: int = 0,
         browser: bool = False,
+        edit: bool = False,
         method: Method = "auto",
         **options: Unpack[EngineOptions],
     ) -> Explorer:
-        """Serve the interactive page of the network on this machine: click on a state to observe it.
+        """The interactive page of the network: click on a state to observe it.
+
+        In a notebook the result shows itself (with anywidget, an optional extra, its evidence follows the clicks);
+        elsewhere its `url` serves the page on this machine.
 
         Parameters
         ----------
@@ -317,6 +321,8 @@ max_iter, tol, damping, schedule
             The port to listen on; 0 takes a free one.
         browser : bool, default False
             Open the page in the web browser.
+        edit : bool, default False
+            Let the page edit the network: `net` of the result is what it has become; this network stays as it is.
         method : str, default "auto"
             The method of inference, as in `query`.
         memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
@@ -327,18 +333,17 @@ max_iter, tol, damping, schedule
         -------
         Explorer
             Shows the page in a notebook's cell; `url` is its address, `wait()` serves until interrupted, `close()`
-            stops.
+            stops. `evidence`, `done` and `posteriors` are what is clicked, and what follows from it.
 
         Raises
         ------
-        ModelError
-            The network has continuous variables.
         OSError
-            The address cannot be listened on.
+            The address cannot be listened on: when `url` is asked for.
 
         See Also
         --------
         plot : The same as a picture.
+        export_html : The page as one file.
 
         Examples
         --------
@@ -348,10 +353,10 @@ max_iter, tol, damping, schedule
         True
         >>> page.close()
         """
-        from bbn.view.explore import explore
+        from bbn.view.page.explorer import explore
 
         net = cast("BayesianNetwork", self)
-        return explore(net, host, port, browser, method=method, **options)
+        return explore(net, host, port, browser, edit, method=method, **options)
 
     def export_html(self, path: str | os.PathLike[str]) -> None:
         """Write the interactive page of the network as one HTML file, which needs no server and no connection.
@@ -386,7 +391,7 @@ max_iter, tol, damping, schedule
         ...     path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        from bbn.view.export import export_html
+        from bbn.view.page.export import export_html
 
         export_html(cast("BayesianNetwork", self), path)
 

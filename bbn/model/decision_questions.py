@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bbn.model.evidence import Evidence
     from bbn.model.network import BayesianNetwork
     from bbn.results.policy import Solution
+    from bbn.view.page.explorer import Explorer
     from bbn.view.scene import Drawing
 
 
@@ -368,6 +369,51 @@ class AskableDecisions(Frozen):
         from bbn.view.decisions import draw_decisions
 
         return draw_decisions(self, evidence, solved, **options)
+
+    def explore(
+        self: Any,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        browser: bool = False,
+        **options: Unpack[SolveOptions],
+    ) -> Explorer:
+        """The interactive page of the network: what each choice is worth, updated with every click.
+
+        Parameters
+        ----------
+        host : str, default "127.0.0.1"
+            The address to listen on.
+        port : int, default 0
+            The port to listen on; 0 takes a free one.
+        browser : bool, default False
+            Open the page in the web browser.
+        method, restarts, seed, node_limit, memory_limit
+            As `solve` takes them.
+
+        Returns
+        -------
+        Explorer
+            As `BayesianNetwork.explore` gives it; `posteriors` are those under the best policy.
+
+        Raises
+        ------
+        OSError
+            The address cannot be listened on: when `url` is asked for.
+
+        See Also
+        --------
+        plot : The same as a picture.
+
+        >>> import bbn
+        >>> page = bbn.example("oil_wildcatter").explore()
+        >>> page.evidence = {"Test": "yes", "Seismic": "closed"}
+        >>> page.posteriors["Drill"].mode()
+        'yes'
+        """
+        from bbn.view.page.explorer import explore
+
+        return explore(self, host, port, browser, **options)
 
     def _repr_svg_(self: Any) -> str:
         return str(self.plot(solved=False).svg)

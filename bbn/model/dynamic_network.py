@@ -92,12 +92,21 @@ class DynamicNetwork(AskableInTime):
            [0.883, 0.117]])
     """
 
-    __slots__ = ("_schedule", "_starts", "memo", "metadata", "name", "order", "static", "template")
+    __slots__ = (
+        *("_schedule", "_starts", "continuous", "memo", "metadata", "name", "names", "order", "static"),
+        *("template", "variables"),
+    )
 
     name: str
     metadata: Mapping[str, str]
     order: int
     """How many slices back the furthest parent lies; 0 where slices do not depend on each other."""
+    names: tuple[str, ...]
+    """The variables' names, static ones too, parents in a slice before their children."""
+    variables: tuple[Variable, ...]
+    """The variables, in the same order."""
+    continuous: tuple[str, ...]
+    """The names of the continuous variables."""
     static: tuple[str, ...]
     """The names of the variables that exist once."""
     template: BayesianNetwork
@@ -135,8 +144,12 @@ class DynamicNetwork(AskableInTime):
         order = max(map(reach, repeated.values()))
         schedule = families_of_first_slices(starts, repeated, max(order, len(starts)))
         template = one_template(starts, repeated, static, schedule)
+        names = tuple(own for own in template.names if split_name(own)[1] is None)
         self._set(
             name=name,
+            names=names,
+            variables=tuple(map(template.variable, names)),
+            continuous=tuple(n for n in names if isinstance(template.variable(n), Continuous)),
             metadata=MappingProxyType(
                 {checked_name(k, "a metadata key"): str(v) for k, v in (metadata or {}).items()}
             ),
@@ -152,21 +165,6 @@ class DynamicNetwork(AskableInTime):
         )  # finds what only shows across slices, such as a cycle in the first one
 
     # What it is made of
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables' names, static ones too, parents in a slice before their children."""
-        return tuple(own for own in self.template.names if split_name(own)[1] is None)
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables, in the same order."""
-        return tuple(map(self.template.variable, self.names))
-
-    @property
-    def continuous(self) -> tuple[str, ...]:
-        """The names of the continuous variables."""
-        return tuple(v.name for v in self.variables if isinstance(v, Continuous))
 
     @property
     def first(self) -> tuple[Conditional, ...]:

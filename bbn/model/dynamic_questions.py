@@ -14,6 +14,7 @@ from bbn.core.frozen import Frozen
 if TYPE_CHECKING:
     from bbn.inference.time.stream import FilterState
     from bbn.results.posterior import Posterior
+    from bbn.view.page.explorer import Explorer
     from bbn.view.scene import Drawing
 
 
@@ -389,6 +390,52 @@ class AskableInTime(Frozen):
 
         options.setdefault("beliefs", False)
         return draw_network(self.unroll(self.order + 1 if steps is None else steps), None, **options)
+
+    def explore(
+        self: Any,
+        steps: int = 6,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        browser: bool = False,
+        **options: Any,
+    ) -> Explorer:
+        """The interactive page of this many slices; the panel of a node shows its variable over time.
+
+        Parameters
+        ----------
+        steps : int, default 6
+            How many slices.
+        host : str, default "127.0.0.1"
+            The address to listen on.
+        port : int, default 0
+            The port to listen on; 0 takes a free one.
+        browser : bool, default False
+            Open the page in the web browser.
+        **options
+            Those of `BayesianNetwork.query`: `method` and the options of the method.
+
+        Returns
+        -------
+        Explorer
+            As `BayesianNetwork.explore` gives it, of the unrolled network.
+
+        Raises
+        ------
+        OSError
+            The address cannot be listened on: when `url` is asked for.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> page = bbn.example("umbrella").explore(3)
+        >>> page.evidence = {"Umbrella[0]": "yes"}
+        >>> round(page.posteriors["Rain[0]"]["yes"], 4)
+        0.8182
+        """
+        from bbn.view.page.explorer import explore
+
+        return explore(self.unroll(steps), host, port, browser, timed=True, **options)
 
     def _repr_svg_(self: Any) -> str:
         return str(self.plot().svg)

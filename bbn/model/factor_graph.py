@@ -28,6 +28,9 @@ class FactorGraph(Askable, compared=("_factors",)):
         At least one; factors that share a variable's name must mean the same variable.
     name
         A title; comparisons ignore it.
+    variables
+        The variables in the order to list them, each in some factor; by default that in which the factors first name
+        them. Comparisons ignore it.
 
     The log_probability of `mpe` and `map` is that of the product of the factors, not divided by Z.
 
@@ -44,29 +47,33 @@ class FactorGraph(Askable, compared=("_factors",)):
     _factors: tuple[Factor, ...]
     _variables: dict[str, Variable]
 
-    def __init__(self, factors: Iterable[Factor], name: str = "") -> None:
+    def __init__(
+        self, factors: Iterable[Factor], name: str = "", variables: Iterable[Variable] | None = None
+    ) -> None:
         if isinstance(factors, Factor) or not isinstance(factors, Iterable):
             raise ModelError(f"a factor graph needs a list of Factors, found {factors!r}")
         listed = tuple(factors)
-        variables: dict[str, Variable] = {}
+        known: dict[str, Variable] = {}
         for factor in listed:
             if not isinstance(factor, Factor):
                 raise ModelError(
                     f"a factor graph is made of Factors, found {factor!r} ({type(factor).__name__})"
                 )
             for v in factor.variables:
-                if variables.setdefault(v.name, v) != v:
+                if known.setdefault(v.name, v) != v:
                     raise ModelError(
-                        f"variable {v.name!r} has states {list(variables[v.name].states)} in one factor, "
+                        f"variable {v.name!r} has states {list(known[v.name].states)} in one factor, "
                         f"{list(v.states)} in another"
                     )
-        if not variables:
+        if not known:
             raise ModelError("the factor graph is empty; it needs at least one factor over a variable")
-        self._set(name=name, memo={}, _factors=listed, _variables=variables)
+        if variables is not None:
+            known = _ordered(known, variables)
+        self._set(name=name, memo={}, _factors=listed, _variables=known)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The variables, in the order in which the factors first name them."""
+        """The variables, in the order given, or in that in which the factors first name them."""
         return tuple(self._variables.values())
 
     @property
@@ -153,4 +160,20 @@ max_iter, tol, damping, schedule
         return f"<FactorGraph{title}: {len(self._variables)} variables, {len(self._factors)} factors>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FactorGraph, (list(self._factors), self.name)
+        return FactorGraph, (list(self._factors), self.name, self.variables)
+
+
+def _ordered(known: dict[str, Variable], variables: Iterable[Variable]) -> dict[str, Variable]:
+    """The factors' variables in this order; ModelError unless it lists each once."""
+    order = list(variables)
+    for v in order:
+        if not isinstance(v, Variable) or known.get(v.name) != v:
+            raise ModelError(f"variables lists {shown(v)}, which is in no factor")
+    ordered = {v.name: v for v in order}
+    if len(ordered) < len(order):
+        twice = next(v.name for i, v in enumerate(order) if v in order[:i])
+        raise ModelError(f"variables lists {twice!r} twice")
+    missing = [name for name in known if name not in ordered]
+    if missing:
+        raise ModelError(f"variables leaves out {', '.join(map(repr, missing[:8]))}, which the factors have")
+    return ordered

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from bbn import kernels
-from bbn.kernels.contracts.types import MIN_FILL, MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Ints
+from bbn.kernels.contracts.types import MIN_FILL, MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Floats, Ints
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -25,14 +25,21 @@ Elimination = tuple[Ints, Ints, Ints]
 """The order; and, as offsets and members, the neighbours of each variable when its turn came."""
 
 Rule = Callable[..., Elimination]
-"""(cards, scope offsets, scope members, kept=None, most=inf) to an elimination; see `kernels.triangulate.eliminate`."""
+"""(cards, offsets, scopes, kept=None, most=inf, bias=None) to an elimination; see `kernels.triangulate.eliminate`."""
 
 
 def _rule(number: int) -> Rule:
     eliminate = kernels.triangulate.eliminate
 
-    def rule(cards: Ints, ptr: Ints, scope: Ints, kept: Ints | None = None, most: float = inf) -> Elimination:
-        return eliminate(cards, ptr, scope, number, kept, most)
+    def rule(
+        cards: Ints,
+        ptr: Ints,
+        scope: Ints,
+        kept: Ints | None = None,
+        most: float = inf,
+        bias: Floats | None = None,
+    ) -> Elimination:
+        return eliminate(cards, ptr, scope, number, kept, most, bias)
 
     return rule
 

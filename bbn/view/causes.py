@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bbn.causal.adjustment import causal_nodes
-from bbn.causal.causal_graph import CausalGraph, Names
+from bbn.causal.causal_graph import CausalGraph
+from bbn.causal.graph_parts import Names
 from bbn.causal.paths import Path, open_paths
 from bbn.view.colours import (
     ADJUSTED,

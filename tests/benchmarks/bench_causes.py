@@ -7,24 +7,27 @@ from collections.abc import Iterator
 import numpy as np
 
 import bbn
-from tests.benchmarks.harness import Row
+from tests.benchmarks.harness import Figure, Row
+from tests.causal.test_effect import DESIGNS
 
 TITLE = "Causes"
 NOTES = """
 A warm question with `do=` against the same question without: the network with its arcs cut is kept with its plan, so
 the two should cost the same. `identify` on a random graph of 100 variables with hidden causes, formula included, in
 under a second. `effect` on 1,000,000 rows of asia, three estimators and their intervals, against a `fit` and two
-questions of the fitted network. The front door of pyAgrum and ours, from the graph to the number.
+questions of the fitted network. The front door of pyAgrum and ours, from the graph to the number. Last, how often
+intervals of 95 % hold the truth, on 500 simulated tables of each design; two standard errors are 2 %.
 """
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[Row | Figure]:
     """Warm interventions, identification, effects."""
     for name, x, y, e in (("asia", "smoke", "dysp", "xray"), ("alarm", "INTUBATION", "BP", "HR")):
         yield _warm(name, x, y, e)
     yield _identify()
     yield _effect()
     yield _front_door()
+    yield from _coverage()
 
 
 def _warm(name: str, x: str, y: str, e: str) -> Row:
@@ -106,3 +109,17 @@ def _front_door() -> Row:
         np.testing.assert_allclose(ours(), theirs(), atol=1e-6)
 
     return Row("front door: identify and evaluate", {"bbn": ours, "pyAgrum": {"causalImpact": theirs}}, check)
+
+
+def _coverage() -> Iterator[Figure]:
+    for design, (make, graph, truth, options) in DESIGNS.items():
+        hits: dict[str, int] = {}
+        for seed in range(500):
+            found = bbn.effect(
+                make(np.random.default_rng(seed)), graph, "X", "Y", seed=seed, n_draws=300, **options
+            )
+            for method, one in found.estimates.items():
+                inside = one.average_effect.low <= truth <= one.average_effect.high
+                hits[method] = hits.get(method, 0) + inside
+        told = ", ".join(f"{method} {count / 5:.1f} %" for method, count in hits.items())
+        yield Figure(f"intervals of 95 %, {design}", told, "93 to 97 %")

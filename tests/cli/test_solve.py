@@ -70,7 +70,7 @@ def test_other_commands(capsys, tmp_path):
     for command in (["query"], ["mpe"], ["sample", "-n", "3"], ["explain", "Oil"]):
         code, _, err = said(capsys, command[0], "oil_wildcatter", *command[1:])
         assert code == 1
-        assert "holds a decision network; solve, check, convert, show and plot take one" in err
+        assert "holds a decision network; solve, check, convert, show, plot and explore take one" in err
     assert said(capsys, "check", "oil_wildcatter")[0] == 0
     assert "observes=['Test', 'Seismic']" in said(capsys, "show", "oil_wildcatter")[1]
     assert '"utility"' in said(capsys, "show", "oil_wildcatter", "Cost", "--format", "json")[1]

@@ -13,7 +13,7 @@ import bbn
 from bbn.view.colours import BELIEF, LIKELY, OBSERVED, PAPER, TRACK, contrast, ink_on
 from bbn.view.scene import Box, Curve, Drawing, Words
 
-CSS = (Path(bbn.__file__).parent / "view" / "page" / "explore.css").read_text()
+CSS = (Path(bbn.__file__).parent / "view" / "page" / "static" / "explore.css").read_text()
 TEXT, GRAPHICS = 4.5, 3.0
 
 

@@ -68,6 +68,10 @@ class Stats(NamedTuple):
     """The cells of the clique with most of them."""
     predicted_bytes: int
     """The memory of the engine's tables, of the potentials that are stored, and of the answer."""
+    orders_tried: int = 1
+    """How many elimination orders were worked out to find this one; more where a run is long."""
+    greedy_cells: int = 0
+    """What `total_cells` would be with the best order that a greedy rule gives without a search."""
 
 
 class JunctionTree(Engine):
@@ -117,7 +121,16 @@ class JunctionTree(Engine):
         cost = price(self.flat, Question(goal=MARGINALS), self.options["order"], math.inf)
         names, cells, cliques = largest_clique(self.flat, cost)
         width = int(np.diff(cost.elimination[1]).max(initial=0))
-        return Stats(width, cliques, int(cost.cells), tuple(names), int(cells), int(cost.bytes))
+        return Stats(
+            width,
+            cliques,
+            int(cost.cells),
+            tuple(names),
+            int(cells),
+            int(cost.bytes),
+            cost.tried,
+            int(cost.greedy),
+        )
 
     def rows(
         self,
@@ -348,7 +361,7 @@ class JunctionTree(Engine):
         plan = pruning.kept(key, domain)
         if plan is None:
             model = pruning.restricted(domain, question)
-            other = price(model, question, options["order"])
+            other = price(model, question, options["order"], once=True)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import pairwise
-from math import inf
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,31 +19,21 @@ import numpy as np
 from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
+from bbn.inference.exact.orders import BEYOND, triangulate
 from bbn.kernels.contracts.tape import COLLECTED, QUERY, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Model
-from bbn.model.graphs import ORDERS, Elimination, find_rule
+from bbn.model.graphs import Elimination
 from bbn.model.network import BayesianNetwork
 
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
 
-PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
-"""The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
 SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
-BEYOND = 1e15
-"""Cells past which no layout is made."""
-SMALL = 100_000.0
-"""Cells up to which the first rule of the portfolio is good enough."""
-HUGE = 1_000_000.0
-"""Cells from which ties are broken at random a few times more: by then elimination is quick beside a run."""
-RESTARTS = 4
 MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
-RESTARTED = ("min-fill", "weighted-min-fill")
-"""The rules that are tried RESTARTS more times."""
 UNLOCKED = nullcontext()
 """In place of the lock of a plan whose program is made with it."""
 INSTEAD = (
@@ -139,6 +128,10 @@ class Price(NamedTuple):
     """The plan's layout, unless its cliques are beyond any memory."""
     bytes: float
     """The memory of the plan with a run of it, and of the engine's tables."""
+    tried: int = 1
+    """How many elimination orders were worked out."""
+    greedy: float = 0.0
+    """The cells that the best order by a rule alone would have."""
 
 
 class Plan:
@@ -302,10 +295,13 @@ def swept_cells(model: FlatModel, layout: Layout) -> int:
     return sum(cells_of(model, layout.axes[a:b].tolist()) for a, b in pairwise(layout.axes_ptr.tolist()))
 
 
-def price(model: FlatModel, question: Question, order: str = "auto", most: float = BEYOND) -> Price:
+def price(
+    model: FlatModel, question: Question, order: str = "auto", most: float = BEYOND, once: bool = False
+) -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
 
-    Elimination stops with a clique of over `most` cells, which are then all that is foreseen.
+    Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
+    will hardly be run again, so that less is spent on a good order.
     """
     # the joint is the same without targets of one state, but one must be left to be read
     targets = question.targets
@@ -322,9 +318,11 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
         targets,
         question.goal != QUERY,
     )
-    elimination, cells = triangulate(model.cards, ptr, scope, order, question.goal != QUERY, most)
+    elimination, cells, tried, greedy = triangulate(
+        model.cards, ptr, scope, order, question.goal != QUERY and not once, most
+    )
     if cells > BEYOND:
-        return Price(elimination, cells, None, 8 * cells)
+        return Price(elimination, cells, None, 8 * cells, tried, greedy)
     layout = kernels.layout.lay_out(
         model.cards,
         model.scope_ptr,
@@ -337,46 +335,7 @@ def price(model: FlatModel, question: Question, order: str = "auto", most: float
         question.goal,
     )
     shared = 0 if model.padded else model.tables.nbytes
-    return Price(elimination, cells, layout, shared + plan_bytes(model, layout))
-
-
-def triangulate(
-    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False, most: float = inf
-) -> tuple[Elimination, float]:
-    """An elimination of these scopes and the cells of its cliques; "auto" tries the portfolio.
-
-    Where cliques are huge a thorough one breaks ties several ways. Each rule is given up with its first clique of more
-    than `most` cells, and the elimination ends there if all are.
-    """
-    rules = PORTFOLIO if order == "auto" else (order,)
-    elimination = find_rule(rules[0])(cards, ptr, scope, None, most)
-    cells = kernels.triangulate.total_cells(cards, *elimination)
-    if cells > SMALL:
-        for name in rules[1:]:
-            other = ORDERS[name](cards, ptr, scope, most=min(cells, most))
-            others = kernels.triangulate.total_cells(cards, *other)
-            if others < cells:
-                elimination, cells = other, others
-    if thorough and HUGE < cells <= BEYOND and order == "auto":
-        return other_ties(cards, ptr, scope, elimination, cells)
-    return elimination, cells
-
-
-def other_ties(
-    cards: Ints, ptr: Ints, scope: Ints, elimination: Elimination, cells: float
-) -> tuple[Elimination, float]:
-    """The best of this elimination and some whose ties fell otherwise: those of variables numbered at random."""
-    rng = np.random.default_rng(0)
-    for _ in range(RESTARTS):
-        number = rng.permutation(len(cards))
-        variable = np.argsort(number)
-        for name in RESTARTED:
-            taken, ends, near = ORDERS[name](cards[variable], ptr, number[scope], most=cells)
-            other = (variable[taken], ends, variable[near])
-            others = kernels.triangulate.total_cells(cards, *other)
-            if others < cells:
-                elimination, cells = other, others
-    return elimination, cells
+    return Price(elimination, cells, layout, shared + plan_bytes(model, layout), tried, greedy)
 
 
 def make_plan(

@@ -27,18 +27,19 @@ def beliefs_of(
     for name in slices.dyn.names:
         if name in slices.dyn.continuous:
             continue
-        variable = slices.variables[name]
+        card = slices.variables[name].card
+        codes = sequences.codes.get(name)
+        if codes is not None and len(codes) and int(codes.max()) < card:  # seen in every step
+            found[name] = np.eye(card)[codes]
+            continue
         if name in slices.of_state:
-            own = np.zeros((len(gamma), variable.card))
-            for code in range(variable.card):
-                own[:, code] = gamma[:, slices.of_state[name] == code].sum(axis=1)
+            own = gamma @ (slices.of_state[name][:, None] == np.arange(card)).astype(float)
         elif name in slices.emissions:
             own = _emitted(chain, name, gamma)
         else:
             own = _summed_out(chain, name, alpha if shifted else np.roll(alpha, 1, axis=0), right)
-        codes = sequences.codes.get(name)
         if codes is not None:
-            seen = np.flatnonzero(codes < variable.card)
+            seen = np.flatnonzero(codes < card)
             own[seen] = 0.0
             own[seen, codes[seen]] = 1.0
         found[name] = own
@@ -70,8 +71,9 @@ def _summed_out(chain: Chain, name: str, before: Array, right: Array) -> Array:
     card = slices.variables[name].card
     own = np.zeros((len(right), card))
     for kind, patterns in enumerate(chain.patterns):
+        many = len(patterns.logs) > 1
         for p in range(len(patterns.logs)):
-            steps = patterns.steps[patterns.row_of == p]
+            steps = patterns.steps[patterns.row_of == p] if many else patterns.steps
             if not len(steps) or np.isneginf(patterns.logs[p]):
                 continue
             rows: dict[str, Int32s] = {
@@ -80,7 +82,7 @@ def _summed_out(chain: Chain, name: str, before: Array, right: Array) -> Array:
             found = slices.matrices(kind, {**rows, name: np.arange(card, dtype=np.int32)}, card)
             scale = np.exp(found.logs - patterns.logs[p])
             for k in range(card):
-                after = found.values[k][None] if kind == 0 else before[steps] @ found.values[k]
-                own[steps, k] = scale[k] * (after * right[steps]).sum(axis=1)
+                after = found.values[k] if kind == 0 else before[steps] @ found.values[k]
+                own[steps, k] = scale[k] * np.vecdot(after, right[steps])
     total = own.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(own, total, out=np.zeros_like(own), where=total > 0))

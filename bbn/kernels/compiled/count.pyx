@@ -21,9 +21,11 @@ cdef extern from *:
     #endif
     #if defined(__GNUC__) && defined(__x86_64__)
     #include <immintrin.h>
-    #define BBN_HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt"))
+    /* Which way of counting bits the processor has. */
+    #define BBN_BITS_LEVEL (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq") ? 2 \
+                            : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") ? 1 : 0)
     #else
-    #define BBN_HAS_AVX2 0
+    #define BBN_BITS_LEVEL 0
     #endif
 
     static int bbn_bits(uint64_t x) {
@@ -61,8 +63,26 @@ cdef extern from *:
         return rest + _mm256_extract_epi64(total, 0) + _mm256_extract_epi64(total, 1)
              + _mm256_extract_epi64(total, 2) + _mm256_extract_epi64(total, 3);
     }
+
+    /* The processor's own count, eight words at a time. */
+    __attribute__((target("avx512f,avx512vpopcntdq")))
+    static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) {
+        __m512i total = _mm512_setzero_si512();
+        int64_t i = 0;
+        for (; i + 8 <= n; i += 8)
+            total = _mm512_add_epi64(total, _mm512_popcnt_epi64(_mm512_and_si512(
+                _mm512_loadu_si512((const void *)(a + i)), _mm512_loadu_si512((const void *)(b + i)))));
+        if (i < n) {
+            __mmask8 rest = (__mmask8)((1u << (n - i)) - 1);
+            total = _mm512_add_epi64(total, _mm512_popcnt_epi64(_mm512_and_si512(
+                _mm512_maskz_loadu_epi64(rest, (const void *)(a + i)),
+                _mm512_maskz_loadu_epi64(rest, (const void *)(b + i)))));
+        }
+        return _mm512_reduce_add_epi64(total);
+    }
     #else
     static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
+    static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
     #endif
 
     /* The largest code of a column. */
@@ -78,9 +98,10 @@ cdef extern from *:
     }
 
     /* The number of bits that are set in both. */
-    static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int fast) {
+    static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int level) {
         int64_t total = 0, i;
-        if (fast) return bbn_common_avx2(a, b, n);
+        if (level == 2) return bbn_common_avx512(a, b, n);
+        if (level == 1) return bbn_common_avx2(a, b, n);
         for (i = 0; i < n; i++) total += bbn_bits(a[i] & b[i]);
         return total;
     }
@@ -102,8 +123,8 @@ cdef extern from *:
         for (; i < n; i++) out[i >> 6] |= (uint64_t)(codes[i] == state) << (i & 63);
     }
     """
-    int BBN_HAS_AVX2
-    int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int fast) noexcept nogil
+    int BBN_BITS_LEVEL
+    int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int level) noexcept nogil
     int64_t bbn_largest(const uint8_t* codes, int64_t n) noexcept nogil
     int64_t bbn_largest_wide(const uint16_t* codes, int64_t n) noexcept nogil
     void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
@@ -241,7 +262,7 @@ cdef void sum_down(
 
 cdef void count_bits(
     const Column* columns, const int64_t* members, const int64_t* ptr, const int64_t* offsets, int64_t f, int64_t k,
-    int64_t n_rows, int64_t start, int64_t length, int64_t* cells, uint64_t* base, uint64_t* spare, int fast,
+    int64_t n_rows, int64_t start, int64_t length, int64_t* cells, uint64_t* base, uint64_t* spare, int level,
 ) noexcept nogil:
     """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave."""
     cdef int64_t words = (n_rows + 63) // 64, n_rest = ptr[f + 1] - ptr[f] - 1, size = 1
@@ -267,7 +288,7 @@ cdef void count_bits(
         spare = held
         size *= radix
     for b in range(size):
-        totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, fast)
+        totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, level)
     for j in range(f, f + k):
         c = members[ptr[j]]
         radix = columns[c].radix
@@ -276,7 +297,7 @@ cdef void count_bits(
             if totals[b]:
                 left = totals[b]
                 for s in range(radix - 1):
-                    common = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, fast)
+                    common = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, level)
                     out[s * size + b] += common
                     left -= common
                 out[(radix - 1) * size + b] += left
@@ -367,7 +388,7 @@ def count_families(
     cdef const int64_t* rest
     cdef int64_t f, g, k, c, i, base_size, size, n_rest, room, copies, largest = 1
     cdef int64_t n_runs = 0, words = (n_rows + 63) // 64, start, length
-    cdef int fast = BBN_HAS_AVX2
+    cdef int level = BBN_BITS_LEVEL
     cdef bint all_bits
     check_families(ptr, members, n_columns)
     if radixes.shape[0] != n_columns or len(bits) != n_columns:
@@ -482,7 +503,7 @@ def count_families(
                 length = min(<int64_t> WORDS, words - start)
                 for i in range(n_runs):
                     count_bits(column, &members[0], &ptr[0], &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
-                               length, &cells[0], base, base + MAX_SETTINGS * WORDS, fast)
+                               length, &cells[0], base, base + MAX_SETTINGS * WORDS, level)
                 start += length
     finally:
         free(column)

@@ -19,6 +19,14 @@ cdef struct Heap:
     int64_t size
     int64_t room
 
+cdef inline double clique_cells(const int64_t* cards, int64_t v, const int64_t* around, int64_t degree) noexcept nogil:
+    """The cells of the clique of v and its neighbours."""
+    cdef int64_t i
+    cdef double product = cards[v]
+    for i in range(degree):
+        product *= cards[around[i]]
+    return product
+
 cdef inline bint before(Entry* a, Entry* b) noexcept nogil:
     if a.first != b.first:
         return a.first < b.first

@@ -29,6 +29,38 @@ ctypedef fused number:
     int64_t
     double
 
+cdef enum:
+    KEPT = 512
+
+KNOWN = {}
+"""Prior weight α to ln Γ(α + n) / Γ(α) for small n, NaN where not asked for yet: a search scores few table sizes."""
+
+
+cdef list fill_known(const double[::1] alphas, const int64_t[::1] cards, double** own, double** rows):
+    """Point at the kept values for a cell and for a row of each table; the list keeps them while they are used."""
+    cdef int64_t f, i
+    cdef double a
+    cdef double[::1] values
+    held = []
+    for f in range(cards.shape[0]):
+        if f and alphas[f] == alphas[f - 1] and cards[f] == cards[f - 1]:
+            own[f], rows[f] = own[f - 1], rows[f - 1]
+            continue
+        for i in range(2):
+            a = alphas[f] if i == 0 else cards[f] * alphas[f]
+            found = KNOWN.get(a)
+            if found is None:
+                if len(KNOWN) >= KEPT:
+                    KNOWN.clear()
+                found = KNOWN[a] = np.full(SMALL, np.nan)
+            held.append(found)
+            values = found
+            if i == 0:
+                own[f] = &values[0]
+            else:
+                rows[f] = &values[0]
+    return held
+
 
 cdef inline double n_log_n(number n) noexcept nogil:
     if number is int64_t:
@@ -65,6 +97,16 @@ cdef inline double log_rising(number n, double a, double log_gamma_a, int64_t wh
     if a >= 16.0:  # the difference of two large numbers written so that what they share is not in it
         return (a - 0.5) * log1p(n / a) + n * log(a + n) - n + (stirling(a + n) - stirling(a))
     return log_gamma(a + n) - log_gamma_a
+
+
+cdef inline double kept_rising(number n, double a, double log_gamma_a, int64_t whole, double* known) noexcept nogil:
+    """The same, looked up where n is a small count that has come up before."""
+    if number is int64_t:
+        if n < SMALL:
+            if known[n] != known[n]:
+                known[n] = log_rising(n, a, log_gamma_a, whole)
+            return known[n]
+    return log_rising(n, a, log_gamma_a, whole)
 
 
 cdef int check_tables(const number[::1] cells, const int64_t[::1] ptr, const int64_t[::1] cards) except -1:
@@ -116,34 +158,45 @@ def log_dirichlets(
     cdef int64_t n_tables = cards.shape[0], f, i, end, r, whole, whole_row
     cdef number n, row
     cdef double total, a, b, log_gamma_a, log_gamma_b
+    cdef double* own
+    cdef double* rows
     check_tables(cells, ptr, cards)
     if alphas.shape[0] != n_tables:
         raise ValueError(f"alphas: expected length {n_tables}, found {alphas.shape[0]}")
     result = np.empty(n_tables)
     cdef double[::1] out = result
-    with nogil:
-        for f in range(n_tables):
-            r = cards[f]
-            a = alphas[f]
-            b = r * a
-            log_gamma_a = log_gamma(a)
-            log_gamma_b = log_gamma(b)
-            whole = 1 if a == 1.0 else 0
-            whole_row = r if a == 1.0 and r < SMALL else 0
-            total = 0.0
-            i = ptr[f]
-            while i < ptr[f + 1]:
-                row = 0
-                end = i + r
-                while i < end:
-                    n = cells[i]
-                    if n > 0:
-                        row += n
-                        total += log_rising(n, a, log_gamma_a, whole)
-                    i += 1
-                if row > 0:
-                    total -= log_rising(row, b, log_gamma_b, whole_row)
-            out[f] = total
+    cdef double** known = <double**> malloc((2 * n_tables + 1) * sizeof(double*))
+    if known == NULL:
+        raise MemoryError
+    try:
+        held = fill_known(alphas, cards, known, known + n_tables)
+        with nogil:
+            for f in range(n_tables):
+                r = cards[f]
+                a = alphas[f]
+                b = r * a
+                log_gamma_a = log_gamma(a)
+                log_gamma_b = log_gamma(b)
+                whole = 1 if a == 1.0 else 0
+                whole_row = r if a == 1.0 and r < SMALL else 0
+                own = known[f]
+                rows = known[n_tables + f]
+                total = 0.0
+                i = ptr[f]
+                while i < ptr[f + 1]:
+                    row = 0
+                    end = i + r
+                    while i < end:
+                        n = cells[i]
+                        if n > 0:
+                            row += n
+                            total += kept_rising(n, a, log_gamma_a, whole, own)
+                        i += 1
+                    if row > 0:
+                        total -= kept_rising(row, b, log_gamma_b, whole_row, rows)
+                out[f] = total
+    finally:
+        free(known)
     return result
 
 

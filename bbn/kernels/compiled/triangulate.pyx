@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
 from bbn.kernels.compiled.arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
-from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, pop, push
+from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, clique_cells, pop, push
 from bbn.kernels.compiled.triangulate_lists cimport eliminate_lists
 
 cnp.import_array()
@@ -95,7 +95,18 @@ cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const in
         entry.first = missing
         entry.second = weight
 
-def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, double most=INFINITY):
+cdef const double* biases(bias, int64_t n) except? NULL:
+    """The numbers that costs are multiplied by, NULL where there are none."""
+    if bias is None:
+        return NULL
+    cdef cnp.ndarray array = bias
+    if cnp.PyArray_TYPE(array) != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(array):
+        raise TypeError(f"expected doubles in C order, found {array.dtype}")
+    check_length(cnp.PyArray_SIZE(array), n, "bias")
+    return <const double*> cnp.PyArray_DATA(array)
+
+
+def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, double most=INFINITY, bias=None):
     """Order the variables of some scopes greedily; see `pure.triangulate.eliminate`."""
     cdef Words cards = words_of(cards_array)
     cdef Words scope_ptr = words_of(scope_ptr_array)
@@ -110,8 +121,9 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
     if kept is not None:
         held = words_of(kept)
         check_length(cnp.PyArray_SIZE(kept), n, "kept")
+    cdef const double* biased = biases(bias, n)
     if n * words > max(BIT_MAP, WORDS_PER_LINK * links(scope_ptr, factors)):
-        return eliminate_lists(cards, n, scope_ptr, scope, factors, rule, held, most)
+        return eliminate_lists(cards, n, scope_ptr, scope, factors, rule, held, most, biased)
     cdef int64_t f, i, j, k, u, x, v, degree, many, count = 0, total = 0, room = 8 * n + 64, n_twigs = 0
     cdef Arena arena = Arena()
     cdef uint64_t* adjacent = <uint64_t*> arena.ints(n * words)
@@ -175,6 +187,8 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
             for v in range(n):
                 if has(present, v):
                     price(rule, v, adjacent, words, cards, scratch, &cost[v])
+                    if biased != NULL:
+                        cost[v].first *= biased[v]
                     ok = ok and push(&heap, cost[v])
             while heap.size and ok:
                 entry = pop(&heap)
@@ -211,7 +225,7 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
                 order[count] = v
                 count += 1
                 ptr[count] = total
-                if (entry.first if rule == MIN_WEIGHT else entry.second) > most:
+                if clique_cells(cards, v, out + total - degree, degree) > most:
                     break
                 for k in range(words):
                     touched[k] &= present[k]
@@ -219,6 +233,8 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
                 for i in range(many):
                     u = around[i]
                     price(rule, u, adjacent, words, cards, scratch, &entry)
+                    if biased != NULL:
+                        entry.first *= biased[u]
                     if entry.first != cost[u].first or entry.second != cost[u].second:
                         cost[u] = entry
                         ok = ok and push(&heap, entry)

@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcpy
 
 from bbn.kernels.compiled.arrays cimport Arena, Words, ints_array
-from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, pop, push
+from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, clique_cells, pop, push
 
 cnp.import_array()
 
@@ -198,7 +198,7 @@ cdef class Graph:
 
 
 cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope, int64_t factors, int rule,
-                            Words held, double most):
+                            Words held, double most, const double* biased):
     """Order the variables of some scopes greedily; see `pure.triangulate.eliminate`."""
     cdef Graph graph = Graph(n)
     cdef Arena arena = Arena()
@@ -255,6 +255,8 @@ cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope
             for v in range(n):
                 if present[v]:
                     graph.price(rule, v, cards, &cost[v])
+                    if biased != NULL:
+                        cost[v].first *= biased[v]
                     ok = ok and push(&heap, cost[v])
             while heap.size and ok:
                 entry = pop(&heap)
@@ -284,7 +286,7 @@ cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope
                 order[count] = v
                 count += 1
                 ptr[count] = total
-                if (entry.first if rule == MIN_WEIGHT else entry.second) > most:
+                if clique_cells(cards, v, out + total - degree, degree) > most:
                     break
                 # a new edge changes the cost of whoever is linked to both ends
                 for i in range(degree):
@@ -300,6 +302,8 @@ cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope
                     touched[u] = 0
                     if present[u]:
                         graph.price(rule, u, cards, &entry)
+                        if biased != NULL:
+                            entry.first *= biased[u]
                         if entry.first != cost[u].first or entry.second != cost[u].second:
                             cost[u] = entry
                             ok = ok and push(&heap, entry)

@@ -20,7 +20,13 @@ from bbn.kernels.contracts.types import MIN_FILL, MIN_NEIGHBOURS, MIN_WEIGHT, WE
 
 
 def eliminate(
-    cards: Ints, scope_ptr: Ints, scope: Ints, rule: int, kept: Ints | None = None, most: float = inf
+    cards: Ints,
+    scope_ptr: Ints,
+    scope: Ints,
+    rule: int,
+    kept: Ints | None = None,
+    most: float = inf,
+    bias: Floats | None = None,
 ) -> tuple[Ints, Ints, Ints]:
     """Order the variables of some scopes greedily.
 
@@ -36,6 +42,8 @@ def eliminate(
         Nonzero for variables that are never eliminated; they stay as neighbours of the others.
     most : float
         Stop with the first clique of more cells than this: whatever comes after, the cliques together have more.
+    bias : float64 array (n,), optional
+        What the cost of each variable, by the rule, is multiplied by.
 
     Returns
     -------
@@ -50,6 +58,9 @@ def eliminate(
         raise ValueError(f"rule: expected a number from 0 to 3, found {rule}")
     if kept is not None:
         check_length(len(kept), len(cards), "kept")
+    if bias is not None:
+        check_length(len(bias), len(cards), "bias")
+    biases = [1.0] * len(cards) if bias is None else bias.tolist()
     adjacent, present = interaction_bits(len(cards), scope_ptr.tolist(), scope.tolist())
     weights = cards.tolist()
     if kept is not None:
@@ -69,7 +80,8 @@ def eliminate(
                 twigs.append(u)
         ptr.append(len(neighbours))
     cost = [
-        _cost(rule, v, adjacent, weights) if present >> v & 1 else (0.0, 0.0) for v in range(len(weights))
+        _cost(rule, v, adjacent, weights, biases) if present >> v & 1 else (0.0, 0.0)
+        for v in range(len(weights))
     ]
     heap = [(*cost[v], v) for v in _bits(present)]
     heapq.heapify(heap)
@@ -88,10 +100,10 @@ def eliminate(
         order.append(v)
         neighbours.extend(_bits(around))
         ptr.append(len(neighbours))
-        if (first if rule == MIN_WEIGHT else second) > most:
+        if _clique_cells(v, around, weights) > most:
             break
         for u in _bits(touched & present):
-            cost[u] = _cost(rule, u, adjacent, weights)
+            cost[u] = _cost(rule, u, adjacent, weights, biases)
             heapq.heappush(heap, (*cost[u], u))
     return np.array(order, np.int64), np.array(ptr, np.int64), np.array(neighbours, np.int64)
 
@@ -110,21 +122,28 @@ def interaction_bits(n: int, scope_ptr: list[int], scope: list[int]) -> tuple[li
     return adjacent, present
 
 
-def _cost(rule: int, v: int, adjacent: list[int], weights: list[int]) -> tuple[float, float]:
-    around = adjacent[v]
-    weight = float(weights[v])
+def _clique_cells(v: int, around: int, weights: list[int]) -> float:
+    cells = float(weights[v])
     for u in _bits(around):
-        weight *= weights[u]
+        cells *= weights[u]
+    return cells
+
+
+def _cost(
+    rule: int, v: int, adjacent: list[int], weights: list[int], biases: list[float]
+) -> tuple[float, float]:
+    around, bias = adjacent[v], biases[v]
+    weight = _clique_cells(v, around, weights)
     if rule == MIN_NEIGHBOURS:
-        return float(around.bit_count()), weight
+        return bias * around.bit_count(), weight
     if rule == WEIGHTED_MIN_FILL:
         fill = 0.0
         for u in _bits(around):
             for x in _bits(around & ~adjacent[u] & ~((2 << u) - 1)):
                 fill += weights[u] * weights[x]
-        return fill, weight
+        return fill * bias, weight
     missing = sum((around & ~adjacent[u]).bit_count() - 1 for u in _bits(around)) // 2
-    return (weight, float(missing)) if rule == MIN_WEIGHT else (float(missing), weight)
+    return (weight * bias, float(missing)) if rule == MIN_WEIGHT else (missing * bias, weight)
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -72,9 +72,14 @@ class _Columns:
     def __call__(self, block: Block) -> list[Array]:
         found = np.zeros((3, len(self.names)))
         whole = float(block.weights.sum())
+        plain = bool((block.weights == 1).all())
         with np.errstate(over="ignore", invalid="ignore"):
             for k, name in enumerate(self.names):
                 apart, weights = block.numbers[name] - self.about[k], block.weights
+                total = float(apart.sum()) if plain else np.nan
+                if total == total:  # no number is missing
+                    found[:, k] = whole, total, apart @ apart
+                    continue
                 there = ~np.isnan(apart)
                 if there.all():
                     found[0, k] = whole

@@ -6,6 +6,7 @@ Inside a search a variable is its position among the source's variables and a se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,16 +80,6 @@ def default_score(score: Any, source: DataSource, discrete: str) -> Any:
     if score is not None:
         return score
     return "bic" if continuous_columns(source) else discrete
-
-
-def require_discrete(source: DataSource, what: str) -> None:
-    """DataError if there are columns of numbers, with the way out."""
-    numeric = continuous_columns(source)
-    if numeric:
-        raise DataError(
-            f"{what} takes discrete variables only, but {numeric[0]!r} is continuous; bbn.discretize cuts it into "
-            "intervals, bbn.fit and bbn.fit_em learn the Gaussians of a known structure"
-        )
 
 
 def require_complete(source: DataSource, what: str) -> DataSource:
@@ -207,12 +198,19 @@ def cycle_of(parents: Sequence[int]) -> list[int]:
     return find_cycle({child: members(mask) for child, mask in enumerate(parents)})
 
 
-def members(mask: int) -> Iterator[int]:
-    """The positions of the bits that are set, lowest first."""
+@lru_cache(maxsize=2**12)
+def members(mask: int) -> tuple[int, ...]:
+    """The positions of the bits that are set, lowest first.
+
+    >>> members(0b1101)
+    (0, 2, 3)
+    """
+    found = []
     while mask:
         low = mask & -mask
-        yield low.bit_length() - 1
+        found.append(low.bit_length() - 1)
         mask ^= low
+    return tuple(found)
 
 
 def to_graph(

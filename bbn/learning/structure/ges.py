@@ -14,8 +14,11 @@ changed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
@@ -29,6 +32,7 @@ from bbn.learning.structure.constraints import (
     tie_of,
     to_graph,
 )
+from bbn.learning.structure.neighbours import Around
 from bbn.learning.structure.scores import ScoreCache
 from bbn.model.variable import State
 
@@ -153,21 +157,24 @@ Families = list[tuple[int, int]]
 
 
 class ClassSearch:
-    """The class at hand, one member of it, and the operators of each pair of variables."""
+    """The class at hand, one member of it, and the operators that gain, by the variable y that they point at."""
 
     def __init__(self, cache: ScoreCache, constraints: Constraints) -> None:
         n = len(constraints.names)
         self.cache, self.constraints = cache, constraints
         self.tie = tie_of(cache.source.total)
+        self.candidates = [list(members(mask)) for mask in constraints.allowed]
         self.members = [0] * n
         """The parents' masks of a structure in the class."""
         self.state = class_of(self.members, constraints.numeric)
-        self.operators: dict[tuple[int, int], list[Operator]] = {}
+        self.operators: list[list[Operator]] = [[] for _ in range(n)]
+        self.gains: list[dict[int, dict[int, float]]] = [{} for _ in range(n)]
+        """By child and the mask of its parents: what each further parent gains, if it gains."""
         self.banned: tuple[int, int] | None = None
         """A pair that is not to be joined for now."""
         self.n_iter = 0
         self.best, self.best_score = list(self.members), cache.total(self.members)
-        self.refresh([(x, y) for y in range(n) for x in range(n) if x != y])
+        self.refresh(range(n))
 
     def climb(self, advance: Callable[..., object]) -> None:
         """Apply operators while one gains: insertions, then deletions, then turns, and again."""
@@ -194,18 +201,17 @@ class ClassSearch:
                 parted[y] &= ~(1 << x)
                 self.banned = (min(x, y), max(x, y))
                 self.move_to(parted)
+                self.refresh([x, y])
                 self.climb(advance)
                 self.banned = None
-                self.refresh([(x, y), (y, x)])
+                self.refresh([x, y])
                 self.climb(advance)
         return self.best_score > before + self.tie
 
     def step(self, kind: int) -> bool:
         """Apply the best valid operator of a kind; False if none gains."""
-        ranked = sorted(
-            (op for own in self.operators.values() for op in own if op.kind == kind),
-            key=lambda op: -op.gain,
-        )
+        ranked = [op for own in self.operators for op in own if op.kind == kind]
+        ranked.sort(key=lambda op: -op.gain)
         for operator in self._rank_ties(ranked):
             found = self.applied(operator)
             if found is not None:
@@ -224,50 +230,76 @@ class ClassSearch:
             start = stop
 
     def move_to(self, parents: list[int]) -> None:
-        """Take a structure and its class; operators are found anew where a neighbourhood has changed."""
+        """Take a structure and its class; operators are found anew where a neighbourhood has changed.
+
+        Those that point at y depend on y's own edges, on the parents of those joined to it, and on which of these are
+        joined to each other.
+        """
         old, self.members = self.state, parents
         self.state = new = class_of(parents, self.constraints.numeric)
-        n = len(parents)
-        changed = {
-            i
-            for i in range(n)
-            if (old.directed[i], old.undirected[i], old.adjacent[i])
-            != (new.directed[i], new.undirected[i], new.adjacent[i])
-        }
-        self.refresh(
-            [(x, y) for y in range(n) for x in range(n) if x != y and (x in changed or y in changed)]
-        )
+        changed = 0
+        for i in range(len(parents)):
+            if (old.directed[i], old.undirected[i], old.adjacent[i]) != (
+                new.directed[i],
+                new.undirected[i],
+                new.adjacent[i],
+            ):
+                changed |= 1 << i
+        self.refresh([y for y, near in enumerate(new.adjacent) if changed & (near | 1 << y)])
 
-    def refresh(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Find the operators of these pairs that gain; the families come from one batch."""
-        listed: list[tuple[int, int, int, int, Families, Families]] = []
-        for x, y in pairs:
-            if self.state.adjacent[y] >> x & 1:
-                listed += self._deletes(x, y)
-                listed += self._turns(x, y)
-            else:
-                listed += self._inserts(x, y)
-        families = [family for *_, new, gone in listed for family in (*new, *gone)]
-        self.cache.many(families)
-        for pair in pairs:
-            self.operators[pair] = []
-        for kind, x, y, chosen, new, gone in listed:
-            gain = sum(self.cache.many(new)) - sum(self.cache.many(gone))
+    def refresh(self, listed: Iterable[int]) -> None:
+        """Find the operators that point at these variables and gain; new families come from two batches."""
+        ys = list(listed)
+        inserts = [(y, whole) for y in ys for whole in self._bases(y)]
+        self._look_up({(y, self.state.directed[y] | whole) for y, whole in inserts})
+        others = [op for y in ys for x in members(self.state.adjacent[y]) for op in self._others(x, y)]
+        families = [family for *_, new, gone in others for family in (*new, *gone)]
+        terms = dict(zip(families, self.cache.many(families), strict=True))
+        for y in ys:
+            self.operators[y] = []
+        for y, whole in inserts:
+            self.operators[y] += self._inserts(y, whole)
+        for kind, x, y, chosen, new, gone in others:
+            gain = sum(terms[family] for family in new) - sum(terms[family] for family in gone)
             if gain > self.tie:
-                self.operators[x, y].append(Operator(gain, kind, x, y, chosen))
+                self.operators[y].append(Operator(gain, kind, x, y, chosen))
 
-    def _inserts(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
-        """Insert(X, Y, T): join x → y, and turn T – y into T → y; NA ∪ T must be a clique."""
-        state, most = self.state, self.constraints.max_parents
-        if not self.constraints.allowed[y] >> x & 1 or self.banned == (min(x, y), max(x, y)):
+    def _look_up(self, wanted: Iterable[tuple[int, int]]) -> None:
+        """What every further parent of these families gains, kept by child and parents."""
+        new = [(y, base) for y, base in sorted(wanted) if base not in self.gains[y]]
+        if not new:
             return
-        shared = state.undirected[y] & state.adjacent[x]
-        if not state.is_clique(shared):
-            return
-        for chosen in self._cliques(state.undirected[y] & ~state.adjacent[x], shared):
-            base = state.directed[y] | shared | chosen
-            if base.bit_count() < most:
-                yield INSERT, x, y, chosen, [(y, base | 1 << x)], [(y, base)]
+        around = [
+            Around(y, base, [x for x in self.candidates[y] if not base >> x & 1], []) for y, base in new
+        ]
+        for (y, base, add, _), values in zip(around, self.cache.near(around), strict=True):
+            own = max(float(values[-1]), -sys.float_info.max)
+            rising = np.flatnonzero(values[:-1] - own > self.tie)
+            self.gains[y][base] = {add[k]: float(values[k]) - own for k in rising.tolist()}
+
+    def _bases(self, y: int) -> Iterator[int]:
+        """The cliques of neighbours of y that an Insert(X, Y, T) may make parents of y, for some X."""
+        for whole in self._cliques(self.state.undirected[y], 0):
+            if (self.state.directed[y] | whole).bit_count() < self.constraints.max_parents:
+                yield whole
+
+    def _inserts(self, y: int, whole: int) -> Iterator[Operator]:
+        """Insert(X, Y, T): join x → y, and turn T – y into T → y.
+
+        `whole` is a clique, NA together with T: NA are the neighbours of y that are joined to x, T others.
+        """
+        state = self.state
+        for x, gain in self.gains[y][state.directed[y] | whole].items():
+            if state.adjacent[y] >> x & 1 or self.banned == (min(x, y), max(x, y)):
+                continue
+            shared = state.undirected[y] & state.adjacent[x]
+            if not shared & ~whole:
+                yield Operator(gain, INSERT, x, y, whole & ~shared)
+
+    def _others(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
+        """Deletions and turns of the edge between x and y."""
+        yield from self._deletes(x, y)
+        yield from self._turns(x, y)
 
     def _deletes(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
         """Delete(X, Y, H): part x from y, where x → y or x – y; NA without H must be a clique."""

@@ -213,7 +213,7 @@ def _before(constraints: Constraints, order: Sequence[int]) -> list[int]:
         before[i] = seen & constraints.allowed[i]
         behind = constraints.required[i] & ~seen
         if behind:
-            parent = constraints.names[next(members(behind))]
+            parent = constraints.names[members(behind)[0]]
             raise ModelError(
                 f"the arc {parent!r} → {constraints.names[i]!r} is required, but goes backward in the order"
             )

@@ -86,6 +86,7 @@ class MomentScores:
         self._place = {name: i for i, name in enumerate(self.names)}
         self._known: dict[Family, SettingMoments] = {}
         self._standard: Array | None = None
+        self._constants: Array | None = None
 
     def likelihoods(self, families: Sequence[Family], refuse_saturated: bool) -> tuple[Array, Array]:
         """The log-likelihood of each family (\\*parents, continuous child), and its number of free parameters.
@@ -98,13 +99,9 @@ class MomentScores:
             p = scatter.shape[-1] - 1
             floor = LINKED_FLOOR if p else FLOOR
             n, own = moments.n[:, None], [self._place[families[f][-1]] for f in chosen]
-            rest = residuals(scatter)
             squares = moments.squares[:, [moments.columns.index(families[f][-1]) for f in chosen]]
-            rest = np.where(rest < ROUNDING * squares, 0.0, rest)
-            seen = n > 0
-            variances = np.maximum(np.divide(rest, n, out=np.ones_like(rest), where=seen), floor)
-            terms = np.where(seen, n * np.log(2 * np.pi * variances) + rest / variances, 0.0)
-            logs[chosen] = -0.5 * terms.sum(axis=0) - float(n.sum()) * np.log(self.scale[own])
+            terms = log_densities(residuals(scatter), squares, n, floor)
+            logs[chosen] = terms.sum(axis=0) - float(n.sum()) * np.log(self.scale[own])
             if refuse_saturated and bool(((moments.n > 0) & (moments.n <= p + 1)).any()):
                 logs[chosen] = -np.inf
             parameters[chosen] = len(moments.n) * (p + 2)
@@ -115,7 +112,9 @@ class MomentScores:
         n_nodes, total = len(self.names), self.source.total
         mean_size, precision_size = 1.0, n_nodes + 2.0
         t = mean_size * (precision_size - n_nodes - 1) / (mean_size + 1)
-        constants = _bge_constants(n_nodes, total, mean_size, precision_size, t)
+        if self._constants is None:
+            self._constants = _bge_constants(n_nodes, total, mean_size, precision_size, t)
+        constants = self._constants
         terms = np.empty(len(families))
         for chosen, _, scatter in self._batches(families):
             size = scatter.shape[-1]
@@ -195,6 +194,10 @@ class MomentScores:
                 scatter = moments.scatter[:, index[:, :, None], index[:, None, :]]
                 batches.append((chosen, moments, scatter))
         return batches
+
+    def whole(self) -> SettingMoments:
+        """The moments of all columns of numbers over all rows."""
+        return self._moments({(): set(self.names)})[()]
 
     def settings(self, family: Family) -> int:
         """The number of settings of a family's discrete parents."""
@@ -309,11 +312,22 @@ def _by_setting(setting: NDArray[np.intp], count: int, z: Array, weights: Array 
 
 def _standardised(block: Block, names: Sequence[str], centre: Array, scale: Array) -> Array:
     """The numbers of a block in standard units, (rows, columns)."""
-    z = np.empty((block.n_rows, len(names)))
+    z = np.empty((len(names), block.n_rows)).T  # each column in one piece
     for i, name in enumerate(names):
         np.subtract(block.numbers[name], centre[i], out=z[:, i])
-    z /= scale
+        z[:, i] /= scale[i]
     return z
+
+
+def log_densities(rest: Array, squares: Array, n: Array, floor: float) -> Array:
+    """The log-likelihood of n rows whose sum of squared residuals is `rest`, 0 where there is no row.
+
+    `squares` are the sums of squares about the mean, a share of which is rounding; no variance is below `floor`.
+    """
+    rest = np.where(rest < ROUNDING * squares, 0.0, rest)
+    seen = np.broadcast_to(n > 0, rest.shape)
+    variances = np.maximum(np.divide(rest, n, out=np.ones_like(rest), where=seen), floor)
+    return np.where(seen, -0.5 * (n * np.log(2 * np.pi * variances) + rest / variances), 0.0)
 
 
 def residuals(scatter: Array) -> Array:

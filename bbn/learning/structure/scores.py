@@ -18,11 +18,12 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
-from bbn.data import DataSource, continuous_columns
+from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import all_variables, members, require_complete
 from bbn.learning.structure.count_scores import MIXED, SCORES, Term, as_term, flatten
 from bbn.learning.structure.moment_scores import SETTINGS, MomentScores, refuse_discrete
+from bbn.learning.structure.neighbours import Around, GaussianCounter, TableCounter
 from bbn.learning.structure.structure import observe, read_structure
 from bbn.model.variable import State
 
@@ -171,10 +172,11 @@ class MixedScorer:
         ]
         if measured:
             logs, parameters = self.moments.likelihoods([families[f] for f in measured], self.searching)
-            scores[measured] = logs - self._penalty() * parameters
+            scores[measured] = logs - self.penalty * parameters
         return scores
 
-    def _penalty(self) -> float:
+    @property
+    def penalty(self) -> float:
         """What a free parameter costs."""
         kind = MIXED[self.name]
         return {"log-likelihood": 0.0, "aic": 1.0, "bic": 0.5 * float(np.log(self.source.total))}[kind]
@@ -216,37 +218,71 @@ KNOWN_BYTES = 180
 
 
 class ScoreCache:
-    """The terms of families of one source, each counted once.
+    """The terms of families of one source, each worked out once.
 
     Variables are their positions in `names`, the source's order unless given; a family is a child and the set of its
-    parents as a bit mask, so that ``1 << p`` is set for parent p. `n_evaluated` is the number of families counted.
+    parents as a bit mask, so that ``1 << p`` is set for parent p. `n_evaluated` is the number of families scored.
     """
 
     def __init__(self, source: DataSource, score: Any, names: Sequence[str] | None = None) -> None:
         self.source = source
         self.names = tuple(names) if names is not None else tuple(v.name for v in all_variables(source))
         self.scorer = family_scorer(source, score, searching=True)
+        self.quick = _quick_scorer(self.scorer, source, self.names)
         self.n_evaluated = 0
-        self._known: dict[tuple[int, int], float] = {}
-        self._rests: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._known: list[dict[int, float]] = [{} for _ in self.names]
+        self._n_known = 0
 
     def __getitem__(self, family: tuple[int, int]) -> float:
         return self.many([family])[0]
 
-    def many(self, families: Sequence[tuple[int, int]], around: Sequence[int] | None = None) -> list[float]:
+    def many(
+        self, families: Sequence[tuple[int, int]], around: Mapping[int, int] | Sequence[int] | None = None
+    ) -> list[float]:
         """The term of each (child, parents' mask); those not known yet are counted in one batch.
 
         `around` are the parents' masks of the structure that a search is at. Families that differ from it in one
         parent are written so that what they share comes last, which is how batches are counted fast.
         """
         known = self._known
-        new = list(dict.fromkeys(family for family in families if family not in known))
+        new = list(dict.fromkeys((c, mask) for c, mask in families if mask not in known[c]))
         if new:
             asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
-            size = (len(known) + len(new)) * (KNOWN_BYTES + len(self.names) // 4)
-            require_memory(size, f"the scores of {len(known) + len(new):,} families", "use fewer variables")
-            known.update(zip(new, self.once(asked).tolist(), strict=True))
-        return [known[family] for family in families]
+            self._reserve(len(new))
+            for (child, mask), term in zip(new, self.once(asked).tolist(), strict=True):
+                known[child][mask] = term
+        return [known[child][mask] for child, mask in families]
+
+    def near(self, wanted: Sequence[Around]) -> list[Array]:
+        """The terms of the families around each of these, in the order of its masks; new ones come from one batch."""
+        known = self._known
+        values = [[*map(known[around.child].get, around.masks)] for around in wanted]
+        new = [self._unknown(around, own) for around, own in zip(wanted, values, strict=True) if None in own]
+        if not new:
+            return [np.array(own) for own in values]
+        if self.quick is not None and self.quick.cells(new) <= MAX_CELLS:
+            self._reserve(sum(len(around.add) + len(around.delete) + 1 for around in new))
+            for around, found in zip(new, self.quick(new), strict=True):
+                terms = known[around.child]
+                before = len(terms)
+                terms.update(zip(around.masks, found.tolist(), strict=True))
+                self.n_evaluated += len(terms) - before
+        else:
+            families = [(around.child, mask) for around in new for mask in around.masks]
+            self.many(families, {around.child: around.own for around in new})
+        return [np.array([*map(known[around.child].get, around.masks)]) for around in wanted]
+
+    def _unknown(self, around: Around, values: Sequence[float | None]) -> Around:
+        """The families around one that have no term yet, and the one itself."""
+        child, own, add, delete = around
+        if values.count(None) >= len(add):
+            return around  # nearly all
+        return Around(
+            child,
+            own,
+            [p for p, value in zip(add, values, strict=False) if value is None],
+            [p for p, value in zip(delete, values[len(add) :], strict=False) if value is None],
+        )
 
     def once(self, families: Sequence[tuple[str, ...]]) -> Array:
         """The term of each (*parents, child) by name, not kept: for what is asked a single time.
@@ -260,14 +296,27 @@ class ScoreCache:
         """The score of the structure in which child i has the parents of the i-th mask."""
         return sum(self.many(list(enumerate(parents))))
 
+    def _reserve(self, count: int) -> None:
+        """Refuse to keep so many more terms that memory ends."""
+        self._n_known += count
+        size = self._n_known * (KNOWN_BYTES + len(self.names) // 4)
+        require_memory(size, f"the scores of {self._n_known:,} families", "use fewer variables")
+
     def _family(self, child: int, mask: int, shared: int) -> tuple[str, ...]:
         """(*parents, child) by name, parents in `shared` after the others."""
         names = self.names
         kept = mask & shared
-        rest = self._rests.get((child, kept))
-        if rest is None:
-            rest = self._rests[child, kept] = (*(names[p] for p in members(kept)), names[child])
-        first = mask ^ kept
-        if first and not first & (first - 1):
-            return (names[first.bit_length() - 1], *rest)
-        return (*(names[p] for p in members(first)), *rest)
+        return (*(names[p] for p in members(mask ^ kept)), *(names[p] for p in members(kept)), names[child])
+
+
+def _quick_scorer(
+    scorer: FamilyScorer, source: DataSource, names: Sequence[str]
+) -> TableCounter | GaussianCounter | None:
+    """How to score the families around one without their names, where there is such a way."""
+    if isinstance(scorer, MixedScorer):
+        if scorer.term is None or source.variables:
+            return None
+        return GaussianCounter(scorer.moments, names, scorer.penalty)
+    if isinstance(source, CodedTable) and isinstance(scorer, partial):
+        return TableCounter(source, names, scorer.keywords["term"])
+    return None

@@ -14,29 +14,28 @@ of EM, plus a search on a table with one row for each completion of each distinc
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbn.core.budget import memory_limit, require_memory
 from bbn.core.errors import DataError
-from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
-from bbn.data import CodedTable, DataSource
+from bbn.data import CodedTable
 from bbn.data.reading import Reading
 from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.fit_result import FitResult
-from bbn.learning.structure.constraints import Arcs, ranked, require_discrete, tie_of
+from bbn.learning.structure.completions import code_type, complete
+from bbn.learning.structure.constraints import Arcs, all_variables, ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.scores import score as score_of
-from bbn.learning.tables.fit import normalised
+from bbn.learning.tables.fit import fit, normalised
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import State, Variable
+from bbn.model.variable import Continuous, State, Variable
 
 
 @keywords_checked
@@ -59,6 +58,7 @@ def structural_em(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
+    continuous: str | Iterable[str] = (),
     progress: bool | None = None,
 ) -> FitResult:
     """Learn a network, structure and tables, from incomplete data.
@@ -88,6 +88,9 @@ def structural_em(
         For the random tables that each start begins with; a number by default, as in `bbn.hill_climb`.
     states, weights, missing, unseen
         How to read the data.
+    continuous
+        The names of columns that hold numbers, which may be missing too. They become Gaussians, which cannot be parents
+        of variables with states.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
 
@@ -105,12 +108,11 @@ def structural_em(
     1
     """
     unseen_variables = [Variable(name, listed) for name, listed in (hidden or {}).items()]
-    reading = Reading(states, weights, missing, unseen)
+    reading = Reading(states, weights, missing, unseen, continuous)
     source = reading.source(data, hidden=[v.name for v in unseen_variables])
-    require_discrete(source, "structural_em")
     if not isinstance(source, CodedTable):
         raise DataError("structural_em completes rows and so needs data in memory")
-    observed = [v for v in source.variables if v.name not in (hidden or {})]
+    observed = [v for v in all_variables(source) if v.name not in (hidden or {})]
     variables = (*observed, *unseen_variables)
     limits = {
         "score": score,
@@ -138,7 +140,7 @@ def structural_em(
 
 
 def _run(
-    structure: BayesianNetwork,
+    structure: Any,
     source: CodedTable,
     variables: tuple[Variable, ...],
     limits: dict[str, Any],
@@ -149,15 +151,15 @@ def _run(
     advance: Any,
 ) -> FitResult:
     """Rounds of EM and structure search from random tables."""
-    unseen = {v.name: v.states for v in variables if v.name not in source.codes}
-    net = _random_tables(structure, rng)
+    unseen = {v.name: v.states for v in variables if v.name not in {*source.codes, *source.numbers}}
+    net: Any = structure if source.numbers else _random_tables(structure, rng)
     rounds: list[FitResult] = []
     objectives: list[float] = []
     reason = "max_iter"
     tie = tie_of(source.total)
     try:
         for _ in range(max_iter):
-            climbed = fit_em(net, source, unseen, max_iter=em_iter, progress=False)
+            climbed = fit_em(net, source, unseen, max_iter=em_iter, seed=rng, progress=False)
             objective = climbed.log_likelihood - 0.5 * math.log(source.total) * climbed.network.n_parameters
             if objectives and objective <= objectives[-1] + tie:
                 reason = "converged"
@@ -180,56 +182,12 @@ def _run(
     return FitResult(rounds[-1].network, [r.log_likelihood for r in rounds], objectives, reason)
 
 
-def complete(net: BayesianNetwork, source: CodedTable, variables: Sequence[Variable]) -> CodedTable:
-    """Every row in all its completions, each with the row's weight times P(completion | what was observed)."""
-    block = source.merged()
-    n = block.n_rows
-    codes = {v.name: block.codes.get(v.name, np.full(n, v.card, dtype=_dtype(v.card))) for v in variables}
-    holes = np.stack([codes[v.name] == v.card for v in variables], axis=1)
-    cards = np.array([float(v.card) for v in variables])
-    completions = np.where(holes, cards, 1.0).prod(axis=1)
-    require_memory(
-        int(completions.sum()) * (len(variables) * 2 + 32),
-        f"all completions of {n} distinct rows with up to {int(holes.sum(axis=1).max(initial=0))} missing values",
-        "leave out columns or rows with many missing values, or learn the tables of a known structure by bbn.fit_em",
-        memory_limit(),
-    )
-    patterns, which = np.unique(holes, axis=0, return_inverse=True)
-    parts: list[dict[str, NDArray[Any]]] = []
-    shares: list[Array] = []
-    for k, pattern in enumerate(patterns):
-        rows = np.flatnonzero(which.reshape(-1) == k)
-        open_variables = [v for v, hole in zip(variables, pattern, strict=True) if hole]
-        shape = [v.card for v in open_variables]
-        count = math.prod(shape)
-        settings = np.indices(shape).reshape(len(shape), count)
-        part = {name: np.repeat(column[rows], count) for name, column in codes.items()}
-        for v, states in zip(open_variables, settings, strict=True):
-            part[v.name] = np.tile(states.astype(_dtype(v.card)), len(rows))
-        logs = log_joint(net, part).reshape(len(rows), count)
-        logs -= logs.max(axis=1, keepdims=True)
-        share = np.exp(logs)
-        share *= (block.weights[rows] / share.sum(axis=1))[:, None]
-        keep = share.reshape(-1) > 0
-        parts.append({name: column[keep] for name, column in part.items()})
-        shares.append(share.reshape(-1)[keep])
-    joined = {v.name: np.concatenate([part[v.name] for part in parts]) for v in variables}
-    together = np.concatenate(shares)
-    return CodedTable(tuple(variables), joined, len(together), together)
-
-
-def log_joint(net: BayesianNetwork, codes: Mapping[str, NDArray[Any]]) -> Array:
-    """ln P of complete rows, by the chain rule."""
-    total = np.zeros(len(next(iter(codes.values()))))
-    with np.errstate(divide="ignore"):
-        for name in net.names:
-            cpt = net[name]
-            total += np.log(cpt.table)[tuple(codes[v.name] for v in (*cpt.parents, cpt.variable))]
-    return total
-
-
-def _tables(graph: Any, source: DataSource) -> BayesianNetwork:
+def _tables(graph: Any, source: CodedTable) -> BayesianNetwork:
     """The network of most likelihood on completed rows."""
+    if source.numbers:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the last round's fit says what is to be said
+            return fit(graph, source, progress=False)
     variables = {v.name: v for v in source.variables}
     families = [(*graph.predecessors(name), name) for name in variables]
     cpts = []
@@ -254,6 +212,8 @@ def _from_complete_rows(source: CodedTable, limits: dict[str, Any]) -> Any:
     holes = np.zeros(source.n_rows, dtype=np.bool_)
     for v in source.variables:
         holes |= source.codes[v.name] == v.card
+    for column in source.numbers.values():
+        holes |= np.isnan(column)
     rows = np.flatnonzero(~holes)
     if len(rows) < max(30, source.n_rows // 10):
         return None
@@ -262,12 +222,19 @@ def _from_complete_rows(source: CodedTable, limits: dict[str, Any]) -> Any:
 
 def _start(
     start: Any, observed: Sequence[Variable], unseen: Sequence[Variable], limits: dict[str, Any]
-) -> BayesianNetwork:
-    """The structure to begin with, checked against the constraints, as a network with uniform tables."""
+) -> Any:
+    """The structure to begin with, checked against the constraints: a network with uniform tables, or a graph.
+
+    Where there are numbers it is a graph, as there is no such thing as a uniform Gaussian; EM finds its own start.
+    """
     variables = {v.name: v for v in (*observed, *unseen)}
+    discrete = {n: v for n, v in variables.items() if not isinstance(v, Continuous)}
     # a table of one row each: the search makes no step, but checks the structure and the constraints
     blank = CodedTable(
-        tuple(variables.values()), {n: np.zeros(1, _dtype(v.card)) for n, v in variables.items()}, 1
+        tuple(discrete.values()),
+        {n: np.zeros(1, code_type(v.card)) for n, v in discrete.items()},
+        1,
+        numbers={n: np.zeros(1) for n in variables if n not in discrete},
     )
     arcs: Any = start
     if start is None:
@@ -279,10 +246,8 @@ def _start(
             level = {name: i for i, tier in enumerate(limits["tiers"]) for name in tier}
             arcs = [(h, v) for h, v in arcs if not (h in level and v in level and level[h] > level[v])]
     graph = hill_climb(blank, start=arcs, max_iter=0, progress=False, **limits)
+    if blank.numbers:
+        return graph
     return BayesianNetwork(
         [CPT.uniform(variables[name], [variables[p] for p in graph.predecessors(name)]) for name in variables]
     )
-
-
-def _dtype(card: int) -> type[np.unsignedinteger[Any]]:
-    return np.uint8 if card <= 255 else np.uint16

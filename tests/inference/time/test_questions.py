@@ -145,6 +145,27 @@ def test_densities_that_doubles_cannot_hold():
 
 
 @pytest.mark.slow
+def test_filtering_keeps_nothing_of_what_it_has_seen():
+    import tracemalloc
+
+    dyn = bbn.example("umbrella")
+    column = np.array(["yes", "no"])[np.random.default_rng(0).integers(0, 2, 100_000)]
+    state = dyn.start().run({"Umbrella": column[:1000]})[0]
+    tracemalloc.start()
+    peaks, held = [], []
+    for i in range(0, len(column), 1000):
+        state = state.run({"Umbrella": column[i : i + 1000]})[0]
+        now, peak = tracemalloc.get_traced_memory()
+        held.append(now)
+        peaks.append(peak)
+        tracemalloc.reset_peak()
+    tracemalloc.stop()
+    one_batch = 1000 * 4 * 8  # what the beliefs of a batch take; keeping them would add 90 times that
+    assert max(peaks) < max(peaks[:10]) + 3 * one_batch
+    assert held[-1] < held[9] + 3 * one_batch
+    assert state.step == 101_000
+
+
 def test_a_million_steps_do_not_underflow():
     rng = np.random.default_rng(0)
     column = np.array(["yes", "no"])[rng.integers(0, 2, 1_000_000)]

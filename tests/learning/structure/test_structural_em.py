@@ -110,3 +110,101 @@ class TestStructuralEM:
         data = with_holes(random_data(np.random.default_rng(5), 120, [2, 2, 3]), 0.1, 0)
         results = [bbn.structural_em(data, {"H": [0, 1]}, seed=7) for _ in range(2)]
         assert results[0] == results[1]
+
+
+class TestNumbers:
+    """States and numbers, both with holes."""
+
+    NAMES = ("x", "y", "z")
+
+    def data(self, n=250, seed=0, share=0.2):
+        rng = np.random.default_rng(seed)
+        s = rng.integers(2, size=n)
+        t = np.where(rng.random(n) < 0.85, s, 1 - s)
+        x = rng.normal(size=n) + 2 * s
+        y = 10 * (x + rng.normal(size=n)) + 300
+        z = rng.normal(size=n) + 0.07 * y - x * (t == 1)
+        rows = {"s": ["ab"[i] for i in s], "t": ["ab"[i] for i in t], "x": x, "y": y, "z": z}
+        return rows, {
+            name: [None if rng.random() < share else value for value in column]
+            for name, column in rows.items()
+        }
+
+    def test_completions_have_the_expected_counts_and_moments(self):
+        """Against the posterior of each row, asked of the network for every way to fill its states."""
+        full, holed = self.data(40, 1, 0.3)
+        arcs = [("s", "t"), ("s", "x"), ("x", "y"), ("t", "z"), ("y", "z"), ("x", "z")]
+        net = bbn.fit(arcs, full, continuous=self.NAMES)
+        source = as_source(holed, continuous=self.NAMES)
+        table = complete(net, source, net.variables)
+        counts, first, second = np.zeros((2, 2)), np.zeros((2, 2, 3)), np.zeros((2, 2, 3, 3))
+        order = [v.name for v in net.variables if v.name in self.NAMES]
+        for i in range(40):
+            seen = {name: column[i] for name, column in holed.items() if column[i] is not None}
+            for a, b in product("ab", repeat=2):
+                case = {"s": a, "t": b}
+                if any(seen.get(name, state) != state for name, state in case.items()):
+                    continue
+                states = {name: value for name, value in seen.items() if name in case}
+                share = 1.0
+                left = [name for name in case if name not in states]
+                if left:
+                    numbers = {name: value for name, value in seen.items() if name not in case}
+                    given = {**numbers, **states}
+                    for name in left:
+                        share *= net.query(name, given)[case[name]]
+                        given[name] = case[name]
+                mean, cov = self.moments(net, order, case, seen)
+                cell = "ab".index(a), "ab".index(b)
+                counts[cell] += share
+                first[cell] += share * mean
+                second[cell] += share * (np.outer(mean, mean) + cov)
+        np.testing.assert_allclose(table.counts([("s", "t")])[0], counts, rtol=1e-8, atol=1e-10)
+        z = np.column_stack([table.numbers[name] for name in order])
+        for a, b in product(range(2), repeat=2):
+            rows = (table.codes["s"] == a) & (table.codes["t"] == b)
+            w = table.weights[rows]
+            np.testing.assert_allclose(w @ z[rows], first[a, b], rtol=1e-8)
+            np.testing.assert_allclose((z[rows] * w[:, None]).T @ z[rows], second[a, b], rtol=1e-8)
+
+    def moments(self, net, order, case, seen):
+        """Mean and covariance of the numbers of a row given the others and its states, one question at a time."""
+        given = {**case, **{name: value for name, value in seen.items() if name in order}}
+        mean = np.array([given.get(name, np.nan) for name in order], dtype=float)
+        cov = np.zeros((3, 3))
+        gone = [i for i, name in enumerate(order) if name not in given]
+        for i in gone:
+            mean[i] = net.query(order[i], given).mean
+            cov[i, i] = net.query(order[i], given).variance
+        for i in gone:
+            for j in gone:
+                if i < j:  # the mean of one moves with the other in proportion to their covariance
+                    moved = net.query(order[i], {**given, order[j]: mean[j] + 1.0}).mean - mean[i]
+                    cov[i, j] = cov[j, i] = moved * cov[j, j]
+        return mean, cov
+
+    @pytest.mark.parametrize("hidden", [None, {"h": ["p", "q"]}])
+    def test_the_score_never_falls_and_the_network_explains_the_rows(self, hidden):
+        _, holed = self.data()
+        result = bbn.structural_em(holed, hidden, continuous=self.NAMES)
+        assert (np.diff(result.objectives) >= -1e-9 * abs(result.objectives[0])).all()
+        final = float(np.sum(result.network.log_likelihood(holed)))
+        assert result.log_likelihood == pytest.approx(final, rel=1e-6)
+        assert set(result.network.continuous) == set(self.NAMES)
+
+    def test_few_holes_hardly_change_the_structure(self):
+        full, holed = self.data(1500, 3, 0.1)
+        best = bbn.hill_climb(full, continuous=self.NAMES)
+        found = bbn.structural_em(holed, continuous=self.NAMES)
+        assert bbn.compare(found.network, best).shd_cpdag == 0
+
+    def test_constraints_and_kinds_are_honoured(self):
+        _, holed = self.data()
+        result = bbn.structural_em(
+            holed, continuous=self.NAMES, required=[("z", "x")], forbidden=[("s", "t")]
+        )
+        assert ("z", "x") in result.network.arcs
+        assert ("s", "t") not in result.network.arcs
+        assert not any(a in self.NAMES and b in "st" for a, b in result.network.arcs)
+        with pytest.raises(ModelError, match="'s'"):
+            bbn.structural_em(holed, continuous=self.NAMES, required=[("x", "s")])

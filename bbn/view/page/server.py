@@ -16,11 +16,11 @@ import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from bbn.core.errors import BBNError
+from bbn.view.page import assets
 
 LARGEST_REQUEST = 1 << 20
 SECONDS = 20.0
@@ -30,14 +30,12 @@ IDLE = 60.0
 CLIENTS = 64
 """The most connections at a time."""
 FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/explore.js": ("explore.js", "text/javascript; charset=utf-8"),
-    "/picture.js": ("picture.js", "text/javascript; charset=utf-8"),
-    "/d3-zoom.js": ("d3-zoom.js", "text/javascript; charset=utf-8"),
-    "/explore.css": ("explore.css", "text/css; charset=utf-8"),
-}
+    f"/{name}": (name, assets.KINDS[name[name.rindex(".") :]])
+    for name in (*assets.MODULES, assets.LIBRARY, assets.STYLE)
+} | {"/": ("index.html", "text/html; charset=utf-8")}
+"""What is sent as it is: path to name and kind."""
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self' http://localhost:* http://127.0.0.1:*"
 )
 
@@ -45,7 +43,9 @@ POLICY = (
 class Answering(Protocol):
     """Who knows the answers."""
 
-    layout: dict[str, Any]
+    @property
+    def layout(self) -> dict[str, Any]:
+        """What the page draws."""
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -139,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, json.dumps(self.server.explorer.layout).encode(), "application/json")
         elif path in FILES:
             name, kind = FILES[path]
-            self._send(HTTPStatus.OK, files("bbn.view").joinpath("page", name).read_bytes(), kind)
+            self._send(HTTPStatus.OK, assets.text(name).encode(), kind)
         else:
             self._refuse(HTTPStatus.NOT_FOUND, f"there is no {path}")
 

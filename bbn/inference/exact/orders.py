@@ -1,0 +1,130 @@
+"""Elimination orders: greedy rules, and a search for a better order where that pays.
+
+The best order is hard to find, and no rule wins everywhere. Small networks take min-fill; larger ones the best of three
+rules. Where a run is long, a small share of its predicted cost is spent on search: the same rules choose among costs
+that are multiplied by a bias for each variable, and the biases climb (randomised greedy orders: Kask, Gelfand, Otten
+and Dechter 2011; keys as a search space: Bean 1994). Each step changes some biases of one of the orders found so far
+and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat. The search
+is seeded, and what it may spend is counted in cells, not in seconds, so the same question has the same order on any
+machine.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from bbn import kernels
+from bbn.kernels.contracts.types import Floats, Ints
+from bbn.kernels.watch import check
+from bbn.model.graphs import ORDERS, Elimination, find_rule
+
+PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
+"""The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
+SMALL = 100_000.0
+"""Cells up to which the first rule of the portfolio is good enough."""
+HUGE = 1_000_000.0
+"""Cells from which a search is worth its while: by then elimination is quick beside a run."""
+BEYOND = 1e15
+"""Cells past which no layout is made, and no order looked for."""
+SHARE, SHARE_OF_MANY = 0.1, 0.25
+"""The share of a run's cost that a search may take: of the only run, and of one of many."""
+FEWEST, MOST = 16, 2000
+"""The steps of a search: at least FEWEST where the plan will be run again and again, at most MOST."""
+CELLS_PER_STEP, CELLS_PER_PAIR = 10_000.0, 10.0
+"""What a step costs, in cells of a run: in any case, and for each pair of neighbours of an eliminated variable."""
+MOVES = ((1.0, 0.03), (1.0, 0.1), (0.2, 0.2), (0.05, 0.5))
+"""What a step may do: the share of biases that change, and the standard deviation of the logarithm of the change."""
+
+
+class Order(NamedTuple):
+    """An elimination, and how it was found."""
+
+    elimination: Elimination
+    cells: float
+    """The cells of its cliques."""
+    tried: int
+    """How many orders were worked out, or given up."""
+    greedy: float
+    """The cells of the best that the rules alone gave."""
+
+
+class _Start:
+    """The best order of one rule, and the biases that it came of."""
+
+    def __init__(self, rule: str, elimination: Elimination, cells: float, n: int) -> None:
+        self.rule, self.elimination, self.cells = rule, elimination, cells
+        self.bias: Floats = np.ones(n)
+
+
+def triangulate(
+    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False, most: float = inf
+) -> Order:
+    """An elimination of these scopes; "auto" tries the portfolio, and searches where a run would be long.
+
+    Parameters
+    ----------
+    cards, ptr, scope
+        The states of each variable, and the scopes as offsets and members.
+    order
+        A rule, or "auto".
+    thorough
+        Whether the plan will be run again and again.
+    most
+        Each rule is given up with its first clique of more cells than this, and the elimination ends there if all are.
+
+    Returns
+    -------
+    Order
+        The best that was found.
+    """
+    rules = PORTFOLIO if order == "auto" else (order,)
+    elimination = find_rule(rules[0])(cards, ptr, scope, None, most)
+    cells = kernels.triangulate.total_cells(cards, *elimination)
+    if cells <= SMALL or order != "auto":
+        return Order(elimination, cells, 1, cells)
+    starts = [_Start(rules[0], elimination, cells, len(cards))]
+    for name in rules[1:]:
+        other = ORDERS[name](cards, ptr, scope, most=min(10 * cells, most))
+        if len(other[0]) == len(elimination[0]) or cells > most:
+            others = kernels.triangulate.total_cells(cards, *other)
+            starts.append(_Start(name, other, others, len(cards)))
+    best = min(starts, key=lambda start: start.cells)
+    found = Order(best.elimination, best.cells, len(rules), best.cells)
+    if not HUGE < found.cells <= min(most, BEYOND):
+        return found
+    return _search(cards, ptr, scope, starts, found, thorough)
+
+
+def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Order, thorough: bool) -> Order:
+    """The best order of a climb from these starts."""
+    rng = np.random.default_rng(0)
+    fewest, share = (FEWEST, SHARE_OF_MANY) if thorough else (0, SHARE)
+    cost = step_cost(found.elimination)
+    whole, tried = len(found.elimination[0]), 0
+    best = min(starts, key=lambda start: start.cells)
+    while tried < MOST and (tried < fewest or (tried + 1) * cost <= share * best.cells):
+        check()
+        start = best if rng.random() < 0.5 else starts[rng.integers(len(starts))]
+        part, spread = MOVES[rng.integers(len(MOVES))]
+        moved = rng.random(len(cards)) < part
+        bias = start.bias.copy()
+        bias[moved] *= np.exp(spread * rng.standard_normal(int(moved.sum())))
+        other = ORDERS[start.rule](cards, ptr, scope, most=start.cells, bias=bias)
+        tried += 1
+        if len(other[0]) < whole:  # given up
+            continue
+        cells = kernels.triangulate.total_cells(cards, *other)
+        if cells <= start.cells:
+            start.elimination, start.cells, start.bias = other, cells, bias
+            if cells < best.cells:
+                best = start
+    return Order(best.elimination, best.cells, found.tried + tried, found.greedy)
+
+
+def step_cost(elimination: Elimination) -> float:
+    """What a step of the search costs, in cells of a run."""
+    sizes = np.diff(elimination[1]).astype(np.float64) + 2
+    return CELLS_PER_STEP + CELLS_PER_PAIR * float(sizes @ sizes)
