@@ -272,7 +272,7 @@ def _as_frame(net: BayesianNetwork, table: _Table) -> pd.DataFrame:
     import pandas as pd
 
     columns = {
-        name: pd.Categorical.from_codes(values, dtype=_category(type(states[0]), states))
+        name: pd.Categorical.from_codes(values, dtype=_category(type(states[0]).__name__, states))
         if (states := net.states(name))
         else values
         for name, values in _as_dict(net, table).items()
@@ -281,7 +281,7 @@ def _as_frame(net: BayesianNetwork, table: _Table) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=1024)
-def _category(kind: type, states: tuple[Any, ...]) -> pd.CategoricalDtype:
+def _category(kind: str, states: tuple[Any, ...]) -> Any:
     """The categories of a column, made once, since pandas takes long for them (`kind` keeps True apart from 1)."""
     import pandas as pd
 
