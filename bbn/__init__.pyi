@@ -65,7 +65,8 @@ from .learning.structure.structural_em import structural_em as structural_em
 from .model.equivalence import to_dag as to_dag, cpdag as cpdag
 from .learning.evaluation.compare import compare as compare
 from .learning.evaluation.strength import arc_strength as arc_strength
-from .learning.evaluation.arc_posterior import arc_posterior as arc_posterior, ArcPosterior as ArcPosterior
+from .learning.evaluation.arc_posterior import arc_posterior as arc_posterior
+from .learning.evaluation.arc_probabilities import ArcPosterior as ArcPosterior
 from .learning.evaluation.cross_validation import cross_validate as cross_validate
 from .learning.learn import learn as learn
 

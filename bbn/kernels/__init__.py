@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import recode as recode
     from bbn.kernels.pure import sample as sample
     from bbn.kernels.pure import score as score
+    from bbn.kernels.pure import structures as structures
     from bbn.kernels.pure import subsets as subsets
     from bbn.kernels.pure import triangulate as triangulate
     from bbn.kernels.pure import wide as wide
@@ -56,6 +57,7 @@ KERNELS = (
     "recode",
     "sample",
     "score",
+    "structures",
     "subsets",
     "triangulate",
     "wide",

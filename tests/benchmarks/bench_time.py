@@ -16,6 +16,7 @@ from bbn.learning.incomplete.em import maximise
 from bbn.learning.time.baum_welch import SequenceProblem
 from bbn.learning.time.sequence_data import SequenceData
 from tests.benchmarks.harness import Figure, Row
+from tests.inference.time.test_wide import chains
 
 TITLE = "Time"
 NOTES = """
@@ -26,7 +27,8 @@ refuses (its time is that without holes). Then smoothing 1,000 steps of a slice 
 unrolling the network for them and asking its junction tree; and against a network unrolled and compiled beforehand,
 whose evidence is a dict made beforehand too, while ours reads its table anew: both give every belief as an array. Then
 filtering 1,000 steps of the umbrella world, against pgmpy's `DBNInference`, and the time and memory of filtering a
-million steps of the three variables in batches of 10,000. One thread.
+million steps of the three variables in batches of 10,000. Last, smoothing 50 steps of eleven coupled hidden chains
+by messages that stay products of tables, against the chain over their 2,048 joint states. One thread.
 """
 N, T, STATES, VALUES, COLUMNS = 1000, 100, 10, 8, 4
 
@@ -39,6 +41,7 @@ def rows() -> Iterator[Row | Figure]:
     yield from _unrolled()
     yield _pgmpy()
     yield _million()
+    yield _wide()
 
 
 def _iteration(kind: str, target: float, holes: float = 0.0) -> Row:
@@ -153,6 +156,19 @@ def _million() -> Figure:
         f"{seconds:.2f} s; at most {max(peaks) / 1e6:.1f} MB, {peaks[1] / 1e6:.1f} MB in the second batch",
         "flat memory",
     )
+
+
+def _wide() -> Row:
+    dyn, joint = chains(11, coupled=True), chains(11, coupled=True)
+    joint.memo["wide"] = (0, 0)  # as if it were narrow
+    rng = np.random.default_rng(0)
+    seen = {f"S{i:02d}": rng.integers(0, 2, 50) for i in range(11)}
+
+    def check() -> None:
+        np.testing.assert_allclose(dyn.smooth(seen)["C07"], joint.smooth(seen)["C07"], atol=1e-9)
+
+    work = {"bbn": lambda: dyn.smooth(seen), "joint states": lambda: joint.smooth(seen)}
+    return Row("smooth 50 steps of eleven coupled chains", work, check, 2.0, "joint states")
 
 
 def _pgmpy() -> Row:

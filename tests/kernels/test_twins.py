@@ -101,6 +101,7 @@ class Model:
                     elimination,
                     targets,
                     goal,
+                    len(sliced) % 2 == 1,
                 )
             )
         for other in made[1:]:

@@ -1,4 +1,7 @@
-"""Influence diagrams published with pyAgrum or with the algorithms that solve them, for both libraries."""
+"""Influence diagrams for both libraries: published ones, and one of our own where several decisions follow each other.
+
+The breeding of pigs has the numbers of Lauritzen and Nilsson (2001), as Hugin's collection of examples prints them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ DIAGRAMS = {
     "Nilsson and Lauritzen 2000": (
         "*D1->$U3<-R1->R2->R3<-*D4->$U4<-R4<-R1<-*D2;R4->D4<-*D3<-D2<-D1;D3->$U1<-R2;R3->$U2"
     ),
-    "Jensen, Jensen and Dittmer 1994": (
+    "four decisions in a row": (  # ours, in the manner of the example of Jensen, Jensen and Dittmer (1994)
         "A->C->D->F->H->J->$V3;B->C;B->*D1->D;D1->$V1;D->E->G->I->L->$V4;E->*D2->G;F->*D3->H->K->$V3;"
         "G->*D4->L;D3->$V2;C->E"
     ),

@@ -325,6 +325,10 @@ class JunctionTree(Engine):
     ) -> tuple[Plan | None, PrunedAnswer | None]:
         """The plan of a shape, or, where states that cannot occur make it large, the answer without them."""
         pays = self._prunes.get(key)
+        if pays and not (
+            self._pruning and self._pruning.knows(key) and options["order"] == self.options["order"]
+        ):
+            pays = None
         cost = None if pays else price(self.flat, question, options["order"])
         large = pays is None and cost is not None and cost.cells > CELLS and not question.masked
         if pays or (large and cost is not None and cost.cells > 2 * making(self.flat)):
@@ -361,7 +365,7 @@ class JunctionTree(Engine):
         plan = pruning.kept(key, domain)
         if plan is None:
             model = pruning.restricted(domain, question)
-            other = price(model, question, options["order"], once=True)
+            other = pruning.priced(model, question, options["order"], cost, key)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:

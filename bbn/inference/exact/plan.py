@@ -303,11 +303,30 @@ def price(
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order.
     """
-    # the joint is the same without targets of one state, but one must be left to be read
+    targets = read_targets(model, question)
+    role, factors, ptr, scope = reduced(model, question, targets)
+    found = triangulate(model.cards, ptr, scope, order, question.goal != QUERY and not once, most)
+    return _laid_out(model, question.goal, targets, role, factors, found, False)
+
+
+def lay_out(model: FlatModel, question: Question, elimination: Elimination, cells: float) -> Price:
+    """The cost of a question whose elimination is given, and that is run once: large cliques are stored."""
+    targets = read_targets(model, question)
+    role, factors, _, _ = reduced(model, question, targets)
+    return _laid_out(model, question.goal, targets, role, factors, (elimination, cells, 1, cells), True)
+
+
+def read_targets(model: FlatModel, question: Question) -> tuple[int, ...]:
+    """The targets that are read: the joint is the same without those of one state, but one must be left to be read."""
     targets = question.targets
     if len(targets) > 1:
         targets = tuple(v for v in targets if model.cards[v] > 1) or targets[:1]
-    role, factors, ptr, scope = kernels.layout.reduce_scopes(
+    return targets
+
+
+def reduced(model: FlatModel, question: Question, targets: tuple[int, ...]) -> tuple[Ints, Ints, Ints, Ints]:
+    """The role of each variable, the factors that a question needs, and their scopes; see `reduce_scopes`."""
+    return kernels.layout.reduce_scopes(
         model.scope_ptr,
         model.scope,
         model.heads,
@@ -318,9 +337,18 @@ def price(
         targets,
         question.goal != QUERY,
     )
-    elimination, cells, tried, greedy = triangulate(
-        model.cards, ptr, scope, order, question.goal != QUERY and not once, most
-    )
+
+
+def _laid_out(
+    model: FlatModel,
+    goal: int,
+    targets: tuple[int, ...],
+    role: Ints,
+    factors: Ints,
+    found: tuple[Elimination, float, int, float],
+    store: bool,
+) -> Price:
+    elimination, cells, tried, greedy = found
     if cells > BEYOND:
         return Price(elimination, cells, None, 8 * cells, tried, greedy)
     layout = kernels.layout.lay_out(
@@ -332,7 +360,8 @@ def price(
         role,
         elimination,
         targets,
-        question.goal,
+        goal,
+        store,
     )
     shared = 0 if model.padded else model.tables.nbytes
     return Price(elimination, cells, layout, shared + plan_bytes(model, layout), tried, greedy)

@@ -2,8 +2,10 @@
 
 Large tables are mostly zeros. A state that only zeros agree with, given the states still possible of the others, cannot
 occur (arc consistency, `kernels.consistency`). Without such states the cards are smaller, and what is then
-triangulated and planned has 2 to 120 times fewer cells. It depends on the values observed, so each new evidence has a
-plan of its own: that pays where a run of the plan for all values costs more than making another, which is predicted.
+planned has 2 to 120 times fewer cells. It depends on the values observed, so each new evidence has a plan of its own:
+that pays where a run of the plan for all values costs more than making another, which is predicted. The first plan of a
+shape is triangulated anew; later ones take the tree of the plan for all values, without the variables that have one
+state left, since an induced part of a triangulated graph is triangulated.
 """
 
 from __future__ import annotations
@@ -15,20 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
-from bbn.inference.exact.plan import FlatModel, Plan, Price, Question
-from bbn.kernels.contracts.tape import QUERY
+from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, lay_out, price, read_targets, reduced
 from bbn.kernels.contracts.types import Floats, Ints
+from bbn.model.graphs import Elimination
 
 CELLS = 300_000.0
 """Plans of fewer cells, or of no more than twice what making another costs, are run as they are."""
-CELLS_PER_FACTOR = 1250.0
-"""What making a plan costs for each factor, in cells of a run."""
-CELLS_PER_ENTRY = 1.5
+CELLS_PER_FACTOR = 400.0
+"""What making a plan on a tree that is known costs for each factor, in cells of a run."""
+CELLS_PER_ENTRY = 1.0
 """What looking for states costs for each entry of the tables, in cells of a run."""
-GAIN = 1.2
-"""How many times fewer cells there must be, beside those costs."""
+GAIN = 1.6
+"""How many times fewer cells there must be, beside those costs: what no value can change is computed anew too."""
 KEPT_BYTES = 1 << 20
 """The last plan of a shape is kept if it has no more bytes than this."""
+KEPT_TREES = 512
+"""The shapes whose tree is kept."""
 KEPT = 64
 """The shapes of which a plan is kept."""
 
@@ -54,6 +58,7 @@ class Pruning:
         self._base = np.ones(int(self.state_ptr[-1]), np.uint8)
         self._possible = self._prune(self._base)
         self._last: dict[Any, tuple[bytes, Plan]] = {}
+        self._trees: dict[Any, Elimination] = {}
 
     def domain(self, hard: Hard, likelihoods: Likelihoods) -> Flags | None:
         """1 for each state that is possible given findings, by variable number; None if a variable has none."""
@@ -82,17 +87,7 @@ class Pruning:
         Which it needs is decided here, with all states: a table of a variable that has one state left still counts.
         """
         model = self.model
-        needed = kernels.layout.reduce_scopes(
-            model.scope_ptr,
-            model.scope,
-            model.heads,
-            len(model.cards),
-            question.sliced,
-            question.likelihood,
-            question.masked,
-            question.targets,
-            question.goal != QUERY,
-        )[1]
+        needed = reduced(model, question, read_targets(model, question))[1]
         cards, scope_ptr, scope, table_ptr, tables = kernels.consistency.restrict(
             self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, model.tables, domain
         )
@@ -114,6 +109,26 @@ class Pruning:
     def pays(self, whole: Price, pruned: Price) -> bool:
         """Whether a plan of its own costs less than a run of the plan for all values."""
         return whole.cells > GAIN * pruned.cells + making(self.model)
+
+    def priced(
+        self, model: FlatModel, question: Question, order: str, whole: Price | None, key: Any
+    ) -> Price:
+        """The cost of a plan of restricted tables: of a tree of its own if `whole` is given, the price of all states.
+
+        Otherwise of the tree that was found then.
+        """
+        question = question._replace(targets=read_targets(self.model, question))  # as the tree has them
+        if whole is None:
+            return on_tree(model, question, self._trees[key])
+        if len(self._trees) >= KEPT_TREES:
+            self._trees.clear()
+        self._trees[key] = whole.elimination
+        own, other = price(model, question, order, once=True), on_tree(model, question, whole.elimination)
+        return own if own.cells <= other.cells else other
+
+    def knows(self, key: Any) -> bool:
+        """Whether the tree of a shape is known."""
+        return key in self._trees
 
     def kept(self, key: Any, domain: Flags) -> Plan | None:
         """The plan that was last made for a shape, if it is for these states."""
@@ -144,6 +159,21 @@ def making(model: FlatModel) -> float:
     return CELLS_PER_FACTOR * len(model.heads) + CELLS_PER_ENTRY * model.tables.size
 
 
+def on_tree(model: FlatModel, question: Question, elimination: Elimination) -> Price:
+    """The cost of a question on the elimination of a larger model, without the variables that have one state.
+
+    Those that are read or bring a likelihood stay.
+    """
+    order, ptr, near = elimination
+    alive = model.cards > 1
+    alive[[*question.targets, *question.likelihood]] = True
+    kept, held = alive[order], alive[near]
+    before = _offsets(held.astype(np.int64))
+    counts = (before[ptr[1:]] - before[ptr[:-1]])[kept]
+    smaller = order[kept], _offsets(counts), near[held & np.repeat(kept, np.diff(ptr))]
+    return lay_out(model, question, smaller, kernels.triangulate.total_cells(model.cards, *smaller))
+
+
 def _offsets(sizes: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -168,9 +198,10 @@ class PrunedAnswer(NamedTuple):
         return whole.ravel()
 
     def marginals(self) -> Floats:
-        """The marginals of all variables over all their states, one after another; zeros where none was read."""
-        whole = np.zeros(int(self.pruning.state_ptr[-1]))
-        if self.domain is not None and self.plan is not None:
-            read = np.repeat(self.plan.layout.out >= 0, self.pruning.model.cards)
-            whole[np.flatnonzero(self.domain.view(bool) & read)] = self.values
+        """The marginals of all variables over all their states, one after another."""
+        if self.domain is None or self.plan is None:
+            return np.zeros(int(self.pruning.state_ptr[-1]))
+        read = np.repeat(self.plan.layout.out >= 0, self.pruning.model.cards)
+        whole = self.domain.astype(np.float64)  # what was not read has one state left
+        whole[np.flatnonzero(self.domain.view(bool) & read)] = self.values
         return whole

@@ -1,7 +1,8 @@
 """Questions about time: what `dyn.filter` and its kin call.
 
 Evidence becomes coded sequences (`sequences`), a dynamic network a chain over its interface (`slices`), and both
-together arrays for the kernels (`chain`); `marginals` reads every variable's belief off what the passes give.
+together arrays for the kernels (`chain`); `marginals` reads every variable's belief off what the passes give. Where
+the interface is wide, messages stay products of tables (`factored`).
 Continuous variables that are hidden from slice to slice are Kalman's (`kalman`); `particles` samples what is too wide
 for all of these.
 """
@@ -17,6 +18,7 @@ from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.chain import Chain, Passed, backward, compile_chain, forward
+from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
 from bbn.inference.time.marginals import beliefs_of
 from bbn.inference.time.numbers import hidden_numbers
 from bbn.inference.time.sequences import Sequences, indexed_evidence, read_sequences
@@ -160,6 +162,8 @@ def log_evidences(
         from bbn.inference.time.kalman import kalman_logs
 
         return kalman_logs(dyn, sequences, memory_limit)
+    if is_wide(dyn, memory_limit):
+        return wide_logs(dyn, sequences, memory_limit)
     return forward(compile_chain(dyn, sequences, memory_limit), n_jobs).logs
 
 
@@ -187,6 +191,8 @@ def chain_beliefs(
     dyn: DynamicNetwork, sequences: Sequences, lag: int | None, limit: Any = None, n_jobs: int | None = None
 ) -> tuple[dict[str, Array], Array]:
     """Beliefs given what is at most `lag` steps ahead (None: everything), and ln P of each sequence."""
+    if is_wide(dyn, limit):
+        return wide_beliefs(dyn, sequences, None if lag is None else int(lag), limit)
     chain = compile_chain(dyn, sequences, limit)
     passed = forward(chain, n_jobs)
     _require_possible(chain, passed)

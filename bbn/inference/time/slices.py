@@ -59,8 +59,8 @@ class Matrices(NamedTuple):
     logs: Array
 
 
-class Slices:
-    """A dynamic network compiled: the chain's state, and a junction tree for each kind of slice.
+class Layout:
+    """The variables of a slice and of its interface, and the tables that they have in each kind of slice.
 
     Kind k < n_first is slice k; the last kind is every later one.
 
@@ -70,15 +70,11 @@ class Slices:
         The dynamic network.
     widened
         Names of further variables to take into the state, because their evidence is a likelihood.
-    limit
-        The memory limit.
     """
 
-    def __init__(self, dyn: DynamicNetwork, widened: Iterable[str] = (), limit: Any = None) -> None:
+    def __init__(self, dyn: DynamicNetwork, widened: Iterable[str] = ()) -> None:
         self.dyn = dyn
         self.widened = tuple(widened)
-        self.kept: dict[Any, Any] = {}
-        """Matrices by evidence, for filters that go row by row."""
         self.kinds = dyn.n_first + 1
         self.history = _history(dyn)
         own = [dyn.variable(n) for n in dyn.names if not isinstance(dyn.variable(n), Continuous)]
@@ -93,6 +89,55 @@ class Slices:
         self.state = state or [NOTHING.name]
         if NOTHING.name in (*self.passed, *self.state):
             self.variables[NOTHING.name] = NOTHING
+
+    def conditionals(self, kind: int) -> list[CPT]:
+        """The tables of a slice of this kind, its own variables and copies."""
+        return [self.conditional(n, kind) for n in self.variables if n != NOTHING.name]
+
+    def conditional(self, name: str, kind: int) -> CPT:
+        """The table of a variable in a slice of this kind; variables of the slice before end in BEFORE."""
+        variable = self.variables[name]
+        plain, lag = split_name(name)
+        if lag is not None or (name in self.dyn.static and kind > 0):
+            if kind == 0:  # a copy of what is before the start: one state as good as any other
+                return CPT.trusted(variable, (), np.eye(variable.card)[0])
+            source = name if lag is None else plain if lag == -1 else in_slice(plain, lag + 1)
+            before = renamed(self.variables[source], source + BEFORE)
+            return CPT.trusted(variable, (before,), np.eye(variable.card))
+        cpt = self.dyn.conditional(name, kind)
+        assert isinstance(cpt, CPT)
+        parents = []
+        for parent in cpt.parents:
+            own, at = split_name(parent.name)
+            if at is None:
+                parents.append(parent)
+            else:
+                source = own if at == -1 else in_slice(own, at + 1)
+                parents.append(renamed(parent, source + BEFORE))
+        return CPT.trusted(variable, tuple(parents), cpt.table)
+
+    def family_of(self, name: str, kind: int) -> str | None:
+        """The name in the dynamic network's template of a variable's table; None for copies."""
+        if split_name(name)[1] is not None or name == NOTHING.name or (name in self.dyn.static and kind > 0):
+            return None
+        return self.dyn.family(name, kind)
+
+
+class Slices(Layout):
+    """A dynamic network compiled: the chain's state, and a junction tree for each kind of slice.
+
+    Parameters
+    ----------
+    dyn, widened
+        As of a `Layout`.
+    limit
+        The memory limit.
+    """
+
+    def __init__(self, dyn: DynamicNetwork, widened: Iterable[str] = (), limit: Any = None) -> None:
+        super().__init__(dyn, widened)
+        self.kept: dict[Any, Any] = {}
+        """Matrices by evidence, for filters that go row by row."""
         self.require_room(limit)
         self.shape = tuple(self.variables[n].card for n in self.state)
         self.n_states = prod(self.shape)
@@ -119,20 +164,20 @@ class Slices:
 
     def _emitted(self) -> list[str]:
         """The variables without children whose parents are all in the state."""
-        parents = {p for k in range(self.kinds) for c in self._conditionals(k) for p in c.parents}
+        parents = {p for k in range(self.kinds) for c in self.conditionals(k) for p in c.parents}
         return [
             n
             for n in self.variables
             if n not in (*self.state, NOTHING.name)
             and not any(p.name == n for p in parents)
-            and all(p.name in self.state for k in range(self.kinds) for p in self._conditional(n, k).parents)
+            and all(p.name in self.state for k in range(self.kinds) for p in self.conditional(n, k).parents)
         ]
 
     def _emission(self, name: str, given: Mapping[str, Array] | None = None) -> Emission:
         variable = self.variables[name]
         tables = np.ones((self.kinds, variable.card + 1, self.n_states))
         for k in range(self.kinds):
-            cpt = self._conditional(name, k)
+            cpt = self.conditional(name, k)
             table = cpt.table if given is None else given[self.dyn.family(name, k)]
             rows = table[self.emission_index(name, k)]
             tables[k, :-1] = np.broadcast_to(rows, (self.n_states, variable.card)).T
@@ -140,7 +185,7 @@ class Slices:
 
     def emission_index(self, name: str, kind: int) -> tuple[Ints, ...]:
         """The row of an emission's table in each of the chain's states, as an index of its leading axes."""
-        return tuple(self.of_state[p.name] for p in self._conditional(name, kind).parents)
+        return tuple(self.of_state[p.name] for p in self.conditional(name, kind).parents)
 
     def with_tables(self, given: Mapping[str, Array]) -> Slices:
         """The same structure with other tables, by their names in the dynamic network's template."""
@@ -157,34 +202,8 @@ class Slices:
             new.trees.append(tree.with_tables(tables))
         return new
 
-    def _conditionals(self, kind: int) -> list[CPT]:
-        """The tables of a slice of this kind, its own variables and copies."""
-        return [self._conditional(n, kind) for n in self.variables if n != NOTHING.name]
-
-    def _conditional(self, name: str, kind: int) -> CPT:
-        """The table of a variable in a slice of this kind; variables of the slice before end in BEFORE."""
-        variable = self.variables[name]
-        plain, lag = split_name(name)
-        if lag is not None or (name in self.dyn.static and kind > 0):
-            if kind == 0:  # a copy of what is before the start: one state as good as any other
-                return CPT.trusted(variable, (), np.eye(variable.card)[0])
-            source = name if lag is None else plain if lag == -1 else in_slice(plain, lag + 1)
-            before = renamed(self.variables[source], source + BEFORE)
-            return CPT.trusted(variable, (before,), np.eye(variable.card))
-        cpt = self.dyn.conditional(name, kind)
-        assert isinstance(cpt, CPT)
-        parents = []
-        for parent in cpt.parents:
-            own, at = split_name(parent.name)
-            if at is None:
-                parents.append(parent)
-            else:
-                source = own if at == -1 else in_slice(own, at + 1)
-                parents.append(renamed(parent, source + BEFORE))
-        return CPT.trusted(variable, tuple(parents), cpt.table)
-
     def _tree(self, kind: int) -> SliceTree:
-        tables = [c for c in self._conditionals(kind) if c.variable.name not in self.emissions]
+        tables = [c for c in self.conditionals(kind) if c.variable.name not in self.emissions]
         if NOTHING.name in self.variables:
             tables.append(CPT.uniform(NOTHING))
         roots = []
@@ -208,12 +227,6 @@ class Slices:
         if kind == 0:
             return Matrices(values.reshape(n_rows, self.n_states), logs)
         return Matrices(values.reshape(n_rows, -1, self.n_states)[:, self.row_of_state], logs)
-
-    def family_of(self, name: str, kind: int) -> str | None:
-        """The name in the dynamic network's template of a variable's table; None for copies."""
-        if split_name(name)[1] is not None or name == NOTHING.name or (name in self.dyn.static and kind > 0):
-            return None
-        return self.dyn.family(name, kind)
 
 
 class SliceTree:

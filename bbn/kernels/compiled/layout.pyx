@@ -24,9 +24,10 @@ cnp.import_array()
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 
-def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal):
+def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False):
     """Lay a junction forest out and write its tapes; see `pure.layout.lay_out`."""
     cdef Writer writer = Writer()
+    writer.store = store
     writer.grow(cards, elimination, targets, goal)
     writer.take(scope_ptr, scope, table_ptr, factors, role)
     writer.seat()
@@ -99,7 +100,7 @@ cdef class Writer(Forest):
     cdef int64_t n_factors, work_size, base_size, whole_size, clear, out_size, scratch_size
     cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
     cdef Tape sweeping
-    cdef bint masked
+    cdef bint masked, store
     cdef int64_t *rows
     cdef int64_t *clique
     cdef int64_t *message
@@ -261,7 +262,7 @@ cdef class Writer(Forest):
             self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
             self.streamed[c] = (
                 self.size[c] > STREAM
-                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c]))
+                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c] and not self.store))
                 and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
             )
         return 0

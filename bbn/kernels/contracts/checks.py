@@ -152,17 +152,19 @@ def check_factors(
             raise ValueError(f"table {f}: expected {cells:.15g} cells, found {found}")
 
 
+MOST_IN_A_MASK = 62
+"""Variables whose sets fit a mask."""
 MOST_VARIABLES = 30
 """Variables whose subsets are listed one by one."""
 
 
-def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
-    """Raise TypeError or ValueError unless these are scored parent sets of at most MOST_VARIABLES variables."""
+def check_families(ptr: Anything, masks: Anything, scores: Anything, most: int = MOST_VARIABLES) -> None:
+    """Raise TypeError or ValueError unless these are scored parent sets of at most `most` variables."""
     check_ints(ptr, masks)
     check_doubles(scores)
     n = len(ptr) - 1
-    if not 1 <= n <= MOST_VARIABLES:
-        raise ValueError(f"expected 1 to {MOST_VARIABLES} variables, found {n}")
+    if not 1 <= n <= most:
+        raise ValueError(f"expected 1 to {most} variables, found {n}")
     check_shape("scores", scores, len(masks))
     if ptr[0] != 0 or ptr[-1] != len(masks) or (np.diff(ptr) < 1).any():
         raise ValueError(
@@ -173,6 +175,23 @@ def check_families(ptr: Anything, masks: Anything, scores: Anything) -> None:
         raise ValueError(f"masks: expected sets of {n} variables without the child")
     if np.isnan(scores).any() or (scores == np.inf).any():
         raise ValueError("scores: expected numbers below infinity")
+
+
+def check_walk(
+    ptr: Anything, masks: Anything, scores: Anything, parents: Anything, uniforms: Anything, arcs: Anything
+) -> None:
+    """Raise TypeError or ValueError unless a chain can start from these parents; cycles are not looked for."""
+    check_families(ptr, masks, scores, MOST_IN_A_MASK)
+    check_ints(parents)
+    check_doubles(uniforms, arcs)
+    n = len(ptr) - 1
+    check_shape("parents", parents, n)
+    check_shape("uniforms", uniforms, len(uniforms), 5)
+    check_shape("arcs", arcs, n, n)
+    if (parents < 0).any() or (parents >> n).any() or (parents >> np.arange(n) & 1).any():
+        raise ValueError(f"parents: expected sets of {n} variables without the child")
+    if uniforms.size and not (uniforms.min() >= 0.0 and uniforms.max() < 1.0):
+        raise ValueError("uniforms: expected numbers from 0 to below 1")
 
 
 def check_uniforms(ptr: Anything, uniforms: Anything) -> None:

@@ -36,6 +36,7 @@ def lay_out(
     elimination: tuple[Ints, Ints, Ints],
     targets: Sequence[int],
     goal: int,
+    store: bool = False,
 ) -> Layout:
     """Lay a junction forest out and write its tapes.
 
@@ -54,8 +55,12 @@ def lay_out(
         The variables of the joint to read, in this order; all in one clique, which becomes the root.
     goal : int
         QUERY, MARGINALS or COLLECTED.
+    store : bool
+        Whether MARGINALS stores large cliques that evidence cannot change, which is faster and takes more memory.
     """
-    return _Writer(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal).layout()
+    return _Writer(
+        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store
+    ).layout()
 
 
 class _Writer(Forest):
@@ -70,8 +75,10 @@ class _Writer(Forest):
         elimination: tuple[Ints, Ints, Ints],
         targets: Sequence[int],
         goal: int,
+        store: bool,
     ) -> None:
         super().__init__(cards, elimination, targets, goal)
+        self.store = store
         check_factors(cards, scope_ptr, scope, table_ptr, factors, role)
         self.role: list[int] = role.tolist()
         starts, members = scope_ptr.tolist(), scope.tolist()
@@ -167,7 +174,8 @@ class _Writer(Forest):
             self.in_run.append(self.dynamic[c] if p < 0 else self.in_run[p])
             sources = len(self.factors[c]) + len(self.children[c]) + len(self.likelihoods[c])
             few = sources <= (t.RESCALE_EVERY if self.in_run[c] else t.MOST_SOURCES)
-            once = self.goal == t.QUERY or (self.goal == t.MARGINALS and not self.in_run[c])
+            streams = self.goal == t.MARGINALS and not self.in_run[c] and not self.store
+            once = self.goal == t.QUERY or streams
             self.streamed.append(self.size[c] > t.STREAM and few and once)
 
     def lowest(self, c: int, scope: set[int]) -> int:

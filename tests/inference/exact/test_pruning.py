@@ -87,6 +87,47 @@ def test_answers_are_the_exact_ones(seed, always):
     assert engine._prunes
 
 
+@pytest.mark.parametrize("seed", range(80))
+def test_other_values_of_the_same_variables_are_answered_on_the_tree_of_the_first(seed, always, monkeypatch):
+    rng = np.random.default_rng(500 + seed)
+    net = sparse_network(rng, 8)
+    engine = bbn.JunctionTree(net)
+    names = [v.name for v in net.variables]
+    observed = [v for v in net.variables if rng.random() < 0.3]
+    likely = [v for v in net.variables if v not in observed and rng.random() < 0.2]
+    free = [v for v in net.variables if v not in observed]
+    priced = []
+    price = pruning.price
+    monkeypatch.setattr(pruning, "price", lambda *given, once: priced.append(given) or price(*given))
+    answered = 0
+    for _ in range(12):
+        evidence = {v.name: v.states[int(rng.integers(v.card))] for v in observed}
+        for v in likely:
+            weights = np.where(rng.random(v.card) < 0.5, 0.0, rng.uniform(0.1, 2, v.card))
+            weights[rng.integers(v.card)] = 1.5
+            evidence[v.name] = bbn.Virtual(dict(zip(v.states, weights.tolist(), strict=True)))
+        whole = exact_truth.weights(net, evidence)
+        if not whole:
+            with pytest.raises(bbn.ImpossibleEvidenceError):
+                engine.posteriors(evidence)
+            continue
+        answers = engine.posteriors(evidence)
+        assert answers.log_evidence == pytest.approx(math.log(exact_truth.total(whole)), abs=1e-10)
+        for v in free:
+            truth = exact_truth.marginal(whole, names.index(v.name), v.card)
+            np.testing.assert_allclose(answers[v.name].values, truth, atol=1e-12)
+        pair = [v.name for v in free[:2]]
+        if len(pair) == 2:
+            joint = engine.query(pair, evidence)
+            np.testing.assert_allclose(joint.values.sum(axis=0), answers[pair[1]].values, atol=1e-12)
+            np.testing.assert_allclose(joint.values.sum(axis=1), answers[pair[0]].values, atol=1e-12)
+            assert joint.log_evidence == pytest.approx(answers.log_evidence, abs=1e-10)
+        answered += 1
+    shapes = [question for _, question, _ in priced]
+    assert len(shapes) == len(set(shapes))  # a tree of its own is looked for once
+    assert answered == 0 or shapes
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_states_are_taken_away_by_both_kernels_alike_and_never_wrongly(seed):
     rng = np.random.default_rng(1000 + seed)
