@@ -77,6 +77,18 @@ WORDS = [
         "<strengths>",
     ),
     *("asia", "tub", "yes", "no", "either", "0.5", "1", "0", "{}", "[]"),
+    *(
+        "20 %",
+        "%",
+        "1/3",
+        "1/0",
+        "default: [1, 0]",
+        "type: noisy-or",
+        "links:",
+        "leak:",
+        "holds:",
+        "description:",
+    ),
 ]
 
 
@@ -96,6 +108,9 @@ def seeds(format: str) -> list[bytes]:
             '<noisymax id="b"><state id="u" /><state id="v" /><parents>a</parents><strengths>1 0</strengths>'
             "<parameters>0.5 0.5 0 1 0.1 0.9</parameters></noisymax></nodes></smile>"
         )
+    if format in ("yaml", "json"):
+        elicited = (Path(__file__).parent / "io" / "elicited.yaml").read_text()
+        made.append(elicited if format == "yaml" else dumps(loads(elicited, "yaml"), "json"))
     return [text.encode() for text in (*made, *by_hand)]
 
 
@@ -201,6 +216,15 @@ MANY_PARENTS = json.dumps(
         | {"c": {"states": ["x"], "parents": [f"v{i}" for i in range(1100)], "table": {"a": [1]}}}
     }
 )
+
+
+def defaulted(n: int) -> str:
+    """A YAML file whose last node has a default row for 2^n settings."""
+    roots = "".join(f"  v{i}: {{states: [a, b], table: [1, 0]}}\n" for i in range(n))
+    parents = ", ".join(f"v{i}" for i in range(n))
+    return f"nodes:\n{roots}  c: {{states: [x, y], parents: [{parents}], table: {{default: [1, 0]}}}}\n"
+
+
 GIVENS = "".join(f"<GIVEN>v{i}</GIVEN>" for i in range(1, 60))
 ROOTS = "variable c { type discrete [ 2 ] { a, b }; }" + "".join(
     f" probability ( v{i} ) {{ table 1 0; }}" for i in range(60)
@@ -253,6 +277,16 @@ NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "2^100000 rows missing": ("bif", lambda: f"{VARIABLES} probability ( v0 | {'v1, ' * 10**5} v2 ) {{ }}"),
     "2^100000 entries in NET": ("net", lambda: f"{NODES} potential (v0 | {'v1 ' * 10**5}) {{ data = (1); }}"),
     "2^100000 rows in NET": ("net", lambda: f"{NODES} potential (v0 | {'v1 ' * 10**5}) {{ }}"),
+    "a default for 2^59 rows in YAML": ("yaml", lambda: defaulted(59)),
+    "a default for 2^27 rows in YAML": ("yaml", lambda: defaulted(27)),
+    "defaults for 2^23 rows in YAML": ("yaml", lambda: defaulted(23) + "".join(
+        f"  d{i}: {{states: [x, y], parents: [{', '.join(f'v{j}' for j in range(23))}], table: {{default: [1, 0]}}}}\n"
+        for i in range(50))),
+    "a fraction of many digits": ("yaml", lambda: f"nodes: {{a: {{states: [x], table: [1/{'1' * 10**7}]}}}}"),
+    "a percentage of many digits": ("yaml", lambda: f"nodes: {{a: {{states: [x], table: [0.{'1' * 10**7} %]}}}}"),
+    "a noisy-or without states": ("yaml", lambda: "nodes: {a: {type: noisy-or, states: [], links: {}, leak: 1}}"),
+    "a noisy-or of itself": ("yaml", lambda: (
+        "nodes: {a: {type: noisy-or, states: [no, yes], parents: [a], links: {a: 1}}}")),
     "2^1100 entries in YAML": ("yaml", lambda: MANY_PARENTS),
     "2^1100 entries in JSON": ("json", lambda: MANY_PARENTS),
     "2^59 entries in XMLBIF": ("xmlbif", lambda: (

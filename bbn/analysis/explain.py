@@ -16,7 +16,7 @@ import numpy as np
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen
-from bbn.model.evidence import Evidence, check_targets, is_missing
+from bbn.model.evidence import Evidence, as_mapping, check_targets, is_missing
 from bbn.model.variable import Continuous
 from bbn.results.posterior import Posterior
 
@@ -136,7 +136,7 @@ def explain(
     check_targets(net, target)
     if isinstance(net.variable(target), Continuous):
         raise EvidenceError(f"the target {target!r} is continuous; explanations are of discrete targets")
-    given = {name: value for name, value in (evidence or {}).items() if not is_missing(value)}
+    given = {name: value for name, value in as_mapping(evidence).items() if not is_missing(value)}
     prior = net.query(target, None, method, **options)
     posterior = net.query(target, given, method, **options)
     steps = []

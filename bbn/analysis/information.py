@@ -13,7 +13,7 @@ from bbn.analysis.explain import divergence
 from bbn.analysis.mixtures import mixture_divergence
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError
-from bbn.model.evidence import Evidence, check_evidence
+from bbn.model.evidence import Evidence, as_mapping, check_evidence
 from bbn.model.variable import Continuous
 from bbn.results.mixture_posterior import MixturePosterior
 
@@ -66,7 +66,7 @@ def information(
     bits = {name: 0.0 for name in before if name != target}
     for state, p in before[target].to_dict().items():
         if p > 0:
-            after = net.posteriors({**(evidence or {}), variable.name: state}, method, **options)
+            after = net.posteriors({**as_mapping(evidence), variable.name: state}, method, **options)
             for name in bits:
                 bits[name] += p * _divergence(after[name], before[name])
     clean = {name: value if value > ROUNDING else 0.0 for name, value in bits.items()}

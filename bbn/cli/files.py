@@ -18,12 +18,14 @@ from bbn.cli.output import show as show_text
 from bbn.core.display import visible
 from bbn.core.errors import BBNError, BBNWarning, DataError, ModelError, ParseError, nearest
 from bbn.io import dumps, find_format, load, loads, save
+from bbn.io.writing import node_names
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.gaussian import Gaussian
+from bbn.model.node_notes import DESCRIPTIONS, described
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.table_input import settings
 
@@ -36,6 +38,8 @@ MAX_ROWS = 20
 """So many rows of each table are shown unless all are asked for."""
 MAX_TEXT = 1000
 """So many characters of each text of the metadata are shown unless all are asked for."""
+MAX_BESIDE = 1000
+"""So many files of a folder are looked at for the one that a misspelt name meant."""
 KINDS = ("csv", "tsv", "parquet")
 """What a file of data may be."""
 
@@ -78,7 +82,22 @@ def open_model(name: str, format: str | None = None, strict: bool = False) -> An
         return loads(sys.stdin.buffer.read(), format, strict, path="standard input")
     if name in examples() and not os.path.exists(name):
         return example(name)
-    return load(name, format, strict)
+    try:
+        return load(name, format, strict)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, f"{error.strerror}{_nearest_model(name)}", name) from error
+
+
+def _nearest_model(name: str) -> str:
+    """The example or the file beside it that a name may have meant, as the end of a message; all it may be if none."""
+    from bbn.io.examples import examples
+
+    folder, base = os.path.split(name)
+    beside = sorted(os.listdir(folder or "."))[:MAX_BESIDE] if os.path.isdir(folder or ".") else []
+    hint = nearest(base, [*(() if folder else examples()), *beside])
+    if "did you mean" in hint:
+        return hint
+    return "" if folder else ", nor an example of that name (bbn examples lists them)"
 
 
 @contextmanager
@@ -163,11 +182,16 @@ def show(options: argparse.Namespace) -> int:
         return 0
     if not options.nodes:
         for key, text in network.metadata.items():
+            if key == DESCRIPTIONS and described(network.metadata, node_names(network)):
+                continue  # each stands with its node
             hidden = len(text) - MAX_TEXT if not options.all else 0
             more = f"… {hidden} more characters (--all shows them)"
             show_text(f"{key}: {text[:MAX_TEXT]}{more}" if hidden > 0 else f"{key}: {text}")
+    about = described(network.metadata, node_names(network))
     for name in options.nodes or network.names:
-        show_text(f"\n{_node(network, name, None if options.all else MAX_ROWS)}")
+        own = f"\n{visible(about[name])}" if name in about else ""
+        title, _, rest = _node(network, name, None if options.all else MAX_ROWS).partition("\n")
+        show_text(f"\n{title}{own}\n{rest}" if rest else f"\n{title}{own}")
     return 0
 
 
@@ -194,18 +218,19 @@ def convert(options: argparse.Namespace) -> int:
 
 
 def examples(options: argparse.Namespace) -> int:
-    """Print the names of the networks that ship with the package."""
-    from bbn.io.examples import example
+    """Print the networks that ship with the package, a line each."""
+    from bbn.io.examples import example, summary
     from bbn.io.examples import examples as names
 
+    about = {name: summary(name) for name in names()}
     if not options.long:
         if options.format == "table":
-            show_text("\n".join(names()))
+            wide = max(map(len, about))
+            show_text("\n".join(f"{name:{wide}}  {text}" for name, text in about.items()))
         else:
-            print_rows(options, ["name"], [[name] for name in names()])
+            print_rows(options, ["name", "description"], [list(pair) for pair in about.items()])
         return 0
     networks = {name: example(name) for name in names()}
-    about = {name: net.metadata.get("description", "").split(". ")[0] for name, net in networks.items()}
     if options.format == "table":
         for name, network in networks.items():
             show_text(f"{name}: {_size_text(network)}. {about[name]}".strip())
@@ -232,11 +257,13 @@ def _entries(node: Any) -> int:
 
 def _size_text(network: BayesianNetwork | FactorGraph | DynamicNetwork) -> str:
     if isinstance(network, DynamicNetwork):
-        return f"a dynamic network: {len(network)} variables a slice, reaching {network.order} back"
+        n = len(network)
+        return f"a dynamic network: {n} variable{'s' * (n != 1)} a slice, reaching {network.order} back"
     if isinstance(network, FactorGraph):
         factors = network.factors()
         entries = sum(factor.values.size for factor in factors)
-        return f"a factor graph: {len(network)} variables, {len(factors)} factors, {entries} table entries"
+        n, m = len(network), len(factors)
+        return f"a factor graph: {n} variable{'s' * (n != 1)}, {m} factor{'s' * (m != 1)}, {entries} table entries"
     n, m, free, entries = _size(network).values()
     return (
         f"{n} node{'s' * (n != 1)}, {m} arc{'s' * (m != 1)}, {free} free parameter{'s' * (free != 1)}, "

@@ -6,6 +6,7 @@ import argparse
 import re
 import shlex
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from bbn.cli.learn_structure import AUTO, learn_structure
 from bbn.cli.learn_structure import METHODS as STRUCTURES
 from bbn.cli.learn_time import is_over_time, learn_over_time
 from bbn.cli.output import note, show, write
-from bbn.core.errors import BBNError, DataError, nearest
+from bbn.core.errors import BBNError, DataError, TooManyParametersWarning, nearest
 from bbn.data.streams.readers import is_many
 from bbn.io import dumps, save
 from bbn.model.dynamic_network import DynamicNetwork
@@ -36,6 +37,7 @@ def learn(options: argparse.Namespace) -> int:
     given = options.data
     result = None
     network: Any
+    warnings.simplefilter("ignore", TooManyParametersWarning)  # what it says is among the notes
     try:
         with data_file(options.data, options.from_format) as options.data:
             if options.dask is not None or (options.structure is not None and is_many(options.data)):
@@ -83,7 +85,11 @@ def _told(result: LearnResult | None) -> list[str]:
     if result is None:
         return []
     lines = result.report.splitlines()
-    notes = [in_options(line) for line in lines if line.startswith(("note: ", "held-out ", "for the search"))]
+    notes = [
+        in_options(line)
+        for line in lines
+        if line.startswith(("note: ", "held-out ", "for the search", "its numbers"))
+    ]
     table = in_options("\n".join(lines[lines.index("") :])).splitlines() if "" in lines else []
     return [*notes, *table]
 
@@ -93,8 +99,15 @@ def in_options(text: str) -> str:
 
     >>> in_options("kinds= can say otherwise; allow fewer parents (max_parents=)")
     '--kinds can say otherwise; allow fewer parents (--max-parents)'
+    >>> in_options('kinds= can say otherwise, as in {"zip": "category"}')
+    '--kinds can say otherwise, as in zip=category'
     """
+    text = _MAPPING.sub(r"as in \1=\2", _OPENING.sub(r"--\1: ", text))
     return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')}{' ' * bool(match[2])}{match[2]}", text)
+
+
+_OPENING = re.compile(r"^(kinds|target|weights): ")
+_MAPPING = re.compile(r'as in \{"([^"]*)": "([^"]*)"\}')
 
 
 _KEYWORD = re.compile(

@@ -58,7 +58,8 @@ _TAKES = {
 
 def learn_structure(options: argparse.Namespace) -> tuple[LearnResult, str]:
     """What was learned, structure and tables, and what happened in one line."""
-    from bbn.learning.learn import counted, learn
+    from bbn.core.display import counted
+    from bbn.learning.learn import learn
     from bbn.learning.tables.priors import parse_prior
 
     if options.structure is not None:

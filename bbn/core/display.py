@@ -143,6 +143,15 @@ def not_a_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
+def counted(n: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "arc"), counted(1200, "row")
+    ('1 arc', '1,200 rows')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
 def bar(share: float, length: int = BAR) -> str:
     """A bar for a probability, in eighths of a character.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,6 +79,12 @@ def read_table(data: Any) -> RawTable:
     return _from_narwhals(data)
 
 
+SEPARATORS = (",", ";", "\t", "|")
+"""What may separate the columns of a text file."""
+LONGEST_HEADER = 2**20
+"""So many bytes of a file are looked at for its separator."""
+
+
 def table_suffix(path: Path) -> str:
     """The kind of table that a file's suffix names: "parquet", "csv" (text with separators) or, for others, nothing."""
     suffixes = {suffix.lower() for suffix in path.suffixes}
@@ -111,8 +118,8 @@ def csv_tables(
     """
     import pandas as pd
 
-    separator = "\t" if ".tsv" in [suffix.lower() for suffix in path.suffixes] else ","
     try:
+        separator = _separator(path)
         header = pd.read_csv(
             path,
             sep=separator,
@@ -142,12 +149,38 @@ def csv_tables(
             for frame in reader if rows is not None else [reader.read()]:
                 frame.columns = pd.Index(wanted)
                 yield _from_pandas(frame)._replace(text=True)
-    except (pd.errors.ParserError, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DamagedFileError(str(error).strip(), path=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(f"{error}; the text must be in UTF-8, save it so", path=str(path)) from error
+    except (pd.errors.ParserError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DamagedFileError(_plain_fault(str(error).strip()), path=str(path)) from error
     except pd.errors.EmptyDataError:
         raise DataError(
             f"{path}: the file is empty, or its first line is; expected the columns' names"
         ) from None
+
+
+def _plain_fault(text: str) -> str:
+    """What pandas says about a file, in plain words where it is about the number of fields.
+
+    >>> _plain_fault("Error tokenizing data. C error: Expected 2 fields in line 3, saw 3")
+    'line 3 has 3 fields, the first line 2; a field with a comma in it needs double quotes'
+    """
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if found is None:
+        return text
+    fields = f"line {found[2]} has {found[3]} fields, the first line {found[1]}"
+    return f"{fields}; a field with a comma in it needs double quotes"
+
+
+def _separator(path: Path) -> str:
+    """What separates the columns of a text file: a tab by its suffix, else what its first line has most of."""
+    if ".tsv" in [suffix.lower() for suffix in path.suffixes]:
+        return "\t"
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rb") as file:
+        line = file.readline(LONGEST_HEADER).decode("utf-8", "replace")
+    outside = "".join(line.split('"')[::2])  # what stands in quotes separates nothing
+    return max(SEPARATORS, key=outside.count)  # of equals the first
 
 
 def _from_pandas(frame: Any) -> RawTable:
@@ -242,7 +275,7 @@ def checked_names(names: Any) -> tuple[str, ...]:
     seen = set()
     for name in listed:
         if name in seen:
-            raise DataError(f"the column {name!r} is there twice")
+            raise DataError(f"the column {name!r} is there twice; rename one of them")
         seen.add(name)
     return listed
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bbn.core.display import Table, Tabular
+from bbn.core.display import Table, Tabular, counted
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
@@ -188,7 +188,7 @@ class Description(Tabular, Frozen):
         )
 
     def __repr__(self) -> str:
-        return f"<Description: {self.n_rows} rows, {len(self.columns)} columns>"
+        return f"<Description: {counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}>"
 
     def _table(self) -> Table:
         rows = [

@@ -20,7 +20,7 @@ from bbn.decisions.solve import decision_of, solve
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision
 from bbn.model.decision_network import DecisionNetwork
-from bbn.model.evidence import Evidence
+from bbn.model.evidence import Evidence, as_mapping
 from bbn.model.variable import Continuous
 
 
@@ -219,7 +219,7 @@ def _compared(
     dn: DecisionNetwork, names: list[str], evidence: Evidence | None, decision: str | None
 ) -> tuple[DecisionNetwork, DecisionNetwork]:
     """The network in which a decision knows these, and the one in which no decision does."""
-    fixed = set(evidence or {})
+    fixed = set(as_mapping(evidence))
     if decision is not None:
         decision_of(dn, decision)
         if decision in fixed:
@@ -262,7 +262,7 @@ def _able(dn: DecisionNetwork, name: str, fixed: set[str]) -> list[str]:
 
 
 def _askable(dn: DecisionNetwork, evidence: Evidence | None, decision: str | None) -> list[str]:
-    fixed = set(evidence or {})
+    fixed = set(as_mapping(evidence))
     seen = {name for d in dn.decisions for name in d.observes}
     found = []
     for c in dn.conditionals:

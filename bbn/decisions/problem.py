@@ -20,7 +20,7 @@ from bbn.inference.gaussian.hybrid import as_discrete
 from bbn.model.cpt import CPT
 from bbn.model.decision import Utility
 from bbn.model.decision_network import DecisionNetwork
-from bbn.model.evidence import Evidence, Findings, check_evidence, observed_numbers
+from bbn.model.evidence import Evidence, Findings, as_mapping, check_evidence, observed_numbers
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
@@ -197,6 +197,7 @@ class Known(NamedTuple):
 def known(dn: DecisionNetwork, evidence: Evidence | None) -> tuple[Problem, Known]:
     """The tables and the evidence on them; EvidenceError for what cannot be known before the decisions are made."""
     problem = problem_of(dn)
+    evidence = as_mapping(evidence)
     if not evidence:
         return problem, Known({}, {})
     findings = check_evidence(dn, evidence)  # type: ignore[arg-type]  # what is asked of a model is there
@@ -264,7 +265,7 @@ def log_evidence_of(weight: float, log_scale: float, evidence: Evidence | None) 
     if not weight > 0:
         raise ImpossibleEvidenceError(
             "impossible evidence, its probability is zero: "
-            + ", ".join(f"{name}={value!r}" for name, value in (evidence or {}).items()),
-            dict(evidence or {}),
+            + ", ".join(f"{name}={value!r}" for name, value in as_mapping(evidence).items()),
+            dict(as_mapping(evidence)),
         )
     return math.log(weight) + log_scale

@@ -19,7 +19,7 @@ from bbn.core.frozen import Array, Frozen, read_only
 from bbn.decisions.problem import terms
 from bbn.decisions.solve import solve, with_policy
 from bbn.model.decision_network import DecisionNetwork
-from bbn.model.evidence import Evidence
+from bbn.model.evidence import Evidence, as_mapping
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,7 +227,7 @@ def risk_profile(
     """
     if any(u.continuous_parents for u in dn.utilities):
         raise ModelError("a utility depends on a continuous variable; a risk profile needs discrete ones")
-    evidence = dict(evidence or {})
+    evidence = dict(as_mapping(evidence))
     made = {d.name: evidence.pop(d.name) for d in dn.decisions if d.name in evidence}
     if policy is None:
         policy = solve(dn, {**evidence, **made}, memory_limit=memory_limit, **options).policy

@@ -36,7 +36,7 @@ from bbn.kernels.contracts.types import Ints
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision
 from bbn.model.decision_network import DecisionNetwork
-from bbn.model.evidence import Evidence
+from bbn.model.evidence import Evidence, as_mapping
 from bbn.model.network import BayesianNetwork
 from bbn.results.policy import Policy, Rule, Solution, read_rule
 
@@ -166,7 +166,7 @@ def expected_utility(
     """
     if choices is not None and not isinstance(choices, Mapping):
         raise EvidenceError(f"choices must be a mapping from decision to choice, found {shown(choices)}")
-    evidence = dict(evidence or {})
+    evidence = dict(as_mapping(evidence))
     rules: dict[str, Rule] = {}
     for name, choice in (choices or {}).items():
         decision = decision_of(dn, name)

@@ -14,7 +14,7 @@ import numpy as np
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array, read_only
 from bbn.inference.sampling.draws import require_copies
-from bbn.model.evidence import Evidence, check_targets
+from bbn.model.evidence import Evidence, as_mapping, check_targets
 from bbn.model.variable import Variable
 from bbn.results.posterior import Posterior
 
@@ -102,7 +102,7 @@ def credible_query(
                 f"query({name!r}).interval() is where its value lies"
             )
     answer = net.query(names, evidence, method, **options)
-    relevant = net.subnetwork([*names, *(evidence or {})])
+    relevant = net.subnetwork([*names, *as_mapping(evidence)])
     counted = [c for c in relevant.conditionals if hasattr(c, "draw")]
     if not counted:
         raise EvidenceError(

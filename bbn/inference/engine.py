@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, cast, overload
 import numpy as np
 
 from bbn.core.budget import require_memory, require_table
-from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, shown
 from bbn.core.frozen import Array
 from bbn.core.keywords import unknown_keyword
-from bbn.core.threads import time_limit
+from bbn.core.threads import default_time_limit, time_limit
 from bbn.inference.exact.soft import fit_soft
-from bbn.model.evidence import Evidence, Findings, Model, check_evidence, check_targets
+from bbn.model.evidence import Evidence, Findings, Model, as_mapping, check_evidence, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import EngineOptions
 from bbn.model.variable import Variable
@@ -45,7 +45,9 @@ def timed(question: Question) -> Question:
     def within(self: Engine, *args: Any, **options: Any) -> Any:
         if not options and self.time_limit is None:
             return question(self, *args)
-        seconds = options.get("time_limit", self.time_limit)
+        seconds = options.get("time_limit")
+        if seconds is None:
+            seconds = self.time_limit
         if seconds is None or not self.exact:
             return question(self, *args, **options)
         with time_limit(seconds):
@@ -82,7 +84,7 @@ class Engine:
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
         self.options = self._with(options)
-        self.time_limit = self.options.get("time_limit")
+        self.time_limit = default_time_limit(self.options.get("time_limit"), self.exact)
 
     @timed
     def query(
@@ -360,8 +362,17 @@ max_iter, tol, damping, schedule
             return self.options
         for option in options:
             if option not in self.defaults:
-                raise unknown_keyword(f"method {self.name!r}", option, self.defaults)
+                raise self._unknown_option(option, options[option])
         return {**self.options, **options}
+
+    def _unknown_option(self, option: str, value: Any) -> TypeError:
+        """The error for a keyword that is not an option; evidence given as one is shown as a mapping."""
+        if any(v.name == option for v in self.model.variables):
+            return TypeError(
+                f"{option!r} is a variable, not an option; evidence is given as a mapping: "
+                f"evidence={{{option!r}: {shown(value)}}}"
+            )
+        return unknown_keyword(f"method {self.name!r}", option, self.defaults)
 
     def _findings(self, evidence: Evidence | None, options: Mapping[str, Any]) -> Findings:
         findings = check_evidence(self.model, evidence)
@@ -374,7 +385,7 @@ max_iter, tol, damping, schedule
         return fit_soft(
             lambda names, given: self._joint(names, given, options),
             findings,
-            evidence or {},
+            as_mapping(evidence),
             lambda firm: self._impossible(firm, evidence, options),
         )
 
@@ -389,7 +400,7 @@ max_iter, tol, damping, schedule
                 if self._joint((), fewer, options)[1] == -math.inf:
                     findings = fewer
                     names.remove(name)
-        given = {name: (evidence or {}).get(name) for name in names}
+        given = {name: as_mapping(evidence).get(name) for name in names}
         shown = ", ".join(f"{name}={value!r}" for name, value in list(given.items())[:SHRINK_AT_MOST])
         more = f", … ({len(given)} findings)" if len(given) > SHRINK_AT_MOST else ""
         if not given:

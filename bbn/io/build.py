@@ -114,8 +114,11 @@ class Problems:
 
     def line_of(self, where: Where) -> int:
         """The line of a place."""
-        line, _ = self.source.position(where) if isinstance(where, int) else where or (0, 0)
-        return line
+        return self.position(where)[0] or 0
+
+    def position(self, where: Where) -> tuple[int | None, int | None]:
+        """The line and column of a place."""
+        return self.source.position(where) if isinstance(where, int) else where or (None, None)
 
     def fail(self, message: str, where: Where = None) -> NoReturn:
         """Note a problem after which there is no going on, and raise it."""
@@ -144,7 +147,7 @@ class Problems:
             self._raise(min(self._first, key=_place))
 
     def _error(self, message: str, where: Where, kind: type[ParseError] = ParseError) -> ParseError:
-        line, column = self.source.position(where) if isinstance(where, int) else where or (None, None)
+        line, column = self.position(where)
         self._length += len(message)
         return kind(cut(message), self.source.path, line, column)
 

@@ -5,7 +5,10 @@ They lie in `models/` beside the package in a source tree, and inside the packag
 
 from __future__ import annotations
 
+import gzip
+import re
 from functools import lru_cache
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +64,32 @@ def example(name: str) -> BayesianNetwork:
     from bbn.io.registry import load
 
     return load(paths[name])
+
+
+def summary(name: str) -> str:
+    """The first sentence of an example's description, from the head of its file: no table is read.
+
+    >>> summary("alarm")
+    'A logical alarm reduction mechanism: the monitoring of patients in intensive care.'
+    """
+    from bbn.io.registry import loads
+
+    path = _paths()[name]
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        head = list(takewhile(lambda line: not line.startswith(_NODES), islice(file, _LONGEST_HEAD)))
+    if ".bif" in path.suffixes:
+        told = next((line for line in head if line.startswith(_BIF_TEXT)), _BIF_TEXT)
+        text = told.removeprefix(_BIF_TEXT).strip()
+    else:
+        stand_in = "nodes: {x: {states: [x], table: [1]}}\n"
+        text = loads("".join(head) + stand_in, "yaml").metadata.get("description", "")
+    return re.split(r"(?<=[.?!])\s", text, maxsplit=1)[0]
+
+
+_NODES = ("nodes:", "slice:", "network ", "variable ")
+_LONGEST_HEAD = 100
+_BIF_TEXT = "// description = "
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as TypingMapping
 from typing import Any, NoReturn
 
 from bbn.io.build import Problems, Where
@@ -18,10 +19,13 @@ from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
 from bbn.io.writing import (
+    ChancesOfOr,
+    chances_of_or,
     conditionals,
     flags,
     gaussian_rows,
     nested,
+    notes,
     row_keys,
     state_fields,
     texts,
@@ -67,16 +71,19 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
     more = {"metadata": reserved} if reserved else {}
     head = [f"  {_dump(key)}: {_dump(value)},\n" for key, value in {**top, **more}.items()]
     if not isinstance(network, DynamicNetwork):
-        hidden = set(getattr(network, "latent", ()))
+        said = notes(network)
         nodes = ",\n".join(
-            _node_text(one, _latent_fields(one.name in hidden), links=True) for one in conditionals(network)
+            _node_text(one, said.get(one.name, {}), links=True) for one in conditionals(network)
         )
         return "{\n" + "".join(head) + '  "nodes": {\n' + nodes + "\n  }\n}\n"
+    said = notes(network)
     if network.static:
-        nodes = ",\n".join(_node_text(network[name]) for name in network.static)
+        nodes = ",\n".join(_node_text(network[name], said.get(name, {})) for name in network.static)
         head.append('  "nodes": {\n' + nodes + "\n  },\n")
     written = (Written(network, name) for name in network.names if name not in network.static)
-    slices = ",\n".join(_node_text(node.usual, _start_fields(node)) for node in written)
+    slices = ",\n".join(
+        _node_text(node.usual, said.get(node.usual.name, {}), _start_fields(node)) for node in written
+    )
     return "{\n" + "".join(head) + '  "slice": {\n' + slices + "\n  }\n}\n"
 
 
@@ -218,15 +225,14 @@ def _fields(conditional: CPT | Gaussian | Decision | Utility) -> dict[str, str]:
     return _gaussian_fields(conditional) if isinstance(conditional, Gaussian) else _table_fields(conditional)
 
 
-def _latent_fields(latent: bool) -> dict[str, str]:
-    return {"latent": "true"} if latent else {}
-
-
 def _node_text(
-    conditional: CPT | Gaussian | Decision | Utility, more: dict[str, str] | None = None, links: bool = False
+    conditional: CPT | Gaussian | Decision | Utility,
+    said: TypingMapping[str, Any],
+    more: dict[str, str] | None = None,
+    links: bool = False,
 ) -> str:
     own = _noisy_fields(conditional) if links and isinstance(conditional, NoisyMax) else _fields(conditional)
-    fields = own | (more or {})
+    fields = {**{field: _dump(text) for field, text in said.items()}, **own, **(more or {})}
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
 
@@ -241,6 +247,9 @@ def _gaussian_fields(gaussian: Gaussian) -> dict[str, str]:
 
 
 def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
+    chances = chances_of_or(noisy)
+    if chances is not None:
+        return _or_fields(noisy, chances)
     fields = {"type": '"noisy-max"', "states": _dump(list(noisy.variable.states))}
     fields["strongest"] = _dump(noisy.strongest)
     if noisy.parents:
@@ -248,6 +257,15 @@ def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
         links = (_dump(link.tolist()) for link in noisy.links)
         fields["links"] = _keyed([parent.name for parent in noisy.parents], links)
     return fields | {"leak": _dump(noisy.leak.tolist())}
+
+
+def _or_fields(noisy: NoisyMax, chances: ChancesOfOr) -> dict[str, str]:
+    fields = {"type": '"noisy-or"', "states": _dump(list(noisy.variable.states))}
+    if noisy.parents:
+        fields["parents"] = _dump(list(chances.links))
+        fields["links"] = _keyed(list(chances.links), map(_dump, chances.links.values()))
+    fields["leak"] = _dump(chances.leak)
+    return fields | ({"holds": _dump(chances.holds)} if chances.holds else {})
 
 
 def _utility_fields(utility: Utility) -> dict[str, str]:

@@ -93,6 +93,7 @@ def _stack(tables: list[Values]) -> Array:
 
 def _fault(row: Array, possible: bool) -> str:
     if possible:
-        return f"sums to {row.sum():.12g}, expected 1"
+        hint = "; are these percentages?" if abs(row.sum() - 100) <= 1 else ""
+        return f"sums to {row.sum():.12g}, expected 1{hint}"
     bad = next(value for value in row.tolist() if not 0 <= value < np.inf)
     return f"the entry {bad!r} is not a probability; expected a number from 0 to 1"

@@ -14,7 +14,6 @@ Reading goes twice over the nodes: once through the file, and once when the stat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from types import MappingProxyType
@@ -31,8 +30,9 @@ from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
 from bbn.io.spec_gaussians import KIND as GAUSSIAN
 from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
 from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
-from bbn.io.spec_noisy import KIND as NOISY
-from bbn.io.spec_noisy import NoisyDraft, NoisyReader
+from bbn.io.spec_noisy import NOISY_MAX, NOISY_OR, NoisyDraft, NoisyReader
+from bbn.io.spec_notes import FIELDS as NOTES
+from bbn.io.spec_notes import NotesReader
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
@@ -41,11 +41,16 @@ from bbn.model.variable import State, interval_labels
 _FIELDS = {
     "": ("states", "parents", "table", "type", "bins"),
     GAUSSIAN: GAUSSIAN_FIELDS,
-    NOISY: NOISY_FIELDS,
+    **NOISY_FIELDS,
     **DECISION_FIELDS,
 }
 """What a node of each type may have."""
-_NEEDED = {"": ("states", "table"), GAUSSIAN: ("table",), NOISY: ("states",), **NEEDED}
+_NEEDED = {
+    "": ("states", "table"),
+    GAUSSIAN: ("table",),
+    **dict.fromkeys(NOISY_FIELDS, ("states",)),
+    **NEEDED,
+}
 """What it must have."""
 _RECALL = ("perfect", "implied", "limited")
 
@@ -84,7 +89,7 @@ class _DocumentReader:
         self.gaussians = GaussianReader(document, self.tables)
         self.noisy = NoisyReader(document, self.tables)
         self.utilities = UtilityReader(document, self.tables)
-        self.latent: list[str] = []
+        self.notes = NotesReader(document)
 
     def network(self, strict: bool) -> Any:
         document = self.document
@@ -96,6 +101,7 @@ class _DocumentReader:
         drafts: list[_Draft] | None = None
         slices: list[_Draft] | None = None
         first: dict[str, Where] = {}
+        misnamed: dict[str, Mapping] = {}
         for key in document.each_key():
             name = self._string(key, "a key of the network")
             if name is not None and name in first:
@@ -112,14 +118,20 @@ class _DocumentReader:
                 value = document.value()
                 if name == "version" and not (isinstance(value, Scalar) and isinstance(value.value, str)):
                     self._check_version(value)
+                elif name is not None and isinstance(value, Mapping) and _means_nodes(name):
+                    misnamed[name] = value
                 elif name is not None and name != "nodes":
                     texts[name] = self._text(name, value)
+        if drafts is not None or slices is not None:
+            texts |= {key: self._text(key, value) for key, value in misnamed.items()}
         if slices is not None:
             title, about = texts.pop("name", ""), self._joined(texts, metadata, first)
             return read_slices(self.problems, drafts or [], slices, self._raw_nodes, title, about, strict)
         if drafts is None:
-            hint = nearest("nodes", texts) if "did you mean" in nearest("nodes", texts) else ""
-            self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", (1, 1))
+            near = next((key for key in first if key in misnamed or _means_nodes(key)), None)
+            hint = "" if near is None else f"; {near!r} must be called 'nodes'"
+            where = (1, 1) if near is None else first[near]
+            self.problems.fail(f"there is no 'nodes', the mapping from each node to its table{hint}", where)
         recall = self._recall(texts, first) if any(draft.role for draft in drafts) else "perfect"
         return build(
             self.problems.source,
@@ -176,8 +188,7 @@ class _DocumentReader:
         """The metadata of the top level and of the mapping; the same key in both is a problem."""
         for key in texts.keys() & metadata.keys():
             self.problems.add(f"the key {key!r} is given here and in 'metadata'", first[key])
-        hidden = {"latent": json.dumps(self.latent, ensure_ascii=False)} if self.latent else {}
-        return texts | metadata | hidden
+        return texts | metadata | self.notes.metadata()
 
     # First pass: one node after the other, as they stand in the file
 
@@ -208,7 +219,7 @@ class _DocumentReader:
         fields: dict[str, Node] = {}
         misspelt = False
         kind = self._kind(name, spec)
-        known = _FIELDS[kind] if kind in DECISION_FIELDS else (*_FIELDS[kind], "latent")
+        known = (*_FIELDS[kind], *(NOTES if kind not in DECISION_FIELDS else NOTES[:1]))
         for key, value in spec.pairs:
             field = key.text if isinstance(key, Scalar) else None
             if field is None or field not in known:
@@ -223,8 +234,7 @@ class _DocumentReader:
             else:
                 fields[field] = value
         misspelt = misspelt or ("type" in fields and not kind)
-        if "latent" in fields:
-            self._take_latent(name, fields.pop("latent"))
+        self.notes.take(name, fields)
         needed = ("table",) if not kind and "bins" in fields else _NEEDED[kind]
         for field in needed:
             if field not in fields and not misspelt:
@@ -242,27 +252,14 @@ class _DocumentReader:
         if bins is not None and "states" not in fields:
             states = list(interval_labels(bins))
         parents = self._parents(name, fields["parents"]) if "parents" in fields else []
-        if kind == NOISY:
-            draft = (
-                self.noisy.draft(name, states, parents, fields, where)
-                if states and parents is not None
-                else None
-            )
+        if kind in NOISY_FIELDS:
+            read = self.noisy.draft if kind == NOISY_MAX else self.noisy.draft_or
+            draft = read(name, states, parents, fields, where) if states and parents is not None else None
             return _Draft(name, states, parents or [], None, where, noisy=draft)
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
         return _Draft(name, states, parents or [], table, where, bins=bins)
-
-    def _take_latent(self, name: str, node: Node) -> None:
-        """Note whether a node is never measured."""
-        value = node.value if isinstance(node, Scalar) else None
-        if value is True:
-            self.latent.append(name)
-        elif value is not False:
-            self.problems.add(
-                f"node {name!r}: 'latent' must be true or false, found {node}", self.where(node)
-            )
 
     def _kind(self, name: str, spec: Mapping) -> str:
         """The type of a node, nothing for a table; another type than those there are is a problem."""
@@ -271,8 +268,8 @@ class _DocumentReader:
                 if isinstance(value, Scalar) and value.text and value.text in _FIELDS:
                     return value.text
                 self.problems.add(
-                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {NOISY!r}, {DECISION!r} or "
-                    f"{UTILITY!r}, or no type for a table",
+                    f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {NOISY_MAX!r}, {NOISY_OR!r}, "
+                    f"{DECISION!r} or {UTILITY!r}, or no type for a table",
                     self.where(value),
                 )
         return ""
@@ -396,6 +393,11 @@ class _DocumentReader:
             return "" if node.value is None else node.text
         self.problems.add(f"{key!r} must be text, found {node}", self.where(node))
         return ""
+
+
+def _means_nodes(key: str) -> bool:
+    """Whether a key is likely a misspelt `nodes`."""
+    return key != "nodes" and "did you mean" in nearest(key, ("nodes",))
 
 
 def _placeholder(name: str, draft: _Draft) -> RawNode:

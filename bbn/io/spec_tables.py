@@ -10,14 +10,19 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from functools import lru_cache
 from itertools import product
-from math import prod
+from math import fsum, prod
 from typing import NamedTuple
 
 from bbn.io.build import Where, refusal
 from bbn.io.document import Document, Node, Scalar, Sequence
+from bbn.io.row_sums import TOLERATED
+from bbn.io.shares import share
 from bbn.io.source_text import OversizedFileError, listed
 from bbn.io.writing import state_text
 from bbn.model.variable import State
+
+DEFAULT = "default"
+"""The key of the row that stands for all that are not given, unless it is a state of the only parent."""
 
 
 class KeyedRows(NamedTuple):
@@ -58,7 +63,11 @@ class TableReader:
         """The table of node `name`; None if what is wrong with it has been reported."""
         n_found = self.problems.count
         table = self._read(name, states, node, has_parents)
-        return table if self.problems.count == n_found else None
+        if self.problems.count == n_found:
+            return table
+        if isinstance(table, KeyedRows):
+            self._report_sums(name, states, table)
+        return None
 
     def _read(self, name: str, states: list[State], node: Node, has_parents: bool) -> DraftTable | None:
         if isinstance(node, Sequence):
@@ -76,7 +85,9 @@ class TableReader:
         for key, value in node.pairs:
             row = self.key(name, key)
             table.keys.append(row)
-            table.rows.append(self._row(name, f", row {_shown(row)}", states, value))
+            n_found = self.problems.count
+            entries = self._row(name, f", row {_shown(row)}", states, value)
+            table.rows.append(entries if self.problems.count == n_found else [])
             table.places.append(self.where(key))
         return table
 
@@ -175,7 +186,7 @@ class TableReader:
             pass
         return [self._number(name, row, item) for item in items]
 
-    def _number(self, name: str, row: str, node: Node) -> float:
+    def _number(self, name: str, row: str, node: Node, what: str = "") -> float:
         value = node.value if isinstance(node, Scalar) else None
         if type(value) is int or type(value) is float:
             try:
@@ -186,9 +197,25 @@ class TableReader:
                 assert isinstance(node, Scalar)
                 self.numbers[node.text] = number
                 return number
+        elif isinstance(node, Scalar):
+            said = share(node.text)
+            if said is not None:
+                if not node.quoted:
+                    self.numbers[node.text] = said
+                return said
         expected = "a probability, a number from 0 to 1" if type(value) in (int, float) else "a number"
-        self.problems.add(f"node {name!r}{row}: expected {expected}, found {node}", self.where(node))
+        where = what or f"node {name!r}{row}"
+        self.problems.add(f"{where}: expected {expected}, found {node}", self.where(node))
         return 0.0
+
+    def probability(self, what: str, node: Node) -> float:
+        """One number from 0 to 1; what is wrong with it is reported, as `what`."""
+        number = self._number("", "", node, what)
+        if number > 1:
+            self.problems.add(
+                f"{what}: expected a probability, a number from 0 to 1, found {node}", self.where(node)
+            )
+        return number
 
     # In the table's own order
 
@@ -206,7 +233,21 @@ class TableReader:
             ), table.places
         if not parents:
             return table.rows[0], table.places
-        return self.arranged(name, parents, table, where)
+        values, places = self.arranged(name, parents, table, where)
+        off = [row for key, row in zip(table.keys, table.rows, strict=True) if key == DEFAULT]
+        if values is not None and any(abs(fsum(row) - 1) > TOLERATED for row in off):
+            values, places = None, []  # else it would be told of every row that the default stands for
+        if values is None:
+            self._report_sums(name, states, table)
+        return values, places
+
+    def _report_sums(self, name: str, states: SequenceABC[State], table: KeyedRows) -> None:
+        """Report the rows that do not sum to 1, of a table that has another fault and so is not looked at again."""
+        for key, row, place in zip(table.keys, table.rows, table.places, strict=True):
+            total = fsum(row)
+            if len(row) == len(states) and abs(total - 1) > TOLERATED:
+                which = f", row {_shown(key)}" if key else ""
+                self.problems.add(f"node {name!r}{which}: sums to {total:.12g}, expected 1", place)
 
     def _has_right_shape(
         self, name: str, states: SequenceABC[State], parents: Parents, table: NestedList
@@ -231,7 +272,11 @@ class TableReader:
         codes = [_codes(tuple(states), type(states[0]).__name__) for _, states in parents]
         by_index: dict[int, int] = {}
         right = True
+        default: int | None = None
         for number, key in enumerate(table.keys):
+            if key == DEFAULT and not (len(parents) == 1 and DEFAULT in codes[0]) and default is None:
+                default = number
+                continue
             index = self._row_index(name, key, parents, codes, table.places[number])
             if index is None:
                 right = False
@@ -244,13 +289,22 @@ class TableReader:
                 )
             else:
                 by_index[index] = number
-        if right and len(by_index) < prod(cards):
+        n_rows = prod(cards)
+        if right and len(by_index) < n_rows and default is None:
             right = False
             self._report_missing(name, by_index, parents, where)
         if not right:
             return None, []
-        order = [by_index[index] for index in range(len(by_index))]
+        if default is not None:
+            self._reserve_rows(name, n_rows, table, default)
+        order = [by_index.get(index, default or 0) for index in range(n_rows)]
         return [value for number in order for value in table.rows[number]], [table.places[n] for n in order]
+
+    def _reserve_rows(self, name: str, n_rows: int, table: KeyedRows, default: int) -> None:
+        """Count the memory of rows that the file does not spell out."""
+        size = (24 * len(table.rows[default]) + 32) * n_rows
+        line, column = self.problems.position(table.places[default])
+        self.problems.source.reserve(size, f"node {name!r}: {n_rows:,} rows by a default", line, column)
 
     def _row_index(
         self,

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from bbn.core.errors import ModelError
-from bbn.model.cpt import CPT
+from bbn.model.cpt import CPT, holding
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.node_notes import DESCRIPTIONS, LATENT, described, latent_names
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Binned, State, Variable, interval_labels
 
 VERSION = 1
@@ -24,15 +28,38 @@ RESERVED = ("name", "nodes", "slice", "version", "metadata")
 def texts(network: Any) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the top level, the name first, and the metadata whose keys are reserved there."""
     top = {"name": network.name} if network.name else {}
-    hidden = getattr(network, "latent", ())
-    told = RESERVED if not hidden else (*RESERVED, "latent")  # which each hidden node says itself
+    said = notes(network)  # what each node says itself
+    told = (
+        *RESERVED,
+        *({LATENT} if any(LATENT in own for own in said.values()) else ()),
+        *({DESCRIPTIONS} if any("description" in own for own in said.values()) else ()),
+    )
     reserved: tuple[str, ...] = RESERVED
     if isinstance(network, DecisionNetwork):
-        told = reserved = (*RESERVED, "recall")
+        reserved = (*RESERVED, "recall")
+        told = (*told, "recall")
         if network.recall == "limited":
             top["recall"] = network.recall
     top |= {key: text for key, text in network.metadata.items() if key not in told}
     return top, {key: text for key, text in network.metadata.items() if key in reserved}
+
+
+def notes(network: Any) -> dict[str, dict[str, Any]]:
+    """What is written of nodes beside their numbers, by name: `description`, a text, and `latent`, true."""
+    names = node_names(network)
+    found: dict[str, dict[str, Any]] = {
+        name: {"description": text} for name, text in described(network.metadata, names).items()
+    }
+    for name in latent_names(network.metadata, names) if isinstance(network, BayesianNetwork) else ():
+        found.setdefault(name, {})[LATENT] = True
+    return found
+
+
+def node_names(network: Any) -> list[str]:
+    """The names of the nodes that are written, utilities among them."""
+    if not isinstance(network, DecisionNetwork):
+        return list(network.names)
+    return [node.variable.name if hasattr(node, "variable") else node.name for node in network.nodes]
 
 
 def state_text(state: State) -> str:
@@ -84,6 +111,38 @@ def utility_rows(utility: Utility) -> list[Any]:
         return worths
     weights = utility.weights.reshape(len(worths), -1).tolist()
     return [{"utility": worth, "weights": own} for worth, own in zip(worths, weights, strict=True)]
+
+
+class ChancesOfOr(NamedTuple):
+    """A noisy-MAX that is a noisy-OR: each parent's probability of causing it, the leak, and what must be said."""
+
+    links: dict[str, float]
+    leak: float
+    holds: dict[str, State]
+    """The states that hold, by name, where their words do not tell, or tell otherwise."""
+
+
+def chances_of_or(noisy: NoisyMax) -> ChancesOfOr | None:
+    """The numbers of a noisy-OR if it is one and reads back bit for bit, else None."""
+    variable = noisy.variable
+    if variable.card != 2 or any(parent.card != 2 for parent in noisy.parents):
+        return None
+    strong = variable.code(noisy.strongest)
+    rows = np.concatenate([*noisy.links, noisy.leak[None]])
+    if (rows[:, 1 - strong] != 1.0 - rows[:, strong]).any():
+        return None
+    links: dict[str, float] = {}
+    holds = {variable.name: noisy.strongest} if holding(variable.states) != strong else {}
+    for parent, link in zip(noisy.parents, noisy.links, strict=True):
+        effects = link[:, strong].tolist()
+        told = holding(parent.states)
+        code = told if told is not None and not effects[1 - told] else int(effects[0] == 0)
+        if effects[1 - code]:
+            return None
+        links[parent.name] = effects[code]
+        if code != told:
+            holds[parent.name] = parent.states[code]
+    return ChancesOfOr(links, float(noisy.leak[strong]), holds)
 
 
 def nested(rows: list[str], shape: tuple[int, ...]) -> str:

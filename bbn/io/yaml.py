@@ -9,7 +9,8 @@ those of the core schema are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as TypingMapping
 from itertools import product
 from typing import Any, NoReturn
 
@@ -31,10 +32,13 @@ from bbn.io.source_text import Source
 from bbn.io.spec import read_network
 from bbn.io.spec_slices import Written
 from bbn.io.writing import (
+    ChancesOfOr,
+    chances_of_or,
     conditionals,
     flags,
     gaussian_rows,
     nested,
+    notes,
     row_keys,
     state_fields,
     state_text,
@@ -46,6 +50,7 @@ from bbn.model.decision import Decision, Utility
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.node_notes import LATENT
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import State, Variable
 
@@ -91,13 +96,13 @@ def write(network: BayesianNetwork | DynamicNetwork) -> str:
         lines += ["metadata:", *(f"  {key}: {_text(value)}" for key, value in reserved.items())]
     if isinstance(network, DynamicNetwork):
         if network.static:
-            lines += ["nodes:", *_lines([network[name] for name in network.static])]
+            lines += ["nodes:", *_lines([network[name] for name in network.static], notes(network))]
         lines.append("slice:")
         for name in network.names:
             if name not in network.static:
-                lines += _slice_lines(Written(network, name))
+                lines += _slice_lines(Written(network, name), notes(network).get(name, {}))
     else:
-        lines += ["nodes:", *_lines(conditionals(network), set(getattr(network, "latent", ())))]
+        lines += ["nodes:", *_lines(conditionals(network), notes(network))]
     lines.append("")
     return "\n".join(lines)
 
@@ -261,28 +266,46 @@ def _is_quoted(event: Any) -> bool:
 
 
 def _lines(
-    listed: Iterable[CPT | Gaussian | Decision | Utility], latent: Collection[str] = ()
+    listed: Iterable[CPT | Gaussian | Decision | Utility], said: TypingMapping[str, TypingMapping[str, Any]]
 ) -> Iterator[str]:
     for conditional in listed:
+        own = said.get(conditional.name, {})
+        yield from _name_lines(conditional.name, own)
         if isinstance(conditional, NoisyMax):
-            yield from _noisy_lines(conditional)
-            if conditional.name in latent:
-                yield "    latent: true"
-            continue
-        if isinstance(conditional, Decision):
+            chances = chances_of_or(conditional)
+            yield from _noisy_lines(conditional) if chances is None else _or_lines(conditional, chances)
+        elif isinstance(conditional, Decision):
             yield from _decision_lines(conditional)
-            continue
-        if isinstance(conditional, Utility):
+        elif isinstance(conditional, Utility):
             yield from _utility_lines(conditional)
-            continue
-        yield from _head_lines(conditional)
-        yield from _table_lines(conditional)
-        if conditional.name in latent:
+        else:
+            yield from _head_lines(conditional)
+            yield from _table_lines(conditional)
+        if LATENT in own:
             yield "    latent: true"
 
 
+def _name_lines(name: str, said: TypingMapping[str, Any]) -> Iterator[str]:
+    yield f"  {_key(name, '  ')}:"
+    if "description" in said:
+        yield f"    description: {_text(said['description'])}"
+
+
+def _or_lines(noisy: NoisyMax, chances: ChancesOfOr) -> Iterator[str]:
+    yield "    type: noisy-or"
+    yield f"    states: [{', '.join(map(_state, noisy.variable.states))}]"
+    if noisy.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in noisy.parents)}]"
+        yield "    links:"
+    for parent, chance in chances.links.items():
+        yield f"      {_key(parent, '      ')}: {_numbers(chance)}"
+    yield f"    leak: {_numbers(chances.leak)}"
+    if chances.holds:
+        yield "    holds:"
+        yield from (f"      {_key(own, '      ')}: {_state(state)}" for own, state in chances.holds.items())
+
+
 def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:
-    yield f"  {_key(noisy.name, '  ')}:"
     yield "    type: noisy-max"
     yield f"    states: [{', '.join(map(_state, noisy.variable.states))}]"
     yield f"    strongest: {_state(noisy.strongest)}"
@@ -295,7 +318,6 @@ def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:
 
 
 def _decision_lines(decision: Decision) -> Iterator[str]:
-    yield f"  {_key(decision.name, '  ')}:"
     yield "    type: decision"
     yield f"    states: [{', '.join(map(_state, decision.states))}]"
     if decision.observes:
@@ -303,7 +325,6 @@ def _decision_lines(decision: Decision) -> Iterator[str]:
 
 
 def _utility_lines(utility: Utility) -> Iterator[str]:
-    yield f"  {_key(utility.name, '  ')}:"
     yield "    type: utility"
     if utility.parents:
         yield f"    parents: [{', '.join(_text(parent.name) for parent in utility.parents)}]"
@@ -321,8 +342,9 @@ def _utility_lines(utility: Utility) -> Iterator[str]:
     yield from _keyed_rows(rows, utility.discrete_parents, utility.table.shape)
 
 
-def _slice_lines(node: Written) -> Iterator[str]:
+def _slice_lines(node: Written, said: TypingMapping[str, Any]) -> Iterator[str]:
     """A node of a slice: as others are, with its table in the first slice before its own."""
+    yield from _name_lines(node.usual.name, said)
     yield from _head_lines(node.usual)
     if node.first is not None:
         yield from _table_lines(node.first, "first", flagged=False)
@@ -339,7 +361,6 @@ def _slice_lines(node: Written) -> Iterator[str]:
 
 
 def _head_lines(conditional: CPT | Gaussian) -> Iterator[str]:
-    yield f"  {_key(conditional.name, '  ')}:"
     if isinstance(conditional, Gaussian):
         yield "    type: gaussian"
     else:

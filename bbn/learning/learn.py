@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bbn.core.display import counted
 from bbn.core.errors import BBNWarning, DataError, TooManyParametersWarning, nearest
 from bbn.core.keywords import unknown_keyword
 from bbn.data import DataSource, as_source
@@ -355,15 +356,6 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
     return LearnResult(
         network, chosen, "\n".join(lines), detail, columns, learned.numbers, learned.strengths, told
     )
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things, in words.
-
-    >>> counted(1, "arc"), counted(1200, "row")
-    ('1 arc', '1,200 rows')
-    """
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def _why(chosen: str, method: str, holes: list[str], chosen_by: str) -> str:

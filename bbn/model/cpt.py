@@ -256,7 +256,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
                 )
-        codes = {v.name: _holding_code(v, holds) for v in (variable, *parents)}
+        codes = {v.name: told_holding_code(v, holds) for v in (variable, *parents)}
         own = codes[variable.name]
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
@@ -425,12 +425,21 @@ HOLDING_WORDS = {
 
 def holding_code(variable: Variable) -> int | None:
     """The code of the state of a binary variable that means that it holds; None if the words do not tell."""
-    words = [str(state).strip().casefold() for state in variable.states]
+    return holding(variable.states)
+
+
+def holding(states: Sequence[State]) -> int | None:
+    """Which of two states means that a variable holds; None if the words do not tell.
+
+    >>> holding(["No", "Yes"]), holding(["left", "right"])
+    (1, None)
+    """
+    words = [str(state).strip().casefold() for state in states]
     word = HOLDING_WORDS.get(frozenset(words))
     return None if word is None else words.index(word)
 
 
-def _holding_code(variable: Variable, holds: Any) -> int:
+def told_holding_code(variable: Variable, holds: Any) -> int:
     """The code of the state that holds: as it is said, else as the words tell; ModelError if neither does."""
     told = holds.get(variable.name) if isinstance(holds, Mapping) else holds
     code = holding_code(variable) if told is None else variable.find(told)

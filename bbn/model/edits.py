@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -12,6 +11,7 @@ from bbn.model.assembly import by_name
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
+from bbn.model.node_notes import renamed
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
 
@@ -139,11 +139,8 @@ def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> Baye
         else:
             cpt = _table(net, name)
             conditionals.append(CPT(variables.get(name, cpt.variable), parents, cpt.table))
-    metadata = dict(net.metadata)
-    if net.latent:
-        hidden = [variables[name].name if name in variables else name for name in net.latent]
-        metadata["latent"] = json.dumps(hidden, ensure_ascii=False)
-    return BayesianNetwork(conditionals, net.name, metadata)
+    new = {old: variable.name for old, variable in variables.items()}
+    return BayesianNetwork(conditionals, net.name, renamed(net.metadata, net.names, new))
 
 
 def _table(net: BayesianNetwork, name: str) -> CPT:

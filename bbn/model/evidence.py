@@ -293,9 +293,8 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
     soft: dict[str, Array] = {}
     if evidence is None:
         return Findings(hard, likelihood, soft)
-    if type(evidence) is not dict and not isinstance(evidence, Mapping):
-        raise EvidenceError(f"evidence must be a mapping from variable to finding, found {shown(evidence)}")
-    for name, value in evidence.items():
+    given = evidence if type(evidence) is dict else as_mapping(evidence)
+    for name, value in given.items():
         variable = model.variable(name)
         code = variable.find(value)
         if code is not None:
@@ -311,11 +310,29 @@ def check_evidence(model: Model, evidence: Evidence | None) -> Findings:
     return Findings(hard, likelihood, soft)
 
 
+def as_mapping(evidence: Any) -> Evidence:
+    """Evidence as a mapping: itself, nothing for None, and a row of a pandas table by its labels.
+
+    >>> as_mapping(None)
+    {}
+    """
+    if isinstance(evidence, Mapping):
+        return evidence
+    if evidence is None:
+        return {}
+    if type(evidence).__name__ == "Series" and hasattr(evidence, "to_dict"):
+        return dict(evidence.to_dict())
+    raise EvidenceError(
+        "evidence must be a mapping from variable to finding, such as {'Rain': 'yes'}, or a row of a pandas table, "
+        f"found {shown(evidence)}"
+    )
+
+
 def observed_numbers(model: Model, evidence: Evidence | None) -> dict[str, float]:
     """Continuous variable name to the number observed."""
     found = {
         name: _number(variable, value)
-        for name, value in (evidence or {}).items()
+        for name, value in as_mapping(evidence).items()
         if isinstance(variable := model.variable(name), Continuous)
     }
     return {name: number for name, number in found.items() if number is not None}
@@ -362,6 +379,19 @@ def _bad_finding(variable: Variable, value: object) -> str:
             f"evidence on {name!r} is a bare mapping, which could mean two things: bbn.Virtual({value!r}) is a "
             f"likelihood to multiply in, bbn.Soft({value!r}) fixes the posterior marginal"
         )
+    if isinstance(value, list | tuple | np.ndarray) and _are_weights(value):
+        each = dict(zip(variable.states, np.asarray(value).tolist(), strict=False))
+        return (
+            f"evidence on {name!r} is {shown(value)}; for a likelihood of each state use bbn.Virtual({each!r}), "
+            f"for the posterior marginal that it must have bbn.Soft({each!r})"
+        )
     if isinstance(value, list | tuple | set | frozenset):
         return f"evidence on {name!r} is {value!r}; for a set of states use bbn.OneOf({', '.join(map(repr, value))})"
     return variable.unknown(value)
+
+
+def _are_weights(values: Any) -> bool:
+    """Whether these are numbers that are hardly states: fractions among them, or an array."""
+    return all(
+        isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values
+    ) and any(isinstance(value, float | np.floating) for value in values)

@@ -157,7 +157,8 @@ max_iter, tol, damping, schedule
 
     def __repr__(self) -> str:
         title = f" {self.name!r}" if self.name else ""
-        return f"<FactorGraph{title}: {len(self._variables)} variables, {len(self._factors)} factors>"
+        n, m = len(self._variables), len(self._factors)
+        return f"<FactorGraph{title}: {n} variable{'s' * (n != 1)}, {m} factor{'s' * (m != 1)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FactorGraph, (list(self._factors), self.name, self.variables)

@@ -18,9 +18,11 @@ from bbn.core.errors import EvidenceError, ModelError
 from bbn.model.assembly import by_name, check_parents, of_graph, topological_order
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.edit_methods import EditMethods
+from bbn.model.evidence import as_mapping
 from bbn.model.factor import Factor
 from bbn.model.gaussian import Gaussian
 from bbn.model.network_structure import NetworkStructure
+from bbn.model.node_notes import described, latent_names
 from bbn.model.questions import AskableNetwork
 from bbn.model.variable import Continuous, Variable, checked_name
 
@@ -143,17 +145,19 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
         >>> bbn.example("campfire").latent
         ()
         """
-        text = self.metadata.get("latent")
-        if not text:
-            return ()
-        import json
+        return latent_names(self.metadata, self._variables)
 
-        try:
-            names = json.loads(text)
-        except ValueError:
-            return ()
-        listed = names if isinstance(names, list) else []
-        return tuple(name for name in self._variables if name in listed)
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """What nodes mean, by name, for those that a YAML file describes.
+
+        They are kept in `metadata["descriptions"]`, a JSON mapping, so every format that keeps metadata keeps them.
+
+        >>> rain = CPT(Variable("Rain", ["yes", "no"]), table=[0.2, 0.8])
+        >>> BayesianNetwork([rain], metadata={"descriptions": '{"Rain": "in the last hour"}'}).descriptions
+        {'Rain': 'in the last hour'}
+        """
+        return described(self.metadata, self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -244,8 +248,9 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
         >>> round(bbn.example("burglary").probability({"JohnCalls": "yes"}), 6)
         0.052139
         """
-        if not isinstance(assignment, Mapping):
-            raise EvidenceError(f"probability needs a mapping from variable to state, found {assignment!r}")
+        if assignment is None:
+            raise EvidenceError("probability needs a mapping from variable to state, found None")
+        assignment = as_mapping(assignment)
         if len(assignment) == len(self._variables) and all(
             map(self._is_state, assignment, assignment.values())
         ):

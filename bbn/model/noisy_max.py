@@ -22,7 +22,7 @@ from bbn.core.budget import require_table
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, read_only
-from bbn.model.cpt import CPT, checked_parents, discrete_child, positive_code
+from bbn.model.cpt import CPT, checked_parents, discrete_child, positive_code, told_holding_code
 from bbn.model.table_input import read_table
 from bbn.model.variable import Continuous, State, Variable
 
@@ -319,11 +319,13 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
         Each parent's probability of causing the variable: by name, or in the parents' order.
     leak : float, default 0.0
         The probability that the variable holds without any cause.
+    holds : mapping or state, optional
+        The state that means "holds", where the words do not tell: by variable's name, or one for all.
 
     Raises
     ------
     ModelError
-        A variable is not binary, or a probability is not between 0 and 1.
+        A variable is not binary, a probability is not between 0 and 1, or the words do not tell which state holds.
 
     See Also
     --------
@@ -346,6 +348,8 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
         parents: Sequence[Variable],
         links: Mapping[str, float] | Sequence[float],
         leak: float = 0.0,
+        *,
+        holds: Mapping[str, State] | State | None = None,
     ) -> None:
         child, parents = _checked_family("NoisyOr", child, parents)
         for v in (child, *parents):
@@ -359,7 +363,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
                 raise ModelError(
                     f"NoisyOr {child.name!r}: the probability of {name} is {p!r}; expected 0 to 1"
                 )
-        strong = positive_code(child)
+        strong = told_holding_code(child, holds)
 
         def row(p: float) -> Array:
             effect = np.empty(2)
@@ -369,7 +373,8 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
         arrays = []
         for parent, p in zip(parents, given, strict=True):
             link = np.empty((2, 2))
-            link[positive_code(parent)], link[1 - positive_code(parent)] = row(float(p)), row(0.0)
+            code = told_holding_code(parent, holds)
+            link[code], link[1 - code] = row(float(p)), row(0.0)
             arrays.append(link)
         self._take(child, parents, arrays, row(float(leak)), child.states[strong])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from bbn.core.errors import EvidenceError
-from bbn.model.evidence import Evidence, check_evidence, observed_numbers
+from bbn.model.evidence import Evidence, as_mapping, check_evidence, observed_numbers
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, LIKELY, OBSERVED, PAPER, TRACK
@@ -201,7 +201,7 @@ def _description(
 ) -> str:
     """The picture in words: what is given, the arcs, the most probable state of each node."""
     title = f"Bayesian network {net.name}".strip()
-    given = ", ".join(f"{name} = {value}" for name, value in (evidence or {}).items())
+    given = ", ".join(f"{name} = {value}" for name, value in as_mapping(evidence).items())
     spoken = "; ".join(f"{parent} to {child}" for parent, child in arcs[:SPOKEN])
     told = (
         f"{title}, {len(net)} nodes" + (f", given {given}" if given else "") + f". Arcs: {spoken or 'none'}."

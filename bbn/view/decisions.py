@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from bbn.core.errors import EvidenceError
 from bbn.decisions.solve import expected_utility, solve, with_policy
 from bbn.model.decision_network import DecisionNetwork
-from bbn.model.evidence import Evidence, check_evidence
+from bbn.model.evidence import Evidence, as_mapping, check_evidence
 from bbn.view.colours import BELIEF, EDGE, HEAD, HEAD_OBSERVED, OBSERVED, PAPER, TRACK
 from bbn.view.layout import layered
 from bbn.view.measures import BAR, PAD, ROW, TITLE, clipped, text_width
@@ -79,7 +79,7 @@ class _Answers(NamedTuple):
 
 def _answers(dn: DecisionNetwork, evidence: Evidence | None, options: dict[str, Any]) -> _Answers:
     best = solve(dn, evidence, **options)
-    given = dict(evidence or {})
+    given = dict(as_mapping(evidence))
     choices = {
         d.name: [expected_utility(dn, {d.name: state}, given, **options) for state in d.states]
         for d in dn.decisions
@@ -187,7 +187,7 @@ class _Square(_Node):
 
 def _description(dn: DecisionNetwork, evidence: Evidence | None, answers: _Answers) -> str:
     """The picture in words: what is given, the nodes by kind, and what each choice is worth."""
-    given = ", ".join(f"{name} = {value}" for name, value in (evidence or {}).items())
+    given = ", ".join(f"{name} = {value}" for name, value in as_mapping(evidence).items())
     told = f"Decision network {dn.name}".strip() + (f", given {given}" if given else "")
     told += f", {answers.headline}." if answers.headline else "."
     for kind, plural in (("chance", "Chance"), ("decision", "Decisions"), ("utility", "Utilities")):

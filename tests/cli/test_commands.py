@@ -121,7 +121,16 @@ def test_convert_needs_a_format(run, tmp_path):
 def test_examples(run):
     code, out, _ = run("examples")
     assert code == 0
-    assert tuple(out.split()) == bbn.examples()
+    lines = [line.split("  ", 1) for line in out.splitlines()]
+    assert tuple(name for name, _ in lines) == bbn.examples()
+    for name, text in lines:  # the whole file says the same as its head
+        said = (
+            " ".join(bbn.example(name).metadata["description"].split())
+            if "munin" not in name
+            else text.strip()
+        )
+        assert text.strip()
+        assert said.startswith(text.strip())
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])

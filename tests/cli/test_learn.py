@@ -157,3 +157,41 @@ def test_faults_of_structure_learning_are_one_line(data, capsys, arguments, mess
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "typp"], "--target: the data have no column 'typp'; did you mean 'typ'?"),
+        (["--target", "when"], "--kinds can say otherwise, as in when=category"),
+        (["--kinds", "x=foo"], "--kinds: 'x' cannot be 'foo'"),
+        (["--kinds", "y=number"], "--kinds names 'y', which is not a column"),
+        (["--weights", "foo"], "--weights 'foo' is not a column"),
+        (["--drop", "x,typ"], "--kinds can say otherwise"),
+    ],
+)
+def test_messages_name_options_of_the_command_line(arguments, words, tmp_path, capsys):
+    from bbn.cli import main
+
+    path = tmp_path / "rows.csv"
+    lines = [f"2020-01-{i % 28 + 1:02};{i * 7 % 23 / 2};{'uv'[i % 2]}" for i in range(50)]
+    path.write_text("when;x;typ\n" + "\n".join(lines))
+    assert main(["learn", str(path), *arguments]) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert "kinds=" not in said
+    assert "{" not in said
+
+
+def test_too_many_parameters_are_told_once_in_words_of_the_command_line(tmp_path, capsys):
+    from bbn.cli import main
+
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,c\n" + "\n".join(f"a{i % 400},b{i % 37},{'xyz'[i % 3]}" for i in range(900)))
+    out = str(tmp_path / "net.yaml")
+    (tmp_path / "given.yaml").write_text("")
+    assert main(["learn", str(path), "--kinds", "a=category", "--max-parents", "1", "-o", out]) == 0
+    told = capsys.readouterr()
+    both = told.out + told.err
+    assert both.count("free parameters from") <= 1
+    assert "max_parents=" not in both

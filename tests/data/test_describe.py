@@ -211,3 +211,32 @@ def test_values_never_seen_are_missing_with_a_warning():
     assert p["u"][1] == pytest.approx(net.query("B")["u"])
     with pytest.raises(DataError, match="no state 'z'"):
         net.predict_proba({"A": ["z", "z"]}, "B")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_what_the_first_line_has_most_of(separator, tmp_path):
+    path = tmp_path / "rows.csv"
+    quoted = f'"a{separator * 5}b"'
+    lines = [
+        separator.join([quoted, "x", "y"]),
+        *(separator.join([w, str(i / 4), w]) for i, w in enumerate("uvuvuu")),
+    ]
+    path.write_text("\ufeff" + "\n".join(lines) + "\n", encoding="utf-8")
+    found = bbn.describe(path)
+    assert [column.name for column in found] == [quoted.strip('"'), "x", "y"]
+    assert [column.kind for column in found] == ["category", "number", "category"]
+    rows = pd.read_csv(path, sep=separator)
+    assert bbn.learn(path).network == bbn.learn(rows).network
+
+
+def test_files_that_cannot_be_read_say_what_to_do(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("stadt;x\nKöln;1\n".encode("latin-1"))
+    with pytest.raises(bbn.DataError, match="must be in UTF-8"):
+        bbn.describe(path)
+    path.write_text("a,b\n1,x\n2,y,z\n")
+    with pytest.raises(bbn.DataError, match="line 3 has 3 fields, the first line 2"):
+        bbn.describe(path)
+    path.write_text("a,a\n1,x\n")
+    with pytest.raises(bbn.DataError, match="'a' is there twice; rename one"):
+        bbn.describe(path)

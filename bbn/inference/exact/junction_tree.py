@@ -22,6 +22,7 @@ from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
+from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -39,7 +40,7 @@ from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Ints
-from bbn.model.evidence import Evidence, Findings, Model
+from bbn.model.evidence import Evidence, Findings, Model, as_mapping
 from bbn.model.options import Order, OrderedOptions
 from bbn.results.posterior import Posterior, Posteriors, Slot
 
@@ -72,6 +73,8 @@ class Stats(NamedTuple):
     """How many elimination orders were worked out to find this one; more where a run is long."""
     greedy_cells: int = 0
     """What `total_cells` would be with the best order that a greedy rule gives without a search."""
+    predicted_seconds: float = 0.0
+    """About how long the first run takes on this machine, which is measured once."""
 
 
 class JunctionTree(Engine):
@@ -130,6 +133,7 @@ class JunctionTree(Engine):
             int(cost.bytes),
             cost.tried,
             int(cost.greedy),
+            math.inf if cost.layout is None else predicted_seconds(cost.layout),
         )
 
     def rows(
@@ -195,7 +199,7 @@ class JunctionTree(Engine):
         answers = self._repeats.posteriors(evidence)
         if answers is None:
             answers = super()._posteriors(evidence, settings)
-            observed = frozenset(evidence or ())
+            observed = frozenset(as_mapping(evidence))
             key = "masked" if self._small else (observed, None)
             self._repeats.note_posteriors(evidence, key, partial(self._slots_of, observed, key))
         return answers

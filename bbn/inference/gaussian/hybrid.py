@@ -22,7 +22,7 @@ from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, timed
 from bbn.inference.gaussian.numbers import Observed, StandIn, discrete_network
-from bbn.model.evidence import Evidence, check_targets
+from bbn.model.evidence import Evidence, as_mapping, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 from bbn.results.mixture_posterior import AllPosteriors, MixturePosterior
@@ -138,7 +138,7 @@ class HybridEngine(Engine):
         try:
             if not known.issuperset(asked):
                 return True
-            return bool(evidence) and isinstance(evidence, Mapping) and not known.issuperset(evidence)
+            return evidence is not None and not known.issuperset(as_mapping(evidence))
         except TypeError:  # a name that cannot be hashed is unknown
             return True
 

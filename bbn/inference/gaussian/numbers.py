@@ -20,7 +20,7 @@ from bbn.core.frozen import Array
 from bbn.inference.gaussian.components import Component, Given, component_of, components, members_of
 from bbn.inference.gaussian.jointly_gaussian import NEAR
 from bbn.model.cpt import CPT
-from bbn.model.evidence import Evidence, Virtual, check_evidence, observed_numbers
+from bbn.model.evidence import Evidence, Virtual, as_mapping, check_evidence, observed_numbers
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
@@ -83,7 +83,7 @@ class Observed:
         self.net, self.memory_limit = net, memory_limit
         self._answers: dict[Component, Given] = {}
         self.findings = check_evidence(net, evidence)
-        self.discrete = {n: value for n, value in (evidence or {}).items() if net.states(n)}
+        self.discrete = {n: value for n, value in as_mapping(evidence).items() if net.states(n)}
         self.numbers = set_numbers(net)
         self.seen = observed_numbers(net, evidence)
         for name, number in self.seen.items():

@@ -25,7 +25,7 @@ from bbn.inference.sampling.draws import TABLE_COPIES, code_type, compile_draws,
 from bbn.inference.sampling.number_draws import NumberDraws
 from bbn.inference.sampling.seeded_blocks import BLOCK, Seeds
 from bbn.kernels.contracts.moves import Codes, Moves
-from bbn.model.evidence import Evidence, Findings
+from bbn.model.evidence import Evidence, Findings, as_mapping
 from bbn.model.network import BayesianNetwork
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class _Sampler:
         self.columns = {name: i for i, name in enumerate(discrete.names)}
         self.row_bytes = len(self.columns) * self.kind().itemsize + 8 * len(net.continuous)
         findings = Findings({}, {}, {})
+        evidence = as_mapping(evidence)
         if evidence:
             findings = _checked(discrete, evidence, memory_limit)
         self.fixed = {self.columns[name]: code for name, code in findings.hard.items()}

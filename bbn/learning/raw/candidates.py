@@ -19,6 +19,7 @@ from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
+from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import cut, cut_variables
 from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.learning.structure.chow_liu import tan
@@ -46,6 +47,10 @@ WITH_NUMBERS = (
     "bge",
 )
 """The scores that take columns of numbers; where another is asked for, Gaussians are searched by bic."""
+STRENGTHS = (1.0, 0.1)
+"""Of naive Bayes trained to predict: one over the weights of the penalty that are tried."""
+LINEAR = "linear"
+"""Said of cuts: naive Bayes trained to predict takes whole numbers that are states as numbers."""
 FEW_ROWS = 18
 """With fewer rows than this nothing can be held out, so nothing is tried out."""
 MOST_JUDGED_COLUMNS = 100
@@ -59,6 +64,7 @@ STRUCTURE_WORDS = {
     "selective": "naive Bayes on chosen columns",
     "target-last": "hill climbing with the target last",
     "linked": "naive Bayes with linked numbers",
+    "logistic": "naive Bayes trained to predict",
 }
 """The structures that are tried, and what they are called."""
 
@@ -74,13 +80,17 @@ class Candidate(NamedTuple):
         How numbers are cut, "quantiles" or "mdlp" (towards the target), and into how many intervals. For Gaussians the
         cuts that arcs are searched with.
     structure
-        "hill-climb"; for a target also "tan", "naive-bayes", "selective", "target-last" or "linked" (Gaussians alone).
+        "hill-climb"; for a target also "tan", "naive-bayes", "selective", "target-last", "linked" (Gaussians alone) or
+        "logistic".
+    strength
+        Of "logistic": one over the weight of its penalty.
     """
 
     numbers: str
     cuts: str = "quantiles"
     bins: int = 5
     structure: str = "hill-climb"
+    strength: float = 1.0
 
     def __str__(self) -> str:
         how = {
@@ -88,7 +98,9 @@ class Candidate(NamedTuple):
             "gaussian": "Gaussians, ",
             "cut": "cuts towards the target, " if self.cuts == "mdlp" else f"{self.bins} intervals, ",
         }[self.numbers]
-        return f"{how}{STRUCTURE_WORDS[self.structure]}"
+        linear = ", linear" if self.cuts == LINEAR else ""
+        penalty = f" (penalty {1 / self.strength:g}{linear})" if self.structure == "logistic" else ""
+        return f"{how}{STRUCTURE_WORDS[self.structure]}{penalty}"
 
 
 class Judged(NamedTuple):
@@ -114,6 +126,9 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
     """
     found = []
     for structure in structures:
+        if structure == "logistic":
+            found += _logistic(numbers, has_numbers) if target else []
+            continue
         if not has_numbers:
             found += [Candidate("", structure=structure)] if structure != "linked" else []
             continue
@@ -123,6 +138,18 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
             found += [Candidate("cut", "quantiles", n, structure) for n in bins]
         if numbers != "cut" and structure in ("hill-climb", "naive-bayes", "linked"):
             found.append(Candidate("gaussian", "quantiles", 5, structure))
+    return found
+
+
+def _logistic(numbers: str, has_numbers: bool) -> list[Candidate]:
+    """The ways to train naive Bayes to predict: on numbers, on cuts, with more or less of a penalty."""
+    found = []
+    if not has_numbers or numbers != "cut":
+        how = "gaussian" if has_numbers else ""
+        found += [Candidate(how, LINEAR, structure="logistic", strength=c) for c in STRENGTHS]
+        found.append(Candidate(how, structure="logistic", strength=STRENGTHS[-1]))
+    if has_numbers and numbers != "gaussian":
+        found += [Candidate("cut", "mdlp", 5, "logistic"), Candidate("cut", "quantiles", 5, "logistic", 0.1)]
     return found
 
 
@@ -229,6 +256,8 @@ def build(
     cuts = cut_variables(table, way.cuts, way.bins, target)
     gaussian = way.numbers == "gaussian"
     source = table if gaussian else cut(table, cuts)
+    if way.structure == "logistic":
+        return Built(*logistic_network(source, str(target), way.strength, way.cuts == LINEAR), cuts)
     graph = search(filled(source), way, target, options)
     return Built(fitted(graph, source, tuple(table.numbers) if gaussian else (), prior)[0], graph, cuts)
 

@@ -12,6 +12,7 @@ from bbn.data.describe import Description
 from bbn.data.streams.readers import is_many
 from bbn.learning.raw.candidates import (
     BINS,
+    LINEAR,
     STRUCTURE_WORDS,
     Candidate,
     Judged,
@@ -23,6 +24,7 @@ from bbn.learning.raw.candidates import (
     search,
     usual,
 )
+from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
 from bbn.learning.structure.scores import family_scorer
 from bbn.learning.structure.structure import read_structure
@@ -32,6 +34,12 @@ from bbn.model.variable import Continuous, Variable
 
 MOST_COMPLETIONS = 500_000
 """With more ways than this to fill in all holes, arcs are searched on rows whose holes are filled at random."""
+
+
+TRAINED = (
+    "its numbers are those of logistic regression, trained to predict the target; the other columns have the shares, "
+    "means and variances of the data, but are independent given the target"
+)
 
 
 class RawProblem(NamedTuple):
@@ -175,6 +183,14 @@ def _searched(
         network, detail = run(
             "hill-climb", source, None, None, problem.prior, problem.progress, None, options
         )
+    elif way.structure == "logistic":
+        network, detail = logistic_network(
+            table if gaussian else coded, str(problem.target), way.strength, way.cuts == LINEAR
+        )
+        words = STRUCTURE_WORDS[way.structure]
+        notes += (TRAINED,)
+        if many:
+            notes += (f"it was trained on a sample of {table.n_rows:,} rows",)
     else:
         seen = filled(table if gaussian else coded)
         options = {k: v for k, v in options.items() if k not in ("em_iter", "tol")}
@@ -319,12 +335,13 @@ def _choice_notes(judged: list[Judged], problem: RawProblem, way: Candidate) -> 
     """What was tried, and how it did on rows that were held out."""
     if not judged:
         return ()
-    what = f"log loss of {problem.target!r}" if problem.target is not None else "−ln density of a row"
+    predicted = problem.target is not None and problem.target not in problem.raw.numbers
+    what = f"log loss of {problem.target!r}" if predicted else "−ln density of a row"
     tried = "; ".join(f"{judged_one.candidate} {judged_one.loss:.4g}" for judged_one in judged[:6])
     return (f"held-out {what}, lower is better: {tried}",)
 
 
 def _chosen_by(judged: list[Judged], problem: RawProblem) -> str:
-    if not judged or problem.target is None:
+    if not judged or problem.target is None or problem.target in problem.raw.numbers:
         return ""
     return f"{judged[0].candidate} predicts {problem.target!r} best on held-out rows"

@@ -119,6 +119,8 @@ class Constraints:
     ) -> None:
         self.names = tuple(v.name for v in variables)
         self.position = {name: i for i, name in enumerate(self.names)}
+        if isinstance(max_parents, str):
+            raise TypeError(f"max_parents is {max_parents!r}; expected a whole number, 0 or more, or None")
         if max_parents is not None and max_parents < 0:
             raise ValueError(f"max_parents is {max_parents}; expected 0 or more")
         n = len(self.names)

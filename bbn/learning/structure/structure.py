@@ -6,6 +6,7 @@ or a network.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,7 @@ from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.data import DataSource, continuous_columns
 from bbn.data.reading import Reading
+from bbn.data.source import is_source
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
@@ -60,6 +62,11 @@ def read_structure(structure: Any) -> Structure:
         )
     if hasattr(structure, "predecessors"):
         return _from_graph(structure)
+    if hasattr(structure, "columns") or is_source(structure) or isinstance(structure, os.PathLike):
+        raise ModelError(
+            f"data stand where the structure is expected (a {type(structure).__name__}): the structure comes first, "
+            "then the data, as in bbn.fit(structure, data); only bbn.learn takes the data first"
+        )
     if hasattr(structure, "edges"):
         raise ModelError("the structure is an undirected graph; expected a networkx DiGraph")
     return _from_arcs(structure)
@@ -112,7 +119,11 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
         raise ModelError("the structure has no nodes; a DiGraph can hold nodes without arcs")
     for node in parents:
         if not isinstance(node, str) or not node:
-            raise ModelError(f"a node of the structure is {node!r}; expected a variable's name, a string")
+            hint = f"; write {str(node)!r}" if isinstance(node, int) else ""
+            hint += ", and with pandas, data.columns = data.columns.map(str)" if hint else ""
+            raise ModelError(
+                f"a node of the structure is {node!r}; expected a variable's name, a string{hint}"
+            )
     cycle = find_cycle(parents)
     if cycle:
         raise ModelError(f"the structure has a cycle: {shown_cycle(cycle)}")

@@ -264,6 +264,8 @@ def test_wrong_questions():
     data = table(1, 3)
     with pytest.raises(ValueError, match="branch-and-cut"):
         bbn.exact_search(data, method="guess")
+    with pytest.raises(TypeError, match="max_parents is 'many'; expected a whole number"):
+        bbn.exact_search(data, max_parents="many")
     with pytest.raises(ValueError, match="time_limit"):
         bbn.exact_search(data, time_limit=-1)
     with pytest.raises(bbn.ModelError, match="cycle"):
