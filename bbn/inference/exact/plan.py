@@ -30,7 +30,7 @@ from bbn.model.network import BayesianNetwork
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
 
-SMALL_BYTES = 65_536
+SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
 MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
