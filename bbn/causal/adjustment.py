@@ -213,7 +213,7 @@ def check_adjustment(
     return AdjustmentCheck(False, f"the path {path} is open", path)
 
 
-class _Question(NamedTuple):
+class _Separation(NamedTuple):
     """Adjustment as a question of separation."""
 
     full: CausalGraph
@@ -231,7 +231,7 @@ def _question(
     outcome: str | Iterable[str],
     latent: str | Iterable[str],
     criterion: str,
-) -> _Question | None:
+) -> _Separation | None:
     """The question of separation; None where a CPDAG leaves the direction of a first arc open."""
     forbidden: Names = frozenset()
     if not isinstance(graph, CausalGraph) and hasattr(graph, "predecessors") and is_cpdag(graph):
@@ -261,7 +261,7 @@ def _question(
             [arc for arc in full.arcs if arc not in first], full.confounded, full.latent, full.nodes
         )
     allowed = frozenset(full.observed) - barred - forbidden - x - y
-    return _Question(full, cut, x, y, allowed)
+    return _Separation(full, cut, x, y, allowed)
 
 
 def causal_nodes(graph: CausalGraph, x: Names, y: Names) -> Names:
@@ -271,7 +271,7 @@ def causal_nodes(graph: CausalGraph, x: Names, y: Names) -> Names:
     return below & graph.ancestors(y, within=others)
 
 
-def _optimal(question: _Question) -> Names | None:
+def _optimal(question: _Separation) -> Names | None:
     """The set of least asymptotic variance: parents of what lies on causal paths, less what may not be adjusted for."""
     graph, on_way = question.full, causal_nodes(question.full, question.x, question.y)
     if on_way and not graph.latent and not graph.confounded:

@@ -94,7 +94,9 @@ def make_parser() -> Parser:
     query.add_argument(
         "--target-std-error", type=float, metavar="E", help="sample until errors are this small"
     )
-    query.add_argument("--time-limit", type=float, metavar="S", help="sample for at most S seconds")
+    query.add_argument(
+        "--time-limit", type=float, metavar="S", help="take at most S seconds; an exact method gives up then"
+    )
     _add_seed(query, "the seed of a sampling method")
     _add_progress(query)
     _add_format(query)

@@ -6,6 +6,7 @@ watches on to them, and calls them off when it leaves for whatever reason.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -70,6 +71,24 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     with watched_by(Watch(seconds, late)):
         yield
+
+
+def default_time_limit(seconds: float | None, exact: bool = True) -> float | None:
+    """The seconds that an exact question may take: those given, else BBN_TIME_LIMIT, else None, any time.
+
+    >>> default_time_limit(5.0)
+    5.0
+    """
+    text = os.environ.get("BBN_TIME_LIMIT", "") if exact and seconds is None else ""
+    if not text:
+        return seconds
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1.0
+    if not limit > 0:
+        raise ValueError(f"BBN_TIME_LIMIT is {text!r}; expected a number of seconds, above 0")
+    return limit
 
 
 @contextmanager

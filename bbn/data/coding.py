@@ -19,7 +19,7 @@ from bbn.core.errors import DataError, UnseenValuesWarning, nearest
 from bbn.core.frozen import Array
 from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.error_places import located
-from bbn.data.numbers import plain_array, read_numbers
+from bbn.data.number_columns import plain_array, read_numbers
 from bbn.data.profile import readable_levels
 from bbn.data.source import CodedTable
 from bbn.data.text_values import (

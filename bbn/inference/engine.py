@@ -18,7 +18,7 @@ from bbn.core.budget import require_memory, require_table
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, shown
 from bbn.core.frozen import Array
 from bbn.core.keywords import unknown_keyword
-from bbn.core.threads import time_limit
+from bbn.core.threads import default_time_limit, time_limit
 from bbn.inference.exact.soft import fit_soft
 from bbn.model.evidence import Evidence, Findings, Model, as_mapping, check_evidence, check_targets
 from bbn.model.network import BayesianNetwork
@@ -45,7 +45,9 @@ def timed(question: Question) -> Question:
     def within(self: Engine, *args: Any, **options: Any) -> Any:
         if not options and self.time_limit is None:
             return question(self, *args)
-        seconds = options.get("time_limit", self.time_limit)
+        seconds = options.get("time_limit")
+        if seconds is None:
+            seconds = self.time_limit
         if seconds is None or not self.exact:
             return question(self, *args, **options)
         with time_limit(seconds):
@@ -82,7 +84,7 @@ class Engine:
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
         self.options = self._with(options)
-        self.time_limit = self.options.get("time_limit")
+        self.time_limit = default_time_limit(self.options.get("time_limit"), self.exact)
 
     @timed
     def query(

@@ -27,7 +27,7 @@ def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
         raise ModelError(f"a network needs a list of CPTs, found {conditionals!r}")
     given: dict[str, Conditional] = {}
     for conditional in conditionals:
-        if not isinstance(conditional, CPT | Gaussian) and not isinstance(conditional, Conditional):
+        if type(conditional) is not CPT and not isinstance(conditional, CPT | Gaussian | Conditional):
             raise ModelError(
                 f"a network is made of CPTs, found {conditional!r} ({type(conditional).__name__})"
             )
@@ -49,7 +49,7 @@ def check_parents(given: Mapping[str, Conditional]) -> None:
                 )
             if isinstance(parent, Continuous) and not isinstance(conditional.variable, Continuous):
                 raise ModelError(discrete_child(name, parent.name))
-            if own.variable != parent:
+            if own.variable is not parent and own.variable != parent:
                 if isinstance(parent, Continuous) or isinstance(own.variable, Continuous):
                     raise ModelError(
                         f"node {name!r}: its parent is {parent!r}, but {parent.name!r} itself is {own.variable!r}"

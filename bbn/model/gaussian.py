@@ -98,7 +98,7 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
         variable = name if isinstance(name, Continuous) else Continuous(name)
         parents = gaussian_parents(variable, parents, means, variances, weights)
         parents = checked_parents(variable, parents, KIND)
-        reader = _Reader(variable, parents)
+        reader = _ParameterReader(variable, parents)
         for what, values in (("means", means), ("variances", variances)):
             if values is None:
                 raise ModelError(f"{KIND} {variable.name!r}: no {what} given")
@@ -250,7 +250,7 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
         return Table([*(p.name for p in discrete), "mean", "variance", *slopes], rows, f"{self.name}{given}")
 
 
-class _Reader:
+class _ParameterReader:
     """Reads what a user wrote as means, variances or weights of one family."""
 
     def __init__(self, variable: Continuous, parents: tuple[Variable, ...]) -> None:

@@ -146,6 +146,7 @@ except KeyboardInterrupt:
             "net[0].log_likelihood(net[1])",
         ),
         ('bbn.example("munin1")', "net.sensitivity(net.names[0])"),
+        ('bbn.example("munin1")', "bbn.JunctionTree(net).stats()"),
     ],
 )
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")

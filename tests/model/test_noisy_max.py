@@ -390,3 +390,40 @@ def test_the_linked_network_has_the_same_joint():
     assert "Y0" in known
     for name in net.names:
         np.testing.assert_allclose(whole.query(name).values, net.query(name).values, atol=1e-12)
+
+
+def many_causes(n, rng):
+    """A noisy-OR of n causes, and the network."""
+    causes = [bbn.Variable(f"C{i}", ["yes", "no"]) for i in range(n)]
+    effect = bbn.Variable("E", ["yes", "no"])
+    chances = dict(zip([c.name for c in causes], rng.uniform(0.05, 0.95, n).tolist(), strict=True))
+    priors = rng.uniform(0.05, 0.6, n)
+    tables = [bbn.CPT(c, [], [p, 1 - p]) for c, p in zip(causes, priors, strict=True)]
+    return bbn.BayesianNetwork([*tables, bbn.NoisyOr(effect, causes, list(chances.values()), 0.02)])
+
+
+def test_elimination_and_map_go_along_the_chain():
+    net = many_causes(40, np.random.default_rng(3))
+    evidence = {"E": "yes", "C7": "no", "C9": bbn.Virtual({"yes": 0.2, "no": 0.9})}
+    for targets in ("C3", ["C3", "C11"]):
+        tree, eliminated = net.query(targets, evidence), net.query(targets, evidence, method="elimination")
+        np.testing.assert_allclose(eliminated.values, tree.values, atol=1e-12)
+        assert eliminated.log_evidence == pytest.approx(tree.log_evidence, abs=1e-12)
+    targets = [f"C{i}" for i in (0, 1, 2, 30, 39)]
+    joint = net.query(targets, evidence)
+    best = bbn.VariableElimination(net).map(targets, evidence)
+    assert tuple(best.states[name] for name in targets) == joint.mode()
+    assert best.log_probability == pytest.approx(joint.log_evidence + math.log(joint.values.max()), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_map_by_elimination_is_that_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    net = many_causes(9, rng)
+    targets = [f"C{i}" for i in rng.permutation(9)[: int(rng.integers(1, 9))].tolist()]
+    evidence = {"E": "yes"} if seed % 2 else {}
+    found = bbn.VariableElimination(net).map(targets, evidence)
+    joint = net.query(targets, evidence, method="enumeration")
+    assert found.log_probability == pytest.approx(
+        joint.log_evidence + math.log(joint.values.max()), abs=1e-12
+    )

@@ -170,6 +170,18 @@ def test_focus_shows_a_node_and_its_surroundings(opened: Any) -> None:
     assert shown() == set(net.names)
 
 
+def test_descriptions_are_found_and_shown(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "An infection of the lungs <b>"
+    monkeypatch.setattr("bbn.view.page.model.descriptions", lambda net: {"tub": told})
+    _, page = opened(bbn.example("asia"))
+    page.keyboard.press("/")
+    page.keyboard.type("infection")
+    assert page.locator("#found li").all_inner_texts() == [f"tub: {told}"]
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="tub").wait_for()
+    assert page.locator("#panel .description").inner_text() == told
+
+
 def test_tables_are_searched_and_follow_the_evidence(opened: Any) -> None:
     served, page = opened(bbn.example("alarm"))
     choose(page, "CATECHOL")
@@ -249,6 +261,7 @@ def test_choices_show_what_they_are_worth(opened: Any) -> None:
 def test_slices_of_time_are_listed(opened: Any) -> None:
     served, page = opened(bbn.example("umbrella"))
     page.get_by_role("button", name="Umbrella[0] = yes").click()
+    page.evaluate("bbn.settled()")
     choose(page, "Rain[0]")
     rows = [
         row.inner_text().split("\t")[:2]

@@ -27,7 +27,7 @@ from bbn.data.coding import (
 )
 from bbn.data.columns import Levels, RawTable, read_table
 from bbn.data.error_places import located
-from bbn.data.numbers import read_numbers
+from bbn.data.number_columns import read_numbers
 from bbn.data.streams.sums import RunningSum
 from bbn.model.variable import State, Variable, plain
 

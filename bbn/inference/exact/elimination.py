@@ -18,10 +18,12 @@ from bbn.core.budget import require_table
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.log_factor import LogFactor
+from bbn.inference.exact.plan import factored
 from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.graphs import elimination_order
+from bbn.model.network import BayesianNetwork
 from bbn.model.options import OrderedOptions
 
 Step = tuple[str, LogFactor]
@@ -60,6 +62,8 @@ class VariableElimination(Engine):
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
+        # a NoisyMax is a chain of small tables; what lies between is hidden, and so is always summed out
+        self._chained: Model = factored(self.model) if isinstance(self.model, BayesianNetwork) else self.model
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
@@ -88,8 +92,8 @@ class VariableElimination(Engine):
 
     def _relevant(self, targets: tuple[str, ...], findings: Findings) -> list[LogFactor]:
         """The factors that the question needs, with the evidence in them."""
-        relevant = ancestral_factors(self.model, {*targets, *findings.hard, *findings.likelihood})
-        return list(map(LogFactor.of, observed_factors(self.model, findings, relevant)))
+        relevant = ancestral_factors(self._chained, {*targets, *findings.hard, *findings.likelihood})
+        return list(map(LogFactor.of, observed_factors(self._chained, findings, relevant)))
 
     def _eliminate(
         self,

@@ -22,6 +22,7 @@ from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
+from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -72,6 +73,8 @@ class Stats(NamedTuple):
     """How many elimination orders were worked out to find this one; more where a run is long."""
     greedy_cells: int = 0
     """What `total_cells` would be with the best order that a greedy rule gives without a search."""
+    predicted_seconds: float = 0.0
+    """About how long the first run takes on this machine, which is measured once."""
 
 
 class JunctionTree(Engine):
@@ -130,6 +133,7 @@ class JunctionTree(Engine):
             int(cost.bytes),
             cost.tried,
             int(cost.greedy),
+            math.inf if cost.layout is None else predicted_seconds(cost.layout),
         )
 
     def rows(

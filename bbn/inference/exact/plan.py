@@ -30,10 +30,12 @@ from bbn.model.network import BayesianNetwork
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
 
-SMALL_BYTES = 65_536
+SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
 MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
+LONG = 1e8
+"""Cells from which it is worth foretelling how long a run takes."""
 UNLOCKED = nullcontext()
 """In place of the lock of a plan whose program is made with it."""
 INSTEAD = (
@@ -375,7 +377,7 @@ def make_plan(
     cache: PlanCache | None = None,
 ) -> Plan:
     """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
-    if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES:
+    if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES and cost.cells <= LONG:
         return Plan(model, question, cost.layout, int(cost.bytes), maxsize)
     allowed, room = memory_limit(limit), None
     require(model, cost, allowed)
@@ -385,7 +387,10 @@ def make_plan(
         cache.make_room(allowed - int(cost.bytes))
         room = cache.room
     shared = 0 if model.padded else model.tables.nbytes
-    return Plan(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - shared), room)
+    made: type[Plan] = Plan
+    if cost.cells > LONG:
+        from bbn.inference.exact.long_runs import LongPlan as made
+    return made(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - shared), room)
 
 
 def require(model: FlatModel, cost: Price, limit: int) -> None:

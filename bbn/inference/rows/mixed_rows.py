@@ -25,7 +25,7 @@ from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.inference.gaussian.components import Component, components
 from bbn.inference.gaussian.hybrid import HybridEngine
 from bbn.inference.gaussian.jointly_gaussian import NEAR
-from bbn.inference.gaussian.numbers import MARGIN, RANGE, set_numbers
+from bbn.inference.gaussian.observed_numbers import MARGIN, RANGE, set_numbers
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Findings
 from bbn.model.network import BayesianNetwork

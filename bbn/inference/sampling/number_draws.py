@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 from bbn.inference.gaussian.hybrid import Case, hybrid_engine
-from bbn.inference.gaussian.numbers import Observed, discrete_network
+from bbn.inference.gaussian.observed_numbers import Observed, discrete_network
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence
 from bbn.model.gaussian import Gaussian

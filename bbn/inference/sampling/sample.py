@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -272,15 +273,17 @@ def _as_frame(net: BayesianNetwork, table: _Table) -> pd.DataFrame:
     import pandas as pd
 
     columns = {
-        name: pd.Categorical.from_codes(values, dtype=_category(net.states(name)))
-        if net.states(name)
+        name: pd.Categorical.from_codes(values, dtype=_category(type(states[0]).__name__, states))
+        if (states := net.states(name))
         else values
         for name, values in _as_dict(net, table).items()
     }
     return pd.DataFrame(columns, copy=False)
 
 
-def _category(states: tuple[Any, ...]) -> pd.CategoricalDtype:
+@lru_cache(maxsize=1024)
+def _category(kind: str, states: tuple[Any, ...]) -> Any:
+    """The categories of a column, made once, since pandas takes long for them (`kind` keeps True apart from 1)."""
     import pandas as pd
 
     return pd.CategoricalDtype(pd.Index(list(states)), ordered=False)

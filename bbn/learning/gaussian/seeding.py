@@ -138,7 +138,7 @@ def sample_rows(gaussians: Measured, source: DataSource) -> Array:
 
 
 def _drawn(gaussians: Measured, source: DataSource, share: float) -> Array:
-    count, *parts = source.reduce(_Draw(gaussians, share))
+    count, *parts = source.reduce(_RowsByHash(gaussians, share))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
     # Rows that fell into one slot are kept where they are alike.
@@ -148,7 +148,7 @@ def _drawn(gaussians: Measured, source: DataSource, share: float) -> Array:
     return np.where(there[alike] > 0, sums[alike] / n[alike], np.nan)
 
 
-class _Draw:
+class _RowsByHash:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
     def __init__(self, gaussians: Measured, share: float) -> None:

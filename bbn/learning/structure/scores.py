@@ -317,6 +317,6 @@ def _quick_scorer(
         if scorer.term is None or source.variables:
             return None
         return GaussianCounter(scorer.moments, names, scorer.penalty)
-    if isinstance(source, CodedTable) and isinstance(scorer, partial):
+    if isinstance(source, CodedTable) and isinstance(scorer, partial) and not source.incomplete:
         return TableCounter(source, names, scorer.keywords["term"])
     return None

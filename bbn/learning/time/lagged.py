@@ -67,6 +67,8 @@ def lagged_source(data: Any, told: Told, lag: int, reading: Reading) -> DataSour
     if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 1:
         raise ValueError(f"lag is {lag!r}; expected a whole number of steps, at least 1")
     data, told, variables = _discovered(data, told, reading)
+    if not variables:
+        raise DataError("the data have no column besides those that name sequences and steps")
     dyn = _unlinked(variables)
     options = {"weights": reading.weights, "missing": reading.missing, "unseen": reading.unseen}
     sequences = SequenceData(dyn, data, *told, **options)
@@ -75,14 +77,15 @@ def lagged_source(data: Any, told: Told, lag: int, reading: Reading) -> DataSour
             f"hill_climb needs complete sequences, but there are missing values or steps in "
             f"{sequences.incomplete[0]!r}; bbn.fit_em learns the tables of a known structure from such data"
         )
+    longest = max(int(np.diff(part.ptr).max()) for part in sequences.parts())
+    if longest <= lag:
+        raise DataError(
+            f"no sequence is longer than {lag} step{'s' * (lag != 1)}, so nothing is seen of what follows what"
+        )
     columns = [v if not k else renamed(v, in_slice(v.name, -k)) for k in range(lag + 1) for v in variables]
     source: DataSource = LaggedParts(sequences, columns, int(lag))
     if sequences.in_memory:
         source = next(iter(source.tables()))  # type: ignore[attr-defined]
-    if not source.n_rows:
-        raise DataError(
-            f"no sequence is longer than {lag} step{'s' * (lag != 1)}, so nothing is seen of what follows what"
-        )
     return source
 
 
@@ -204,6 +207,10 @@ def as_dynamic(
     else:
         data, lengths = one_table(data)
         if lengths is not None:
+            if told.anything:
+                raise DataError(
+                    "a list of tables is one sequence each; leave out sequence=, time= and lengths="
+                )
             told = Told(lengths=lengths)
         data = read_table(data)
         roles = (told.sequence, told.time, reading.weights if isinstance(reading.weights, str) else None)

@@ -35,16 +35,28 @@ ORDER = list(NET.names)
 HIDDEN = {"either": list(NET.states("either"))}
 
 
+PATIENT = {
+    "distributed.comm.timeouts.connect": "300s",
+    "distributed.comm.timeouts.tcp": "300s",
+    "distributed.scheduler.allowed-failures": 20,  # a death counts against all that the worker had taken on
+}
+"""On a busy machine a worker that was killed may take long to come back, and others long to answer."""
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes of one thread each; a worker that dies is started anew by Dask's nanny."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made:
+    with dask.config.set(
+        PATIENT
+    ):  # scheduler and nannies take it with them; later tests are not to wait so long
+        made = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+    with made:
         yield made
 
 
 @pytest.fixture
 def client(cluster):
-    """A client that is patient: on a busy machine a worker that was killed may take long to come back."""
+    """A client of the two workers, both of them there."""
     with (
         dask.config.set({"distributed.scheduler.no-workers-timeout": "300s"}),
         Client(cluster, set_as_default=False) as made,

@@ -409,3 +409,11 @@ def test_evidence_too_rare_for_a_double_is_sampled_exactly():
     net = bbn.BayesianNetwork([bbn.CPT(coin, table=[0.25, 0.75]), *rare])
     drawn = net.sample(4000, {f"r{i}": "y" for i in range(110)}, seed=2)["coin"]
     assert abs((drawn == "low").mean() - 0.25) < 4 * math.sqrt(0.25 * 0.75 / 4000)
+
+
+def test_states_that_are_equal_but_of_another_kind_stay_what_they_are():
+    for states in ([True, False], [1, 0], [True, False]):
+        variable = bbn.Variable("X", states)
+        rows = bbn.BayesianNetwork([bbn.CPT(variable, [], [0.5, 0.5])]).sample(20, seed=1)
+        assert {type(value) for value in rows["X"].cat.categories.tolist()} == {type(states[0])}
+        assert rows["X"].cat.categories.tolist() == states

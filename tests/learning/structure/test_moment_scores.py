@@ -4,6 +4,7 @@ import itertools
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_t
 
@@ -251,3 +252,40 @@ def test_elimination():
         rest = own[:, 3] - own[:, :3] @ np.linalg.lstsq(own[:, :3], own[:, 3], rcond=None)[0]
         assert found == pytest.approx(rest @ rest, rel=1e-10)
         assert np.prod(steps) == pytest.approx(np.linalg.det(own.T @ own), rel=1e-10)
+
+
+class TestStreams:
+    """Files and clusters give the structure that memory gives, though their sums are rounded otherwise."""
+
+    @staticmethod
+    def tied_frame(n=400):
+        """Two numbers are the same but for their units, so scores tie."""
+        data = mixed_data(np.random.default_rng(19), n)
+        return pd.DataFrame({**data, "x again": 7 * data["x"] + 1e3, "u again": data["u"]})
+
+    def learners(self):
+        numbers = [*NUMBERS, "x again", "u again"]
+        yield "hill_climb", lambda rows, **o: bbn.hill_climb(rows, escapes=3, restarts=1, **o)
+        yield "tabu", lambda rows, **o: bbn.hill_climb(rows, tabu=5, escapes=0, restarts=0, **o)
+        yield "k2", lambda rows, **o: bbn.k2(rows, ["a", "b", *numbers], **o)
+        yield "chow_liu", lambda rows, **o: bbn.chow_liu(rows, **o)
+        yield "ges", lambda rows, **o: bbn.ges(rows, escapes=0, **o)
+        yield "pc", lambda rows, **o: bbn.pc(rows, max_condition=1, **o)
+
+    def check(self, source, frame):
+        numbers = [*NUMBERS, "x again", "u again"]
+        for name, learn in self.learners():
+            assert sorted(learn(source).edges) == sorted(learn(frame, continuous=numbers).edges), name
+
+    def test_parquet(self, tmp_path):
+        frame = self.tied_frame()
+        for part in range(3):
+            frame[part::3].to_parquet(tmp_path / f"{part}.parquet")
+        paths = sorted(map(str, tmp_path.glob("*.parquet")))
+        self.check(bbn.open_data(paths, continuous=[*NUMBERS, "x again", "u again"], batch_rows=90), frame)
+
+    def test_dask(self):
+        dask = pytest.importorskip("dask.dataframe")
+        frame = self.tied_frame()
+        parts = dask.from_pandas(frame, npartitions=3)
+        self.check(bbn.open_data(parts, continuous=[*NUMBERS, "x again", "u again"]), frame)

@@ -187,6 +187,8 @@ def test_weights_are_those_of_sequences():
         ({"A": ["x", None, "y"]}, {"lag": 1}, "missing values"),
         ({"A": ["x", "y"]}, {"lag": 2}, "longer than 2 steps"),
         ({"A": ["x"]}, {"lag": 1}, "longer than 1 step,"),
+        ({"A": ["x", "y", "x"]}, {"lag": 10**9}, "longer than 1000000000 steps"),
+        ({"id": [0, 0, 1]}, {"sequence": "id"}, "no column besides"),
         ({"A": ["x", "y"], "t": [0, 2]}, {"time": "t"}, "missing values or steps"),
         ({"A": ["x", "y"]}, {"sequence": "id"}, "sequence='id'"),
         ([], {"lag": 1}, "empty"),

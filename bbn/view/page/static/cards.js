@@ -1,7 +1,7 @@
 "use strict";
 // The cards: a name with a row for each state, a density for a number, what each choice is worth for a decision. Rows are
 // made when a card is first large enough to read, so that a thousand nodes open at once.
-import { clipped, element, percent, short } from "./dom.js";
+import { clipped, element, percent, put, putText, short } from "./dom.js";
 import { state, shares, fixedState } from "./state.js";
 import { kindOf } from "./findings.js";
 import { DensityPlot, dragAlong, summary } from "./density.js";
@@ -77,13 +77,13 @@ function drawRow(card, i, top) {
 export function paintCard(card) {
   const name = card.node.name, kind = kindOf(state.evidence[name]);
   const colour = kind === "likely" ? COLOURS.likely : kind ? COLOURS.observed : COLOURS.belief;
-  card.frame.setAttribute("stroke", kind ? colour : COLOURS.edge);
-  card.head.setAttribute("fill", kind ? COLOURS.headObserved : COLOURS.head);
-  card.group.setAttribute("data-kind", kind);
+  put(card.frame, "stroke", kind ? colour : COLOURS.edge);
+  put(card.head, "fill", kind ? COLOURS.headObserved : COLOURS.head);
+  put(card.group, "data-kind", kind);
   card.group.classList.toggle("chosen", name === state.chosen);
   if (!card.rows || !card.shown) return;
-  if (card.plot) { card.plot.paint(); card.worth.textContent = summary(name); }
-  else if (card.node.kind === "utility") card.worth.textContent = name in state.utilities ? short(state.utilities[name]) : "";
+  if (card.plot) { card.plot.paint(); putText(card.worth, summary(name)); }
+  else if (card.node.kind === "utility") putText(card.worth, name in state.utilities ? short(state.utilities[name]) : "");
   else if (card.node.kind === "decision" && !kind) paintChoices(card);
   else paintShares(card, colour);
 }
@@ -93,14 +93,14 @@ function paintShares(card, colour) {
   shownStates(card.node, now).forEach((i, slot) => {
     const row = card.rows[slot], more = i < 0, p = now[i] || 0;
     row.state = i;
-    row.label.textContent = more ? `… ${card.node.states.length - card.rows.length + 1} more` : clipped(card.node.states[i]);
-    row.track.setAttribute("visibility", more ? "hidden" : "inherit");
-    row.bar.setAttribute("width", more ? 0 : row.width * p);
-    row.bar.setAttribute("fill", colour);
-    row.before.setAttribute("width", then && !more && Math.abs(then[i] - p) > 1e-6 ? row.width * then[i] : 0);
-    row.share.textContent = more ? "" : percent(p);
-    row.row.setAttribute("aria-pressed", String(i >= 0 && fixed === i));
-    row.row.setAttribute("aria-label", more ? `All states of ${name}` : `${name} = ${card.node.states[i]}, ${percent(p)}`);
+    putText(row.label, more ? `… ${card.node.states.length - card.rows.length + 1} more` : clipped(card.node.states[i]));
+    put(row.track, "visibility", more ? "hidden" : "inherit");
+    put(row.bar, "width", more ? 0 : row.width * p);
+    put(row.bar, "fill", colour);
+    put(row.before, "width", then && !more && Math.abs(then[i] - p) > 1e-6 ? row.width * then[i] : 0);
+    putText(row.share, more ? "" : percent(p));
+    put(row.row, "aria-pressed", String(i >= 0 && fixed === i));
+    put(row.row, "aria-label", more ? `All states of ${name}` : `${name} = ${card.node.states[i]}, ${percent(p)}`);
   });
 }
 
@@ -111,14 +111,14 @@ function paintChoices(card) {
   shownStates(card.node, worths || shares(name)).forEach((i, slot) => {
     const row = card.rows[slot], choice = card.node.states[i], worth = worths ? worths[i] : undefined;
     row.state = i;
-    row.label.textContent = i < 0 ? "… more" : clipped(choice);
-    row.bar.setAttribute("width", i >= 0 && worths ? row.width * (worth - lowest) / span : 0);
-    row.bar.setAttribute("fill", worth === best ? COLOURS.belief : COLOURS.edge);
-    row.before.setAttribute("width", 0);
+    putText(row.label, i < 0 ? "… more" : clipped(choice));
+    put(row.bar, "width", i >= 0 && worths ? row.width * (worth - lowest) / span : 0);
+    put(row.bar, "fill", worth === best ? COLOURS.belief : COLOURS.edge);
+    put(row.before, "width", 0);
     row.row.classList.toggle("best", worth !== undefined && worth === best);
-    row.share.textContent = worth === undefined ? "" : short(worth);
-    row.row.setAttribute("aria-pressed", "false");
-    row.row.setAttribute("aria-label", worth === undefined ? `${name} = ${choice}` : `${name} = ${choice}, expected utility ${short(worth)}`);
+    putText(row.share, worth === undefined ? "" : short(worth));
+    put(row.row, "aria-pressed", "false");
+    put(row.row, "aria-label", worth === undefined ? `${name} = ${choice}` : `${name} = ${choice}, expected utility ${short(worth)}`);
   });
 }
 

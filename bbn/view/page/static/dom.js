@@ -19,6 +19,16 @@ export function element(name, attributes = {}, parent = null, text = null) {
   return made;
 }
 
+// Set an attribute or a text where it differs: what is not touched need not be laid out again.
+export function put(made, key, value) {
+  const wanted = typeof value === "number" ? String(Math.round(100 * value) / 100) : String(value);
+  if (made.getAttribute(key) !== wanted) made.setAttribute(key, wanted);
+}
+
+export function putText(made, text) {
+  if (made.textContent !== text) made.textContent = text;
+}
+
 export function button(text, act, attributes = {}) {
   const made = html("button", text, { type: "button", ...attributes });
   made.addEventListener("click", act);

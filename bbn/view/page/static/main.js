@@ -188,7 +188,8 @@ async function start() {
   if (state.model.edit) startEdit();
   state.evidence = takeLink();
   await update();
-  await compareWith(NOTHING, {}).catch((error) => say(error.message, true));
+  if (Object.keys(state.evidence).length) await compareWith(NOTHING, {}).catch((error) => say(error.message, true));
+  else state.reference = { label: NOTHING, evidence: {}, beliefs: state.beliefs };
   paint();
   onFindings((findings) => { if (toLink(findings) !== toLink(state.evidence)) change(known(findings, "Python").findings, {}); });
   window.bbn = { state, picture, ask, settled };  // for a look from the console

@@ -1,0 +1,148 @@
+"""Long runs: how long a plan will run, told before it starts, and shown while it does.
+
+A tape says how many cells each of its steps goes through, and a machine goes through cells at a steady rate, which is
+measured once, when it is first asked for. Past ten predicted seconds a run shows its progress (on a terminal or in a
+notebook), and one that is predicted to take far longer than its time limit leaves is refused before it starts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bbn import kernels
+from bbn.core.errors import TimeLimitError
+from bbn.core.progress import progress_bar
+from bbn.inference.exact.plan import INSTEAD, FlatModel, Plan, Question, price
+from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
+from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
+from bbn.kernels.watch import Watch, current, watched_by
+
+TOLD = 10.0
+"""Predicted seconds past which progress is shown, and a time limit is looked at before the start."""
+FAR = 3.0
+"""How many times the time that is left a run must be predicted to take to be refused."""
+POLLED = 4_000_000
+"""The cells after which a compiled loop asks whether to go on."""
+USUAL = 2.0
+"""How many times longer than in the run that is measured a cell usually takes: between 1 and 4, in real networks."""
+MEASURED = 17
+"""The two-state variables of each of the two cliques whose run is measured."""
+
+
+def tape_cells(tape: Ints) -> float:
+    """The cells that the sweeps of a tape go through, counted once for each step of a sweep."""
+    words, at, cells = tape.tolist(), 0, 0
+    while at < len(words):
+        if words[at] == SWEEP:
+            cells += words[at + 3] * words[at + 8]
+        at += words[at + 1]
+    return float(cells)
+
+
+def predicted_seconds(layout: Layout) -> float:
+    """How long a plan takes the first time, about."""
+    return (tape_cells(layout.once) + tape_cells(layout.run)) * rate()
+
+
+@cache
+def rate() -> float:
+    """Seconds for each cell of a step, from the quickest of three runs of some milliseconds."""
+    n = 2 * MEASURED - 8
+    scope = np.concatenate([np.arange(MEASURED), np.arange(n - MEASURED, n)]).astype(np.int64)
+    ends = np.array([0, MEASURED, 2 * MEASURED], np.int64)
+    size = 2**MEASURED
+    model = FlatModel(
+        tuple(map(str, range(n))),
+        {str(v): v for v in range(n)},
+        np.full(n, 2, np.int64),
+        ends,
+        scope,
+        np.array([0, size, 2 * size], np.int64),
+        np.full(2 * size, 1 / size),
+        np.full(2, -1, np.int64),
+        2,
+    )
+    question = Question(masked=True, goal=MARGINALS)
+    layout = price(model, question, "min-fill").layout
+    assert layout is not None
+    program = kernels.propagate.Program(model.cards, model.tables, layout, False)
+    took = []
+    for code in (0, 1, 0):
+        start = time.perf_counter()
+        program.run([(0, code)])
+        took.append(time.perf_counter() - start)
+    return USUAL * min(took) / tape_cells(layout.run)
+
+
+class _Progress(Watch):
+    """Stops nothing: tells how much was done each time that a compiled loop asks."""
+
+    def __init__(self, advance: Callable[..., object]) -> None:
+        super().__init__()
+        self._advance = advance
+
+    def check(self) -> None:
+        """Note the cells since the last time."""
+        self._advance(POLLED)
+
+
+@contextmanager
+def foretold(tape: Ints) -> Iterator[None]:
+    """Refuse to run a tape that would take far too long, and show the progress of one that takes long."""
+    cells = tape_cells(tape)
+    seconds = cells * rate()
+    if seconds <= TOLD:
+        yield
+        return
+    for watch in current():
+        left = None if watch.deadline is None else max(watch.deadline - time.monotonic(), 0.0)
+        if left is not None and seconds > FAR * left:
+            raise TimeLimitError(
+                f"the run would take about {spoken(seconds)}, {seconds / max(left, 1e-3):,.0f} times the "
+                f"{left:.3g} seconds that time_limit leaves; it was not started: allow more time, {INSTEAD}"
+            )
+    with (
+        progress_bar(None, cells, f"exact inference, about {spoken(seconds)}", "cells") as advance,
+        watched_by(_Progress(advance)),
+    ):
+        yield
+
+
+def spoken(seconds: float) -> str:
+    """A length of time in the unit that suits it.
+
+    >>> spoken(12.3), spoken(600), spoken(2e4), spoken(1e7)
+    ('12 seconds', '10 minutes', '5.6 hours', '116 days')
+    """
+    for unit, length, most in (("seconds", 1, 120), ("minutes", 60, 120), ("hours", 3600, 48)):
+        if seconds < most * length:
+            return (
+                f"{seconds / length:.2g} {unit}"
+                if seconds < 99 * length
+                else f"{seconds / length:.0f} {unit}"
+            )
+    return f"{seconds / 86400:,.0f} days"
+
+
+class LongPlan(Plan):
+    """A plan of so many cells that its runs are foretold."""
+
+    def _make(self) -> Any:
+        with foretold(self.layout.once):
+            return super()._make()
+
+    def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
+        """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
+        with foretold(self.layout.run):
+            return super().run(hard, likelihoods, held)
+
+    def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
+        """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
+        with foretold(self.layout.run):
+            return super().collect(hard, likelihoods)

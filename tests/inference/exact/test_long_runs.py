@@ -1,0 +1,105 @@
+"""Long runs are foretold: refused before they start where the limit is far too short, shown while they go on."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import bbn
+from bbn.inference.exact import long_runs, plan
+from bbn.inference.exact.plan import Question, flatten, price
+from bbn.kernels.contracts.tape import MARGINALS
+from tests.core.test_stopping import grid
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """A machine on which every run is foretold, and predicted to take a second for each cell."""
+    monkeypatch.setattr(plan, "LONG", 0.0)
+    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)
+
+
+@pytest.mark.parametrize("states", [2, 3, 5])
+def test_cells_of_a_tape_are_those_of_its_cliques(states):
+    """A chain A - B - C without evidence: each clique is made, sent up, and read after the way down."""
+    v = [bbn.Variable(name, range(states)) for name in "ABC"]
+    pairs = [bbn.Factor(pair, np.ones((states, states))) for pair in (v[:2], v[1:])]
+    layout = price(flatten(bbn.FactorGraph(pairs)), Question(goal=MARGINALS)).layout
+    assert (
+        4 * states**2 <= long_runs.tape_cells(layout.once) <= 12 * states**2
+    )  # a few steps for each of two cliques
+    assert long_runs.tape_cells(layout.run) == 0
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, **options: model.query("x0_0", {"x3_3": 1}, **options),
+        lambda model, **options: model.posteriors({"x3_3": 1}, **options),
+        lambda model, **options: model.posteriors(**options),
+        lambda model, **options: model.mpe({"x3_3": 1}, **options),
+    ],
+)
+def test_what_would_take_far_too_long_is_not_started(ask, monkeypatch):
+    model = grid(6)
+    with pytest.raises(
+        bbn.TimeLimitError, match=r"about .* times the .* seconds that time_limit leaves; it was not started"
+    ):
+        ask(model, time_limit=5.0)
+    monkeypatch.setenv("BBN_TIME_LIMIT", "5")
+    with pytest.raises(bbn.BudgetError, match="was not started"):
+        ask(grid(6))
+    monkeypatch.delenv("BBN_TIME_LIMIT")
+    monkeypatch.setattr(long_runs, "rate", lambda: 1e-9)
+    assert ask(model, time_limit=60.0) == ask(grid(6))
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_long_run_shows_how_far_it_is(monkeypatch):
+    shown = []
+
+    @contextmanager
+    def bar(progress, total, what, unit):
+        assert progress is None
+        assert "exact inference, about" in what
+        shown.append([total])
+        yield shown[-1].append
+
+    monkeypatch.setattr(long_runs, "progress_bar", bar)
+    model = grid(15)
+    answers = model.posteriors({"x0_0": 1})
+    total = sum(one[0] for one in shown)
+    done = sum(sum(one[1:]) for one in shown)
+    assert 0 < done <= total
+    monkeypatch.setattr(plan, "LONG", 1e8)
+    assert grid(15).posteriors({"x0_0": 1}) == answers
+
+
+def test_short_runs_show_nothing(monkeypatch):
+    monkeypatch.setattr(plan, "LONG", 0.0)
+    monkeypatch.setattr(long_runs, "progress_bar", None)
+    assert grid(6).posteriors()["x1_1"].values.sum() == pytest.approx(1.0)
+
+
+def test_stats_predict_seconds():
+    small, large = (bbn.JunctionTree(bbn.example(name)).stats() for name in ("asia", "barley"))
+    assert 0 < small.predicted_seconds < large.predicted_seconds
+    assert long_runs.rate() == long_runs.rate() > 0
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan"])
+def test_a_time_limit_in_the_environment_must_be_a_number_of_seconds(text, monkeypatch):
+    monkeypatch.setenv("BBN_TIME_LIMIT", text)
+    with pytest.raises(ValueError, match=f"BBN_TIME_LIMIT is '{text}'"):
+        bbn.JunctionTree(bbn.example("asia"))
+
+
+def test_an_option_comes_before_the_environment(monkeypatch):
+    monkeypatch.setenv("BBN_TIME_LIMIT", "7")
+    net = bbn.example("asia")
+    assert bbn.JunctionTree(net).time_limit == 7
+    assert bbn.JunctionTree(net, time_limit=3).time_limit == 3
+    assert bbn.LikelihoodWeighting(net).time_limit is None
