@@ -115,7 +115,8 @@ class JunctionTree(Engine):
         self._slots: dict[object, Slots] = {}
         self._small: bool | None = None
         self._pruning: Pruning | None = None
-        self._repeats = Repeats(model, self.flat.number, self._plans)
+        self._repeats: Repeats | None = None
+        self._asked = False
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
 
@@ -187,22 +188,36 @@ class JunctionTree(Engine):
     ) -> Posterior:
         if settings is not self.options:
             return super()._query(targets, evidence, settings)
-        answer = self._repeats.query(targets, evidence)
+        repeats = self._known_questions()
+        if repeats is None:
+            return super()._query(targets, evidence, settings)
+        answer = repeats.query(targets, evidence)
         if answer is None:
             answer = super()._query(targets, evidence, settings)
-            self._repeats.note_query(targets, evidence)
+            repeats.note_query(targets, evidence)
         return answer
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
         if settings is not self.options:
             return super()._posteriors(evidence, settings)
-        answers = self._repeats.posteriors(evidence)
+        repeats = self._known_questions()
+        if repeats is None:
+            return super()._posteriors(evidence, settings)
+        answers = repeats.posteriors(evidence)
         if answers is None:
             answers = super()._posteriors(evidence, settings)
             observed = frozenset(as_mapping(evidence))
             key = "masked" if self._small else (observed, None)
-            self._repeats.note_posteriors(evidence, key, partial(self._slots_of, observed, key))
+            repeats.note_posteriors(evidence, key, partial(self._slots_of, observed, key))
         return answers
+
+    def _known_questions(self) -> Repeats | None:
+        """The questions asked before; None at the first, which need not be noted."""
+        if self._repeats is None:
+            if self._asked:
+                self._repeats = Repeats(self.model, self.flat.number, self._plans)
+            self._asked = True
+        return self._repeats
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

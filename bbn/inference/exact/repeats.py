@@ -42,7 +42,8 @@ class Repeat(NamedTuple):
 class Repeats:
     """The questions that an engine was asked before; safe between threads.
 
-    A question is noted when it is asked the second time, so that one asked once costs no more.
+    A question is noted when it is asked the second time, so that one asked once costs no more; an engine makes these
+    at its own second question.
 
     Parameters
     ----------
