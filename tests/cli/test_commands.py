@@ -380,7 +380,7 @@ class TestTime:
         assert "umbrella" in capsys.readouterr().out.lower()
 
     def test_the_rest_says_so_in_a_line(self, days, capsys):
-        for command in (["sample", "umbrella", "-n", "3"], ["filter", "asia", days], ["explore", "umbrella"]):
+        for command in (["sample", "umbrella", "-n", "3"], ["filter", "asia", days]):
             assert main(command) == 1
             said = capsys.readouterr().err
             assert said.count("\n") == 1

@@ -512,7 +512,7 @@ class TestFactorGraphs:
 
     def test_what_has_a_meaning_works(self, tmp_path, capsys):
         assert self.run(["check", "FILE"], tmp_path) == 0
-        assert "ok, a factor graph: 2 variables, 1 factors, 4 table entries" in capsys.readouterr().out
+        assert "ok, a factor graph: 2 variables, 1 factor, 4 table entries" in capsys.readouterr().out
         assert self.run(["query", "FILE", "0", "-e", "1=0", "--format", "csv"], tmp_path) == 0
         assert capsys.readouterr().out.splitlines() == ["0,probability", "0,0.75", "1,0.25"]
         assert self.run(["mpe", "FILE", "-e", "1=1", "--format", "csv"], tmp_path) == 0

@@ -29,7 +29,7 @@ HUGE = 1_000_000.0
 """Cells from which a search is worth its while: by then elimination is quick beside a run."""
 BEYOND = 1e15
 """Cells past which no layout is made, and no order looked for."""
-SHARE, SHARE_OF_MANY = 0.1, 0.25
+SHARE, SHARE_OF_MANY = 0.025, 0.25
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
 FEWEST, MOST = 16, 2000
 """The steps of a search: at least FEWEST where the plan will be run again and again, at most MOST."""

@@ -53,7 +53,7 @@ def fit(
     data: Any,
     prior: Prior | None = None,
     *,
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
     gaussian_prior: NormalInverseGamma | None = None,
     tied_variance: bool | str | Iterable[str] = False,
     fixed_variance: float | Mapping[str, Any] | None = None,
@@ -80,7 +80,8 @@ def fit(
         None for maximum likelihood, or `MEstimate`, `Dirichlet` or `BDeu`. By maximum likelihood what was never seen
         is impossible, so that a new row may have probability 0; a prior such as ``BDeu(1)`` keeps it possible.
     continuous
-        Names of nodes that are Gaussians, besides those that the structure says are.
+        Names of nodes that are Gaussians, besides those that the structure says are. None: those whose column holds
+        fractions, or more than 100 different numbers.
     gaussian_prior
         None for maximum likelihood, or a `NormalInverseGamma`: the prior of the Gaussians.
     tied_variance

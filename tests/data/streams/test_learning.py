@@ -62,7 +62,8 @@ def test_the_same_network_from_complete_data(kind, n_jobs, rows, tmp_path):
     found = bbn.k2(source, names)
     assert (arcs(found), found.graph["score"]) == (arcs(grown), grown.graph["score"])
     found = bbn.hill_climb(source)
-    assert (arcs(found), found.graph["score"]) == (arcs(climbed), climbed.graph["score"])
+    assert arcs(found) == arcs(climbed)  # the score is a sum of the same terms, added up in another order
+    assert found.graph["score"] == pytest.approx(climbed.graph["score"], rel=1e-14)
     assert arcs(bbn.pc(source)) == arcs(bbn.pc(rows))
     assert arcs(bbn.tan(source, names[0])) == arcs(bbn.tan(rows, names[0]))
     for score in ("k2", "bdeu", "bic", "aic", "log-likelihood"):
@@ -155,17 +156,17 @@ def test_one_pass_learners(rows, holed, tmp_path):
 
 
 def test_hill_climbing_takes_a_pass_per_batch_of_new_families(rows, tmp_path, monkeypatch):
-    from bbn.learning.structure.hill_climb import _Search
+    from bbn.learning.structure.arc_search import ArcSearch
 
     batches = []
-    refresh = _Search.refresh
+    refresh = ArcSearch.refresh
 
     def spied(self, children):
         listed = list(children)
-        batches.append(any((c, self.parents[c]) not in self.known for c in listed))
+        batches.append(any(self.parents[c] not in self.known[c] for c in listed))
         refresh(self, listed)
 
-    monkeypatch.setattr(_Search, "refresh", spied)
+    monkeypatch.setattr(ArcSearch, "refresh", spied)
     source = stream("list", rows, tmp_path)
     taken = passes(source, bbn.hill_climb)
     assert 1 < taken <= sum(batches)

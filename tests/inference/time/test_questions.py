@@ -161,7 +161,8 @@ def test_filtering_keeps_nothing_of_what_it_has_seen():
         tracemalloc.reset_peak()
     tracemalloc.stop()
     one_batch = 1000 * 4 * 8  # what the beliefs of a batch take; keeping them would add 90 times that
-    assert max(peaks) < max(peaks[:10]) + 3 * one_batch
+    # nine batches of ten: tracemalloc sees what other threads of the process take, too
+    assert sorted(peaks)[90] < sorted(peaks[:10])[9] + 3 * one_batch
     assert held[-1] < held[9] + 3 * one_batch
     assert state.step == 101_000
 

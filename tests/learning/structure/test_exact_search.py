@@ -148,6 +148,14 @@ def on_call(monkeypatch, owner, name, number, act):
     monkeypatch.setattr(owner, name, called)
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C is heard, as it is not in a process that was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt():
     signal.raise_signal(signal.SIGINT)
 
@@ -168,6 +176,7 @@ def interrupt_soon():
         (subsets, "best_network", 1, interrupt),
     ],
 )
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_gives_the_best_so_far(monkeypatch, owner, name, number, act):
     data = bbn.example("alarm").sample(1000, seed=0)
     if owner is subsets:
@@ -184,6 +193,7 @@ def test_ctrl_c_gives_the_best_so_far(monkeypatch, owner, name, number, act):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_stops_an_integer_program_at_once(monkeypatch):
     scores = scores_of(bbn.example("alarm").sample(1000, seed=0), "aic", 2)  # takes minutes
     on_call(monkeypatch, BranchAndCut, "decide", 1, interrupt_soon)
