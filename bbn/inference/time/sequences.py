@@ -266,6 +266,8 @@ def _virtual(table: RawTable, variables: Sequence[Variable]) -> tuple[RawTable, 
         ):
             continue
         values = list(column)
+        if not any(issubclass(kind, Virtual | OneOf | Mapping) for kind in set(map(type, values))):
+            continue  # as nearly always
         places = [i for i, value in enumerate(values) if isinstance(value, Virtual | OneOf)]
         for i, value in enumerate(values):
             if isinstance(value, Mapping):
