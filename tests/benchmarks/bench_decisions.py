@@ -27,14 +27,14 @@ def rows() -> Iterator[Row]:
     for name in DIAGRAMS:
         dn, theirs, order = diagram(name)
         few = len(dn) <= 10
-        yield first(f"{name}, {len(dn)} nodes: first", dn, theirs, order, 1.0 if few else None)
+        yield first(f"{name}, {len(dn)} nodes: first", dn, theirs, order, 1.0 if few else 20.0)
         yield again(f"{name}, {len(dn)} nodes: again", dn, theirs, order, 1.0 if few else 20.0)
     for n in (6, 8):
         dn, theirs, order = pigs(n)
         yield first(f"pig breeding, {n} months, {len(dn)} nodes: first", dn, theirs, order, 20.0)
 
 
-def first(work: str, dn: bbn.DecisionNetwork, theirs: Any, order: list[str], target: float | None) -> Row:
+def first(work: str, dn: bbn.DecisionNetwork, theirs: Any, order: list[str], target: float) -> Row:
     """A network that was not asked before."""
 
     def fresh() -> bbn.DecisionNetwork:

@@ -70,4 +70,5 @@ def exhaustive_row() -> Row:
         "best structure of 4 variables, 1,000 rows",
         {"bbn": ours, "pgmpy": {"ExhaustiveSearch": lambda: theirs(True)}},
         check,
+        100.0,
     )
