@@ -219,12 +219,14 @@ def checked_conditionals(
 ) -> list[Conditional]:
     """The conditionals of these families, in order; none if there is a problem, with these or from before."""
 
+    with_tables = [family for family in families if family[0].values is not None]
+
     def report(index: int, row: int, message: str) -> None:
-        node, parents = families[index][0], families[index][2]
+        node, _, parents = with_tables[index]
         where = node.row_where(row) if node.row_where is not None else node.where
         problems.add(f"node {node.name!r}{_row_name(parents, row)}: {message}", where)
 
-    tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
+    tables = [(variable.card, node.values) for node, variable, _ in with_tables if node.values is not None]
     settled = iter(settle(tables, strict, report, source.path))
     noisy = {
         node.name: _noisy(node, variable, parents, strict, problems)

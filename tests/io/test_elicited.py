@@ -272,3 +272,15 @@ def test_random_noisy_ors_read_back_bit_for_bit(seed):
         assert loads(text, format) == net
         if format == "json":
             jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def test_a_wrong_row_after_a_noisy_or_is_named():
+    text = (
+        "nodes:\n"
+        "  A: {states: [no, yes], table: [0.5, 0.5]}\n"
+        "  N: {type: noisy-or, states: [no, yes], parents: [A], links: {A: 0.8}}\n"
+        "  C: {states: [x, y], parents: [A], table: {no: [0.5, 0.5], yes: [0.5, 0.4]}}\n"
+    )
+    with pytest.raises(bbn.ParseError, match=r"node 'C', row A=yes: sums to 0\.9") as caught:
+        loads(text, "yaml")
+    assert caught.value.line == 4
