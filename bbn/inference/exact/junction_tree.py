@@ -51,6 +51,8 @@ MASKED_VARIABLES = 100
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
 
+NONE: frozenset[int] = frozenset()
+
 KEPT_SHAPES = 512
 """The shapes of which it is known whether pruning pays."""
 
@@ -229,8 +231,9 @@ class JunctionTree(Engine):
         if plan is None or options is not self.options:
             question = Question(
                 frozenset(map(number.__getitem__, hard)),
-                frozenset(map(number.__getitem__, likelihood)),
-                targets=tuple(map(number.__getitem__, targets)),
+                frozenset(map(number.__getitem__, likelihood)) if likelihood else NONE,
+                False,
+                tuple(map(number.__getitem__, targets)),
             )
             plan, pruned = self._plan_or_answer(key, question, findings, options)
             if pruned is not None:
