@@ -156,6 +156,8 @@ class Plan:
 
     kept = 0
     """The bytes that it is kept with, 0 if it is not."""
+    untried: Price | None = None
+    """What it cost, where it was not tried whether its question is cheaper without states that cannot occur."""
 
     def __init__(
         self,
