@@ -313,9 +313,13 @@ def _logs_of(chain: Chain, s: int) -> tuple[int, int, Array, Callable[[int], Arr
     if chain.sequences.numbers:
         likelihood = _log_numbers(chain, s, likelihood)
 
+    last: list[Any] = [-1, None]  # most steps have the matrix of the step before
+
     def matrix(t: int) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(chain.matrices[chain.which[t]]))
+        if chain.which[t] != last[0]:
+            with np.errstate(divide="ignore"):
+                last[:] = chain.which[t], np.log(chain.matrices[chain.which[t]])
+        return np.asarray(last[1])
 
     return begin, end, start, matrix, likelihood
 
