@@ -366,6 +366,18 @@ def _log_forward(chain: Chain, s: int) -> tuple[Array, float]:
     return beliefs, float(total[-1] + chain.offset[begin:end].sum())
 
 
+def log_sides(chain: Chain, s: int, ahead: bool) -> tuple[Array, Array]:
+    """Logarithms of P(state, evidence so far) in one sequence, and of what its own evidence and what follows multiply.
+
+    Without `ahead`, its own evidence alone.
+    """
+    begin, end, _, matrix, likelihood = _logs_of(chain, s)
+    right = likelihood.copy()
+    for t in range(end - 2, begin - 1, -1) if ahead else ():
+        right[t - begin] += _log_sum(matrix(t + 1) + right[t + 1 - begin], 1)
+    return _log_alpha(chain, s), right
+
+
 def _log_backward(
     chain: Chain, s: int, weight: float, gamma: Array, right: Array | None, starts: Array, pairs: Array
 ) -> None:

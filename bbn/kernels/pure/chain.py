@@ -3,7 +3,8 @@
 A chain has S states. Step t is reached from step t − 1 through the matrix ``matrices[which[t]]``, rows from, columns
 to, and multiplied by ``likelihood[t]``; the first step of a sequence starts from ``start[start_of[sequence]]``.
 Sequences lie end to end, sequence s from step ``ptr[s]`` to ``ptr[s + 1]``. Each step is divided by its sum (Rabiner
-1989, section V.A), so no logarithm is taken; where a state that is possible would underflow all the same, the sequence is given up.
+1989, section V.A), so no logarithm is taken; where a state that is possible would underflow all the same, the sequence
+is given up.
 """
 
 from __future__ import annotations
