@@ -163,10 +163,10 @@ class FilterState(Frozen):
         before = matrix if kind == 0 else self._alpha @ matrix
         now = before * likelihood
         total = float(now.sum())
-        logs = None
+        in_logs = None
         if self._logs is not None or _faint(matrix, before, likelihood, now):
-            logs, total = self._in_logs(matrix, likelihood, kind)
-            now = np.exp(logs) * total
+            in_logs, total = self._in_logs(matrix, likelihood, kind)
+            now = np.exp(in_logs) * total
         if not total > 0:
             shown = ", ".join(f"{name}={state}" for name, state in (row or {}).items())
             raise ImpossibleEvidenceError(
@@ -174,8 +174,8 @@ class FilterState(Frozen):
             )
         last = _Last(self._alpha, likelihood / total, kind, findings)
         logs_so_far = self.log_evidence + math.log(total) + log
-        step = self.step + 1
-        return FilterState(self.dyn, slices, now / total, step, logs_so_far, last, recent, kalman, logs)
+        taken = self.step + 1
+        return FilterState(self.dyn, slices, now / total, taken, logs_so_far, last, recent, kalman, in_logs)
 
     def _in_logs(self, matrix: Array, likelihood: Array, kind: int) -> tuple[Array, float]:
         """The logarithms of P(state | evidence) after a step, and what the step is divided by, 0 if impossible."""
