@@ -228,7 +228,7 @@ class CodedTable(Frozen):
 
     def _in_parts(
         self,
-        columns: kernels.pure.count.Columns,
+        columns: kernels.count.Columns,
         members: NDArray[np.int64],
         ptr: NDArray[np.int64],
         offsets: NDArray[np.int64],
@@ -268,7 +268,7 @@ class CodedTable(Frozen):
 
     def _prepared(
         self, ptr: NDArray[np.int64], members: NDArray[np.int64], threads: int
-    ) -> kernels.pure.count.Columns:
+    ) -> kernels.count.Columns:
         """The columns as kernels take them, with bit maps of those that families in long runs are made of."""
         cache, radixes = self._cache, self._radixes()
         bits: list[Any] = cache.setdefault("bitmaps", [None] * len(self.variables))

@@ -80,9 +80,29 @@ cdef extern from *:
         }
         return _mm512_reduce_add_epi64(total);
     }
+
+    /* The same of four at a time, so that b is loaded once for all. */
+    __attribute__((target("avx512f,avx512vpopcntdq")))
+    static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {
+        __m512i t0 = _mm512_setzero_si512(), t1 = t0, t2 = t0, t3 = t0;
+        const uint64_t *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+        for (int64_t i = 0; i < n; i += 8) {
+            __mmask8 k = i + 8 <= n ? (__mmask8)255 : (__mmask8)((1u << (n - i)) - 1);
+            __m512i own = _mm512_maskz_loadu_epi64(k, b + i);
+            t0 = _mm512_add_epi64(t0, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a0 + i))));
+            t1 = _mm512_add_epi64(t1, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a1 + i))));
+            t2 = _mm512_add_epi64(t2, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a2 + i))));
+            t3 = _mm512_add_epi64(t3, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a3 + i))));
+        }
+        out[0] = _mm512_reduce_add_epi64(t0);
+        out[1] = _mm512_reduce_add_epi64(t1);
+        out[2] = _mm512_reduce_add_epi64(t2);
+        out[3] = _mm512_reduce_add_epi64(t3);
+    }
     #else
     static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
     static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
+    static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {}
     #endif
 
     /* The largest code of a column. */
@@ -106,6 +126,12 @@ cdef extern from *:
         return total;
     }
 
+    /* The number of bits that are set in b and in each of four others. */
+    static void bbn_common_four(const uint64_t *const *a, const uint64_t *b, int64_t n, int level, int64_t *out) {
+        if (level == 2) bbn_common_four_avx512(a, b, n, out);
+        else for (int k = 0; k < 4; k++) out[k] = bbn_common(a[k], b, n, level);
+    }
+
     /* Bit i of out is set where codes[i] == state; out was cleared. */
     static void bbn_bitmap(const uint8_t *codes, int64_t n, uint8_t state, uint64_t *out) {
         int64_t i = 0;
@@ -125,6 +151,7 @@ cdef extern from *:
     """
     int BBN_BITS_LEVEL
     int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int level) noexcept nogil
+    void bbn_common_four(const uint64_t** a, const uint64_t* b, int64_t n, int level, int64_t* out) noexcept nogil
     int64_t bbn_largest(const uint8_t* codes, int64_t n) noexcept nogil
     int64_t bbn_largest_wide(const uint16_t* codes, int64_t n) noexcept nogil
     void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
@@ -133,7 +160,7 @@ cdef enum:
     BLOCK = 4096  # rows whose index is worked out at a time
     WORDS = 256  # words of bit maps that are intersected at a time
     MAX_BUNDLE = 8
-    MAX_SETTINGS = 64  # of what a run has in common, for bit maps to be used
+    MAX_SETTINGS = 256  # of what a run has in common, for bit maps to be used
     MIN_RUN = 4  # families in a run, for bit maps to be used
 
 ctypedef fused index_t:
@@ -266,8 +293,12 @@ cdef void count_bits(
 ) noexcept nogil:
     """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave."""
     cdef int64_t words = (n_rows + 63) // 64, n_rest = ptr[f + 1] - ptr[f] - 1, size = 1
-    cdef int64_t i, j, c, s, b, radix, common, left
+    cdef int64_t i, j, c, s, b, k4, radix, n_seen = 0
     cdef int64_t totals[MAX_SETTINGS]
+    cdef int64_t seen[MAX_SETTINGS]  # the settings that some row has
+    cdef const uint64_t* sets[MAX_SETTINGS + 3]
+    cdef int64_t common[4]
+    cdef int64_t left[MAX_SETTINGS]
     cdef const uint64_t* bits
     cdef uint64_t* held
     cdef int64_t* out
@@ -288,19 +319,31 @@ cdef void count_bits(
         spare = held
         size *= radix
     for b in range(size):
-        totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, level)
+        i = bbn_common(base + b * WORDS, base + b * WORDS, length, level)
+        if i:
+            seen[n_seen] = b
+            totals[n_seen] = i
+            sets[n_seen] = base + b * WORDS
+            n_seen += 1
+    for b in range(3):  # so that four at a time never read beyond
+        sets[n_seen + b] = base
     for j in range(f, f + k):
         c = members[ptr[j]]
         radix = columns[c].radix
         out = cells + offsets[j]
-        for b in range(size):
-            if totals[b]:
-                left = totals[b]
-                for s in range(radix - 1):
-                    common = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, level)
-                    out[s * size + b] += common
-                    left -= common
-                out[(radix - 1) * size + b] += left
+        for b in range(n_seen):
+            left[b] = totals[b]
+        for s in range(radix - 1):
+            bits = columns[c].bits + s * words + start
+            b = 0
+            while b < n_seen:
+                bbn_common_four(&sets[b], bits, length, level, common)
+                for k4 in range(min(<int64_t> 4, n_seen - b)):
+                    out[s * size + seen[b + k4]] += common[k4]
+                    left[b + k4] -= common[k4]
+                b += 4
+        for b in range(n_seen):
+            out[(radix - 1) * size + seen[b]] += left[b]
 
 
 cdef bint same_rest(const int64_t* members, const int64_t* ptr, int64_t f, int64_t g) noexcept nogil:
