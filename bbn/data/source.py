@@ -271,25 +271,25 @@ class CodedTable(Frozen):
     ) -> kernels.count.Columns:
         """The columns as kernels take them, with bit maps of those that families in long runs are made of."""
         cache, radixes = self._cache, self._radixes()
+        if cache.get("all bitmaps"):
+            return cache["prepared"]  # type: ignore[no-any-return]
         bits: list[Any] = cache.setdefault("bitmaps", [None] * len(self.variables))
-        columns = [self.codes[v.name] for v in self.variables] if "prepared" not in cache else []
-        if self.weights is None and len(members) and not cache.get("all bitmaps"):
+        columns = [self.codes[v.name] for v in self.variables]
+        new: list[int] = []
+        if self.weights is None and len(members):
             new = [
                 c
                 for c in kernels.count.worth_bitmaps(ptr, members, radixes).tolist()
-                if bits[c] is None and self.codes[self.variables[c].name].dtype == np.uint8
+                if bits[c] is None and columns[c].dtype == np.uint8
             ]
             if new:
-                columns = [self.codes[v.name] for v in self.variables]
                 with worker_map(threads, threads) as spread:
                     made = spread(lambda c: kernels.count.bitmaps(columns[c], int(radixes[c])), new)
                     for c, maps in zip(new, made, strict=True):
                         bits[c] = maps
-            cache["all bitmaps"] = all(maps is not None for maps in bits)
-        if columns:
+        if new or "prepared" not in cache:
             cache["prepared"] = kernels.count.Columns(columns, bits, radixes)
-        elif "prepared" not in cache:
-            cache["prepared"] = kernels.count.Columns([], [], radixes)
+            cache["all bitmaps"] = all(maps is not None for maps in bits)
         return cache["prepared"]  # type: ignore[no-any-return]
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
