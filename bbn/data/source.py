@@ -248,9 +248,10 @@ class CodedTable(Frozen):
                         ends[1:],
                     )
                 )
+            cells: NDArray[Any] = parts[0]
             for part in parts[1:]:
-                parts[0] += part
-            return parts[0]
+                cells += part
+            return cells
 
         def some(start: int, stop: int) -> NDArray[Any]:
             """The tables of some of the families, which do not depend on the others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -123,9 +124,7 @@ def test_ranges_of_rows_add_up(n_rows, sizes):
             held = module.Columns(columns, maps, radixes)
             np.testing.assert_array_equal(held.count(ptr, members, offsets, None), truth)
             ends = sorted({0, 64, n_rows // 128 * 64, n_rows})
-            parts = [
-                held.count(ptr, members, offsets, None, a, b) for a, b in zip(ends, ends[1:], strict=False)
-            ]
+            parts = [held.count(ptr, members, offsets, None, a, b) for a, b in itertools.pairwise(ends)]
             np.testing.assert_array_equal(sum(parts), truth)
             with pytest.raises(ValueError, match="rows"):
                 held.count(ptr, members, offsets, None, 1, n_rows)
