@@ -327,12 +327,26 @@ def find_families(
             and right
             and (
                 node.continuous
-                or node.noisy is not None
-                or _has_right_size(node, variable, parents, problems)
+                or (node.noisy is not None and _has_right_links(node, variable, parents, problems))
+                or (node.noisy is None and _has_right_size(node, variable, parents, problems))
             )
         ):
             families.append((node, variable, tuple(parents)))
     return families
+
+
+def _has_right_links(
+    node: RawNode, variable: Variable, parents: Sequence[Variable], problems: Problems
+) -> bool:
+    """Whether the links and the leak fit the variable, which a node of the same name may have given other states."""
+    assert node.noisy is not None
+    expected = [p.card * variable.card for p in parents]
+    right = [len(link) for link in node.noisy.links] == expected
+    if node.noisy.leak is not None:
+        right = right and len(node.noisy.leak) == variable.card
+    if not right:
+        problems.add(f"node {node.name!r}: its links do not fit {variable.card} states", node.where)
+    return right
 
 
 def _has_right_size(

@@ -284,3 +284,14 @@ def test_a_wrong_row_after_a_noisy_or_is_named():
     with pytest.raises(bbn.ParseError, match=r"node 'C', row A=yes: sums to 0\.9") as caught:
         loads(text, "yaml")
     assert caught.value.line == 4
+
+
+def test_a_noisy_or_given_twice_with_other_states_is_refused():
+    text = (
+        "nodes:\n"
+        "  A: {states: [no, yes], table: [0.5, 0.5]}\n"
+        "  N: {type: noisy-or, states: [yes], parents: [A], links: {A: 0.8}}\n"
+        "  N: {type: noisy-or, states: [no, yes], parents: [A], links: {A: 0.8}, leak: 0.1}\n"
+    )
+    with pytest.raises(bbn.ParseError):
+        loads(text, "yaml")
