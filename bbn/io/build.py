@@ -218,7 +218,6 @@ def checked_conditionals(
     source: Source, families: Sequence[Family], strict: bool, problems: Problems
 ) -> list[Conditional]:
     """The conditionals of these families, in order; none if there is a problem, with these or from before."""
-
     with_tables = [family for family in families if family[0].values is not None]
 
     def report(index: int, row: int, message: str) -> None:
