@@ -192,6 +192,7 @@ def build(
     `bbn.io.build_decisions`.
     """
     problems = problems or Problems(source)
+    nodes = _one_of_each(nodes, problems)
     if any(node.role for node in nodes):
         from bbn.io.build_decisions import build_decisions
 
@@ -212,6 +213,17 @@ def build(
             problems.add(str(error))
         problems.raise_first()
         raise
+
+
+def _one_of_each(nodes: Iterable[RawNode], problems: Problems) -> list[RawNode]:
+    """The first node of each name; the others are problems."""
+    first: dict[str, RawNode] = {}
+    for node in nodes:
+        if first.setdefault(node.name, node) is not node:
+            place = first[node.name].where
+            also = "" if place is None else f"; it is already on line {problems.line_of(place)}"
+            problems.add(f"duplicate node {node.name!r}{also}", node.where)
+    return list(first.values())
 
 
 def checked_conditionals(
@@ -271,12 +283,7 @@ def _noisy(
 def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
     """The variable of each name; None where its states are wrong."""
     variables: dict[str, Variable | None] = {}
-    first: dict[str, RawNode] = {}
     for node in nodes:
-        if node.name in variables:
-            problems.add(f"duplicate node {node.name!r}{_also_at(problems, first[node.name])}", node.where)
-            continue
-        first[node.name] = node
         try:
             if node.role == "utility":
                 variables[node.name] = None
@@ -326,26 +333,12 @@ def find_families(
             and right
             and (
                 node.continuous
-                or (node.noisy is not None and _has_right_links(node, variable, parents, problems))
-                or (node.noisy is None and _has_right_size(node, variable, parents, problems))
+                or node.noisy is not None
+                or _has_right_size(node, variable, parents, problems)
             )
         ):
             families.append((node, variable, tuple(parents)))
     return families
-
-
-def _has_right_links(
-    node: RawNode, variable: Variable, parents: Sequence[Variable], problems: Problems
-) -> bool:
-    """Whether the links and the leak fit the variable, which a node of the same name may have given other states."""
-    assert node.noisy is not None
-    expected = [p.card * variable.card for p in parents]
-    right = [len(link) for link in node.noisy.links] == expected
-    if node.noisy.leak is not None:
-        right = right and len(node.noisy.leak) == variable.card
-    if not right:
-        problems.add(f"node {node.name!r}: its links do not fit {variable.card} states", node.where)
-    return right
 
 
 def _has_right_size(
@@ -388,10 +381,6 @@ def _row_name(parents: Sequence[Variable], row: int) -> str:
         row, code = divmod(row, parent.card)
         setting.append(f"{parent.name}={parent.states[code]}")
     return f", row {', '.join(reversed(setting))}" if setting else ""
-
-
-def _also_at(problems: Problems, node: RawNode) -> str:
-    return "" if node.where is None else f"; it is already on line {problems.line_of(node.where)}"
 
 
 def add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:
