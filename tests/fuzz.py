@@ -111,6 +111,13 @@ def seeds(format: str) -> list[bytes]:
     if format in ("yaml", "json"):
         elicited = (Path(__file__).parent / "io" / "elicited.yaml").read_text()
         made.append(elicited if format == "yaml" else dumps(loads(elicited, "yaml"), "json"))
+        hybrid = (Path(__file__).parent / "corpus" / f"hybrid-1.{format}").read_text()
+        binned = bbn.BayesianNetwork([bbn.CPT(bbn.Binned("M", edges=[1, 2.5]), table=[0.2, 0.3, 0.5])])
+        made += [hybrid, dumps(binned, format)]
+    if format in ("yaml", "json"):
+        made += [dumps(bbn.example(name), format) for name in ("umbrella", "umbrella_weather", "treatment")]
+    if format == "xdsl":
+        made.append(dumps(bbn.example("umbrella_weather"), format))
     return [text.encode() for text in (*made, *by_hand)]
 
 
@@ -154,7 +161,9 @@ def outcome(data: bytes, format: str | None, seconds: int = 20) -> str:
         except bbn.ParseError as error:
             str(error)
             return "error"
-    if not isinstance(model, bbn.BayesianNetwork | bbn.FactorGraph):
+    if not isinstance(
+        model, bbn.BayesianNetwork | bbn.FactorGraph | bbn.DynamicNetwork | bbn.DecisionNetwork
+    ):
         raise AssertionError(f"reading gave {model!r}")
     return "network"
 
