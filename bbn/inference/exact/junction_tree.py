@@ -33,6 +33,7 @@ from bbn.inference.exact.plan import (
     largest_clique,
     make_plan,
     price,
+    slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.pruning import CELLS, PrunedAnswer, Pruning, making
@@ -117,6 +118,7 @@ class JunctionTree(Engine):
         self._pruning: Pruning | None = None
         self._repeats: Repeats | None = None
         self._asked = False
+        self._slab: int | None = None
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
 
@@ -348,7 +350,9 @@ class JunctionTree(Engine):
             self._pruning and self._pruning.knows(key) and options["order"] == self.options["order"]
         ):
             pays = None
-        cost = None if pays else price(self.flat, question, options["order"])
+        if self._slab is None:
+            self._slab = slab_of(self.flat)
+        cost = None if pays else price(self.flat, question, options["order"], slab=self._slab)
         large = pays is None and cost is not None and cost.cells > CELLS and not question.masked
         if pays or (large and cost is not None and cost.cells > 2 * making(self.flat)):
             answer = self._pruned(key, question, findings, options, cost)
