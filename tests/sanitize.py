@@ -39,6 +39,7 @@ TESTS = (
     "inference/exact/test_junction_tree",
     "inference/exact/test_engines",
     "inference/exact/test_pruning",
+    "inference/exact/test_thin",
     "inference/rows/test_predict",
     "inference/sampling/test_sample",
     "inference/sampling/test_monte_carlo",
