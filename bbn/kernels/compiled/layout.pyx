@@ -62,7 +62,7 @@ cdef class Tape:
         return 0
 
     cdef int64_t begin(self, int64_t op, int64_t room) except -1:
-        """Start an instruction of at most so many fields; where it starts."""
+        """Start an instruction of at most `room` fields; where it starts."""
         self.reserve(room + 2)
         self.words[self.size] = op
         self.size += 2
