@@ -44,8 +44,7 @@ SETTINGS = 2**22
 CELLS = 2**24
 """The most entries of scatter matrices that are eliminated at a time."""
 COLLINEAR = 1e-12
-"""A parent of which the others leave less than this share is determined by them, and adds nothing; a child of which its
-parents leave less is determined by them, and has nothing left."""
+"""A parent of which the others leave less than this share is determined by them, and adds nothing."""
 ROUNDING = 1e-14
 """The share of a sum of squares that is rounding: less than this is left of a column that does not vary."""
 
@@ -179,7 +178,8 @@ class MomentScores:
     ) -> list[tuple[NDArray[np.intp], SettingMoments, NDArray[np.float64]]]:
         """Families with the same discrete parents and as many continuous ones together, with their scatter.
 
-        Scatter is (J, B, p + 1, p + 1), the last `keep` variables of a family, the child, last. Families with too many settings are left out, as −∞.
+        Scatter is (J, B, p + 1, p + 1), the last `keep` variables of a family, the child, last.
+        Families with too many settings are left out, as −∞.
         """
         split = [
             (tuple(sorted(n for n in family if n in self.discrete)), self._ordered(family, keep))
@@ -331,11 +331,9 @@ def _standardised(block: Block, names: Sequence[str], centre: Array, scale: Arra
 def log_densities(rest: Array, squares: Array, n: Array, floor: float) -> Array:
     """The log-likelihood of n rows whose sum of squared residuals is `rest`, 0 where there is no row.
 
-    `squares` are the sums of squares about the mean. No variance is below `floor`; what is left of a child that its
-    parents determine is rounding and counts as nothing, or else it would move the score, being divided by the floor.
+    `squares` are the sums of squares about the mean, a share of which is rounding; no variance is below `floor`.
     """
-    rounding = COLLINEAR if floor > FLOOR else ROUNDING
-    rest = np.where(rest < rounding * squares, 0.0, rest)
+    rest = np.where(rest < ROUNDING * squares, 0.0, rest)
     seen = np.broadcast_to(n > 0, rest.shape)
     variances = np.maximum(np.divide(rest, n, out=np.ones_like(rest), where=seen), floor)
     return np.where(seen, -0.5 * (n * np.log(2 * np.pi * variances) + rest / variances), 0.0)
