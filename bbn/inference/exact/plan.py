@@ -156,6 +156,8 @@ class Plan:
 
     kept = 0
     """The bytes that it is kept with, 0 if it is not."""
+    untried: Price | None = None
+    """What it cost, where it was not tried whether its question is cheaper without states that cannot occur."""
 
     def __init__(
         self,
@@ -275,12 +277,15 @@ class Plan:
 
 def plan_bytes(model: FlatModel, layout: Layout) -> int:
     """The memory that a plan takes with one run of it: its tapes, its potentials, an answer, tables of its own."""
-    tables = model.tables.size if model.padded else 0
-    swept = swept_cells(model, layout)
-    certain = 2 * model.most_states
-    tapes = layout.once.size + layout.run.size
-    cells = tapes + layout.base_size + swept + layout.out_size + certain + tables
-    return 8 * cells + run_bytes(layout, swept)
+    out, swept, run = layout.out_size, 0, layout.run.size
+    if not kernels.COMPILED:
+        swept = swept_cells(model, layout)
+    cells = layout.once.size + run + layout.base_size + swept + 2 * (out + model.most_states)
+    if run:
+        cells += layout.work_size + swept + layout.scratch_size
+    if model.padded:
+        cells += model.tables.size
+    return 8 * cells
 
 
 def run_bytes(layout: Layout, swept: int = 0) -> int:
@@ -305,7 +310,9 @@ def price(
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order.
     """
-    targets = read_targets(model, question)
+    targets = question.targets
+    if len(targets) > 1:
+        targets = read_targets(model, question)
     role, factors, ptr, scope = reduced(model, question, targets)
     found = triangulate(model.cards, ptr, scope, order, question.goal != QUERY and not once, most)
     return _laid_out(model, question.goal, targets, role, factors, found, False)

@@ -27,6 +27,9 @@ CELLS_PER_FACTOR = 400.0
 """What making a plan on a tree that is known costs for each factor, in cells of a run."""
 CELLS_PER_ENTRY = 1.0
 """What looking for states costs for each entry of the tables, in cells of a run."""
+FIRST = 20.0
+"""How many times what making another plan costs a single answer must cost for pruning to be tried at the first of a
+shape: that prepares the tables and looks for a tree too, so it is left to the second."""
 GAIN = 1.6
 """How many times fewer cells there must be, beside those costs: what no value can change is computed anew too."""
 KEPT_BYTES = 1 << 20

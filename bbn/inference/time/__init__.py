@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.chain import Chain, Passed, backward, compile_chain, forward
 from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
-from bbn.inference.time.marginals import beliefs_of
+from bbn.inference.time.marginals import beliefs_of, refine_lost
 from bbn.inference.time.numbers import hidden_numbers
 from bbn.inference.time.sequences import Sequences, indexed_evidence, read_sequences
 from bbn.inference.time.slices import compiled
@@ -102,6 +103,9 @@ def forecast(
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
         raise EvidenceError(f"horizon is {horizon!r}; expected a whole number of steps, at least 1")
     sequences = read_sequences(dyn, evidence, sequence, time, lengths)
+    steps = sequences.n_steps + int(horizon) * len(sequences.names)
+    states = sum(v.card + 1 for v in dyn.variables)
+    require_memory(8 * states * steps, f"beliefs of {steps:,} steps", "forecast fewer steps", memory_limit)
     longer = sequences.extended({v.name: v.card for v in dyn.variables}, int(horizon))
     if _is_kalman(dyn, longer, memory_limit):
         from bbn.inference.time.kalman import kalman_beliefs
@@ -205,7 +209,10 @@ def chain_beliefs(
     else:
         gamma, right = _fixed_lag(chain, passed, int(lag))
     assert right is not None
-    return beliefs_of(chain, passed.alpha, gamma, right), passed.logs
+    found = beliefs_of(chain, passed.alpha, gamma, right)
+    if not lag:  # None or 0
+        refine_lost(chain, passed, lag is None, found)
+    return found, passed.logs
 
 
 def _fixed_lag(chain: Chain, passed: Passed, lag: int) -> tuple[Array, Array]:
