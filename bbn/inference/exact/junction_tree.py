@@ -23,6 +23,7 @@ from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.long_runs import predicted_seconds
+from bbn.inference.exact.noisy_best import NoisyBest, bounded
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -272,6 +273,9 @@ class JunctionTree(Engine):
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
+        if self._bounds():
+            found = NoisyBest(self.model, findings, options).best(1)  # type: ignore[arg-type]
+            return found[0] if found else ({}, -math.inf)
         forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
             return {}, log_probability
@@ -280,6 +284,8 @@ class JunctionTree(Engine):
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
+        if self._bounds():
+            return NoisyBest(self.model, findings, options).best(k)  # type: ignore[arg-type]
         forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
             return []
@@ -303,6 +309,11 @@ class JunctionTree(Engine):
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings, number)
         work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
         return MaximisedForest(plan.layout, model.cards, work, base, logs), log_probability + log_scale
+
+    def _bounds(self) -> bool:
+        """Whether a maximum must do without the full table of some NoisyMax."""
+        factored = len(self.flat.cards) != len(self.model.variables)
+        return factored and bool(bounded(self.model))  # type: ignore[arg-type]  # factors of a network alone have chains
 
     def _with_tables(self) -> FlatModel:
         """The model with full tables: variables between those of the model are summed out, and a maximum may not be."""
