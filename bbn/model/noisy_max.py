@@ -99,7 +99,7 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         strongest: State | None = None,
     ) -> None:
         kind = type(self).__name__
-        child, parents = _checked_family(kind, child, parents)
+        child, parents = checked_family(kind, child, parents)
         strong = _strongest(kind, child, strongest)
         weak = child.card - 1 - strong
         given = _by_parent(kind, child, parents, links)
@@ -243,6 +243,18 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
+    def ordered(self, ranked: Sequence[int]) -> NoisyMax:
+        """The same with its parents in another order, given by their places."""
+        parents = tuple(self.parents[i] for i in ranked)
+        return NoisyMax.made(
+            self.variable, parents, [self.links[i] for i in ranked], self.leak, self.strongest
+        )
+
+    @property
+    def chain_cells(self) -> float:
+        """The cells of the chain of tables."""
+        return float(self.variable.card) ** 2 * sum(p.card for p in self.parents)
+
     def row_at(self, codes: Sequence[int]) -> Array:
         """The distribution for these codes of the parents, in their order; the table is not made.
 
@@ -351,7 +363,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
         *,
         holds: Mapping[str, State] | State | None = None,
     ) -> None:
-        child, parents = _checked_family("NoisyOr", child, parents)
+        child, parents = checked_family("NoisyOr", child, parents)
         for v in (child, *parents):
             if v.card != 2:
                 raise ModelError(
@@ -389,9 +401,10 @@ def joined(before: Array, effect: Array) -> Array:
     return np.asarray(before * np.cumsum(effect, axis=-1) + below * effect)
 
 
-def _checked_family(
+def checked_family(
     kind: str, child: Variable, parents: Sequence[Variable]
 ) -> tuple[Variable, tuple[Variable, ...]]:
+    """The child and its parents; ModelError if one of them has no states."""
     if not isinstance(child, Variable) or isinstance(child, Continuous):
         raise ModelError(f"{kind}: the child must be a Variable with states, found {child!r}")
     parents = checked_parents(child, parents, kind)

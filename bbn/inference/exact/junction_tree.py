@@ -30,6 +30,7 @@ from bbn.inference.exact.plan import (
     Price,
     Question,
     cells_of,
+    factored,
     flatten,
     largest_clique,
     make_plan,
@@ -274,7 +275,7 @@ class JunctionTree(Engine):
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         if self._bounds():
-            found = NoisyBest(self.model, findings, options).best(1)  # type: ignore[arg-type]
+            found = self._bounded_best(findings, 1, options)
             return found[0] if found else ({}, -math.inf)
         forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
@@ -285,7 +286,7 @@ class JunctionTree(Engine):
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
         if self._bounds():
-            return NoisyBest(self.model, findings, options).best(k)  # type: ignore[arg-type]
+            return self._bounded_best(findings, k, options)
         forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
             return []
@@ -315,8 +316,17 @@ class JunctionTree(Engine):
         factored = len(self.flat.cards) != len(self.model.variables)
         return factored and bool(bounded(self.model))  # type: ignore[arg-type]  # factors of a network alone have chains
 
+    def _bounded_best(
+        self, findings: Findings, k: int, options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, int], float]]:
+        net = factored(self.model, certain=True)  # type: ignore[arg-type]
+        return [
+            ({name: code for name, code in codes.items() if name in self.model}, log_probability)  # type: ignore[operator]
+            for codes, log_probability in NoisyBest(net, findings, options).best(k)
+        ]
+
     def _with_tables(self) -> FlatModel:
-        """The model with full tables: variables between those of the model are summed out, and a maximum may not be."""
+        """The model with full tables of NoisyMax: what lies between in their chains is summed, never maximised."""
         if len(self.flat.cards) == len(self.model.variables):
             return self.flat
         if self._tables is None:
@@ -325,7 +335,10 @@ class JunctionTree(Engine):
 
     def _named(self, states: Mapping[int, int]) -> dict[str, int]:
         names = self._with_tables().names
-        return {names[v]: code for v, code in sorted(states.items())}
+        own = {names[v]: code for v, code in sorted(states.items())}
+        if len(names) > len(self.model.variables):  # what lies between in a chain is not asked for
+            own = {v.name: own[v.name] for v in self.model.variables if v.name in own}
+        return own
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

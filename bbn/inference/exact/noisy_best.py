@@ -27,12 +27,12 @@ from bbn.core.frozen import Array
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.plan import FlatModel, Plan, Question, make_plan, price
 from bbn.kernels.contracts.tape import COLLECTED
+from bbn.model import expansion
 from bbn.model.evidence import Findings
+from bbn.model.expansion import noisy, table_cells
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 
-TABLE_CELLS = 2**16
-"""A NoisyMax of at most TABLE_CELLS cells is its full table in a maximum; the bounds of larger ones are searched."""
 NODES = 20_000
 """The most parts of the space of explanations that are looked at."""
 CERTAIN = -40.0
@@ -47,12 +47,7 @@ TINY = 1e-290
 
 def bounded(net: BayesianNetwork) -> list[NoisyMax]:
     """The conditionals whose tables are too large for a maximum over them."""
-    return [
-        c
-        for c in net.conditionals
-        if isinstance(c, NoisyMax)
-        and math.prod(float(v.card) for v in (c.variable, *c.parents)) > TABLE_CELLS
-    ]
+    return [c for c in noisy(net) if table_cells(c) > expansion.TABLE_CELLS]
 
 
 class _Noisy(NamedTuple):
@@ -226,7 +221,9 @@ class NoisyBest:
     def _plan(self, tables: Array) -> Plan:
         assert self.cost.layout is not None
         model = self.model._replace(tables=tables)
-        return Plan(model, self.question, self.cost.layout, int(self.cost.bytes), 2 * int(self.cost.bytes) + 2**40)
+        return Plan(
+            model, self.question, self.cost.layout, int(self.cost.bytes), 2 * int(self.cost.bytes) + 2**40
+        )
 
     def _tables(self, fixed: Mapping[int, int], slopes: Sequence[Array]) -> tuple[Array, float]:
         """The flat tables with these bounds, each scaled to a largest entry of 1, and ln of all scales."""
