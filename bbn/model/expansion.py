@@ -60,9 +60,19 @@ def chained(net: BayesianNetwork, beyond: float = 0.0, certain: bool = False) ->
         # the same order of parents in every chain: children of the same causes then share the way through them
         ranked = sorted(range(len(own.parents)), key=lambda i: order[own.parents[i].name])
         conditionals[own.name] = _chain(own.ordered(ranked), free)
+    if not (beyond or certain):
+        chains = {own.name: [c.variable.name for c in conditionals[own.name][:-1]] for own in wanted}
+        net.memo.setdefault("chains", chains)
     made = BayesianNetwork([c for some in conditionals.values() for c in some], net.name, net.metadata)
     known = net.memo.setdefault(memo, made)
     return known
+
+
+def quiet_chains(net: BayesianNetwork) -> dict[str, tuple[int, list[str]]]:
+    """Per NoisyMax that `chained` takes apart, its weakest state's code and the variables that then have it too."""
+    chained(net)
+    known = net.memo.get("chains", {})
+    return {c.name: (c.weakest_code, known[c.name]) for c in noisy(net) if c.name in known}
 
 
 def _chain(own: Factored, free: Callable[[str], str]) -> list[Conditional]:

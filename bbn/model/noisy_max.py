@@ -183,7 +183,7 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
     @property
     def n_parameters(self) -> int:
         """The free parameters: one less than the child's states per row of a link or leak that has an effect."""
-        weak = self.variable.card - 1 - self.variable.code(self.strongest)
+        weak = self.weakest_code
         rows = np.concatenate([*self.links, self.leak[None]])
         return int((rows[:, weak] < 1).sum()) * (self.variable.card - 1)
 
@@ -239,7 +239,7 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
             The conditional with one more link.
         """
         none = np.zeros((parent.card, self.variable.card))
-        none[:, self.variable.card - 1 - self.variable.code(self.strongest)] = 1.0
+        none[:, self.weakest_code] = 1.0
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
@@ -249,6 +249,11 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         return NoisyMax.made(
             self.variable, parents, [self.links[i] for i in ranked], self.leak, self.strongest
         )
+
+    @property
+    def weakest_code(self) -> int:
+        """The place of the weakest state."""
+        return self.variable.card - 1 - self.variable.code(self.strongest)
 
     @property
     def chain_cells(self) -> float:

@@ -35,6 +35,7 @@ from bbn.inference.exact.plan import (
     largest_clique,
     make_plan,
     price,
+    read_targets,
 )
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.pruning import CELLS, PrunedAnswer, Pruning, making
@@ -43,6 +44,7 @@ from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model, as_mapping
+from bbn.model.expansion import quiet_chains
 from bbn.model.options import Order, OrderedOptions
 from bbn.results.posterior import Posterior, Posteriors, Slot
 
@@ -119,6 +121,7 @@ class JunctionTree(Engine):
         self._pruning: Pruning | None = None
         self._repeats: Repeats | None = None
         self._asked = False
+        self._quiet = quiet_chains(self.model) if len(self.flat.cards) > len(self.model.variables) else {}  # type: ignore[arg-type]
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
 
@@ -215,6 +218,8 @@ class JunctionTree(Engine):
 
     def _known_questions(self) -> Repeats | None:
         """The questions asked before; None at the first, which need not be noted."""
+        if self._quiet:  # shapes of questions then depend on the values observed
+            return None
         if self._repeats is None:
             if self._asked:
                 self._repeats = Repeats(self.model, self.flat.number, self._plans)
@@ -224,6 +229,7 @@ class JunctionTree(Engine):
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
+        findings = self._with_certain(findings)
         hard, likelihood = findings.hard, findings.likelihood
         number = self.flat.number
         key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
@@ -256,6 +262,8 @@ class JunctionTree(Engine):
             key: Any = "masked"
             question = Question(masked=True, goal=MARGINALS)
         else:
+            findings = self._with_certain(findings)
+            hard, likelihood = findings.hard, findings.likelihood
             key = (observed, frozenset(likelihood) if likelihood else None)
             question = Question(
                 frozenset(map(number.__getitem__, hard)),
@@ -408,7 +416,11 @@ class JunctionTree(Engine):
         plan = pruning.kept(key, domain)
         if plan is None:
             model = pruning.restricted(domain, question)
-            other = pruning.priced(model, question, options["order"], cost, key)
+            if cost is not None and cost.layout is None:  # its order was given up, so there is no tree to restrict
+                shape = question._replace(targets=read_targets(self.flat, question))
+                other = price(model, shape, options["order"], once=True)
+            else:
+                other = pruning.priced(model, question, options["order"], cost, key)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:
@@ -417,6 +429,16 @@ class JunctionTree(Engine):
             pruning.keep(key, domain, plan)
         values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
         return PrunedAnswer(pruning, plan, domain, values, log_evidence + log_scale)
+
+    def _with_certain(self, findings: Findings) -> Findings:
+        """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""
+        hidden = {
+            name: code
+            for child, (code, names) in self._quiet.items()
+            if findings.hard.get(child) == code
+            for name in names
+        }
+        return findings._replace(hard={**findings.hard, **hidden}) if hidden else findings
 
     def _masks(self, options: Mapping[str, Any]) -> bool:
         """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""
