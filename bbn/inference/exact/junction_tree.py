@@ -416,7 +416,9 @@ class JunctionTree(Engine):
         plan = pruning.kept(key, domain)
         if plan is None:
             model = pruning.restricted(domain, question)
-            if cost is not None and cost.layout is None:  # its order was given up, so there is no tree to restrict
+            if (
+                cost is not None and cost.layout is None
+            ):  # its order was given up, so there is no tree to restrict
                 shape = question._replace(targets=read_targets(self.flat, question))
                 other = price(model, shape, options["order"], once=True)
             else:
