@@ -53,7 +53,7 @@ def draft_rule(
                 document.where(least),
             )
     holds = noisy.holds(name, parents, fields["holds"]) if "holds" in fields else {}
-    return RuleDraft(str(rule), number, holds) if problems.count == n_found else None  # type: ignore[arg-type]
+    return RuleDraft(str(rule), number, holds) if problems.count == n_found else None
 
 
 def arrange_rule(

@@ -49,7 +49,7 @@ def chained(net: BayesianNetwork, beyond: float = 0.0, certain: bool = False) ->
     ]
     if not wanted:
         return net
-    memo = "chained", beyond, certain
+    memo = f"chained {beyond:g} {certain}"
     if memo in net.memo:
         known: BayesianNetwork = net.memo[memo]
         return known

@@ -158,7 +158,7 @@ class NoisyBest:
             child = self.number[conditional.variable.name]
             if conditional.variable.name not in large:
                 members += [self.number[v.name] for v in conditional.parents] + [child]
-                tables.append(conditional.table)  # type: ignore[union-attr]
+                tables.append(conditional.table)  # type: ignore[attr-defined]
                 continue
             assert isinstance(conditional, NoisyMax)
             first = len(tables)
@@ -276,7 +276,7 @@ class NoisyBest:
         logs = 0.0
         for conditional in self.net.conditionals:
             codes = [whole[self.number[v.name]] for v in conditional.parents]
-            p = float(conditional.row_at(codes)[whole[self.number[conditional.variable.name]]])  # type: ignore[union-attr]
+            p = float(conditional.row_at(codes)[whole[self.number[conditional.variable.name]]])  # type: ignore[attr-defined]
             if p <= 0.0:
                 return -math.inf
             logs += math.log(p)

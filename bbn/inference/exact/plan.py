@@ -74,7 +74,7 @@ def flatten(model: Model, limit: int | float | str | None = None, whole: bool = 
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
         if set(map(type, cpts)) != {CPT}:
-            model = factored(model, certain=whole)  # type: ignore[arg-type]
+            model = factored(model, certain=whole)
             cpts = model.conditionals  # type: ignore[attr-defined]
             directed = all(isinstance(c, CPT) for c in cpts)
     variables = model.variables
