@@ -111,6 +111,13 @@ def seeds(format: str) -> list[bytes]:
     if format in ("yaml", "json"):
         elicited = (Path(__file__).parent / "io" / "elicited.yaml").read_text()
         made.append(elicited if format == "yaml" else dumps(loads(elicited, "yaml"), "json"))
+        hybrid = (Path(__file__).parent / "corpus" / f"hybrid-1.{format}").read_text()
+        binned = bbn.BayesianNetwork([bbn.CPT(bbn.Binned("M", edges=[1, 2.5]), table=[0.2, 0.3, 0.5])])
+        made += [hybrid, dumps(binned, format)]
+    if format in ("yaml", "json"):
+        made += [dumps(bbn.example(name), format) for name in ("umbrella", "umbrella_weather", "treatment")]
+    if format == "xdsl":
+        made.append(dumps(bbn.example("umbrella_weather"), format))
     return [text.encode() for text in (*made, *by_hand)]
 
 
@@ -154,7 +161,9 @@ def outcome(data: bytes, format: str | None, seconds: int = 20) -> str:
         except bbn.ParseError as error:
             str(error)
             return "error"
-    if not isinstance(model, bbn.BayesianNetwork | bbn.FactorGraph):
+    if not isinstance(
+        model, bbn.BayesianNetwork | bbn.FactorGraph | bbn.DynamicNetwork | bbn.DecisionNetwork
+    ):
         raise AssertionError(f"reading gave {model!r}")
     return "network"
 
@@ -328,7 +337,8 @@ NASTY: dict[str, tuple[str, Callable[[], str | bytes]]] = {
 
 
 def nasty() -> None:
-    """Read every nasty input within time and memory, and find it refused."""
+    """Read every nasty input within time and memory, and find it refused where 200 MB are all there is."""
+    os.environ["BBN_MEMORY_LIMIT"] = "200MB"
     for title, (format, make) in NASTY.items():
         data = make()
         raw = data.encode() if isinstance(data, str) else data
@@ -342,6 +352,7 @@ def nasty() -> None:
         # a sanitizer takes time and memory of its own
         if (seconds > 10 or grown > 300) and "BBN_SANITIZE" not in os.environ:
             raise AssertionError(f"{title}: took {seconds:.1f} s and {grown:.0f} MB")
+    del os.environ["BBN_MEMORY_LIMIT"]
 
 
 INSTRUMENTED = """

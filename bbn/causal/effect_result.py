@@ -132,11 +132,16 @@ class Estimate(NamedTuple):
         )
 
     def with_draws(self, treated: Array, control: Array, level: float, ratio: bool) -> Estimate:
-        """The same with intervals between quantiles of draws."""
+        """The same with intervals between quantiles of draws, stretched where needed to hold the estimate.
+
+        Draws never reach 0 or 1, but estimates do where all of the rows agree; Brown, Cai and DasGupta (2001, section
+        4.1) stretch the interval there.
+        """
         ends = [(1 - level) / 2, (1 + level) / 2]
 
         def around(value: float, draws: Array) -> Number:
-            return Number(value, *np.quantile(draws, ends).tolist())
+            low, high = np.quantile(draws, ends).tolist()
+            return Number(value, min(low, value), max(high, value))
 
         one, other = float(self.treated), float(self.control)
         risk = None

@@ -13,7 +13,7 @@ from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.results.beliefs import MOMENTS, Beliefs, Path
 
-_STEP = re.compile(r"\[([0-9]+)\]")
+_STEP = re.compile(r"\[([0-9]{1,18})\]")
 
 
 def filter_(options: argparse.Namespace) -> int:

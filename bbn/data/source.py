@@ -199,65 +199,99 @@ class CodedTable(Frozen):
 
         A column with missing values has one more state here, for these.
         """
-        columns, radixes = self._columns()
-        sizes = _products(radixes[members], ptr)
-        if len(sizes) and 8 * sizes.sum() > memory_limit():
+        radixes = self._radixes()
+        lengths = radixes[members]
+        sizes = _products(lengths, ptr)
+        total = float(sizes.sum())
+        if 8 * total > memory_limit():
             f = int(np.argmax(sizes))
             largest = ", ".join(self.variables[i].name for i in members[ptr[f] : ptr[f + 1]].tolist())
             require_memory(int(8 * sizes.max()), f"the counts of {largest}", "use fewer parents or states")
-            require_memory(
-                int(8 * sizes.sum()), f"the counts of {len(sizes)} families", "ask for fewer at a time"
-            )
+            require_memory(int(8 * total), f"the counts of {len(sizes)} families", "ask for fewer at a time")
         offsets = np.zeros(len(ptr), dtype=np.int64)
-        np.cumsum(sizes.astype(np.int64), out=offsets[1:])
-        bits = self._bitmaps(radixes, ptr, members)
+        sizes.cumsum(out=offsets[1:], dtype=np.int64)
+        threads = 1
+        if len(sizes) * self.n_rows >= PARALLEL:
+            threads = jobs(n_jobs)
+        columns = self._prepared(ptr, members, threads)
+        cells = self._in_parts(columns, members, ptr, offsets, threads)
+        return ContingencyTables(cells, offsets, lengths, ptr)
 
-        def part(start: int, stop: int) -> NDArray[Any]:
+    def _radixes(self) -> NDArray[np.int64]:
+        """How many codes each column may hold."""
+        if "radixes" not in self._cache:
+            incomplete = set(self.incomplete)
+            self._cache["radixes"] = np.array(
+                [v.card + (v.name in incomplete) for v in self.variables], dtype=np.int64
+            )
+        return self._cache["radixes"]  # type: ignore[no-any-return]
+
+    def _in_parts(
+        self,
+        columns: kernels.count.Columns,
+        members: NDArray[np.int64],
+        ptr: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        threads: int,
+    ) -> NDArray[Any]:
+        """All families, by several threads where there is work for them: each takes some rows, or some families."""
+        n_families, n_rows = len(ptr) - 1, self.n_rows
+        if threads == 1:
+            return columns.count(ptr, members, offsets, self.weights)
+        if self.weights is None and offsets[-1] <= n_rows:  # whole numbers add up to the same in any order
+            ends = [*range(0, n_rows, -(-n_rows // (128 * threads)) * 64), n_rows]
+            with worker_map(threads, threads) as spread:
+                parts = list(
+                    spread(
+                        lambda start, stop: columns.count(ptr, members, offsets, None, start, stop),
+                        ends[:-1],
+                        ends[1:],
+                    )
+                )
+            cells: NDArray[Any] = parts[0]
+            for part in parts[1:]:
+                cells += part
+            return cells
+
+        def some(start: int, stop: int) -> NDArray[Any]:
             """The tables of some of the families, which do not depend on the others."""
             own = slice(start, stop + 1)
-            return kernels.count.count_families(
-                columns,
-                bits,
-                radixes,
+            return columns.count(
                 ptr[own] - ptr[start],
                 members[ptr[start] : ptr[stop]],
                 offsets[own] - offsets[start],
                 self.weights,
             )
 
-        cells = self._in_parts(part, len(sizes), jobs(n_jobs))
-        return ContingencyTables(cells, offsets, radixes[members], ptr)
+        ends = np.linspace(0, n_families, 4 * threads + 1).astype(int).tolist()
+        with worker_map(threads, threads) as spread:
+            return np.concatenate(list(spread(some, ends[:-1], ends[1:])))
 
-    def _columns(self) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
-        """The columns of codes, and how many codes each may hold, made once."""
-        if "columns" not in self._cache:
-            incomplete = set(self.incomplete)
-            radixes = np.array([v.card + (v.name in incomplete) for v in self.variables], dtype=np.int64)
-            self._cache["columns"] = [self.codes[v.name] for v in self.variables], radixes
-        return self._cache["columns"]  # type: ignore[no-any-return]
-
-    def _in_parts(
-        self, part: Callable[[int, int], NDArray[Any]], n_families: int, n_jobs: int
-    ) -> NDArray[Any]:
-        """All families, by several threads where there is work for them."""
-        if n_jobs == 1 or n_families < 16 or n_families * self.n_rows < PARALLEL:
-            return part(0, n_families)
-        ends = np.linspace(0, n_families, 4 * n_jobs + 1).astype(int).tolist()
-        with worker_map(n_jobs, n_jobs) as spread:
-            return np.concatenate(list(spread(part, ends[:-1], ends[1:])))
-
-    def _bitmaps(
-        self, radixes: NDArray[np.int64], ptr: NDArray[np.int64], members: NDArray[np.int64]
-    ) -> list[Any]:
-        """The bit maps of the columns that families in long runs are made of; None for the others."""
-        known: list[Any] = self._cache.setdefault("bitmaps", [None] * len(self.variables))
-        if self.weights is None and len(members) and not self._cache.get("all bitmaps"):
-            for c in kernels.count.worth_bitmaps(ptr, members, radixes).tolist():
-                column = self.codes[self.variables[c].name]
-                if known[c] is None and column.dtype == np.uint8:
-                    known[c] = kernels.count.bitmaps(column, int(radixes[c]))
-            self._cache["all bitmaps"] = all(bits is not None for bits in known)
-        return known
+    def _prepared(
+        self, ptr: NDArray[np.int64], members: NDArray[np.int64], threads: int
+    ) -> kernels.count.Columns:
+        """The columns as kernels take them, with bit maps of those that families in long runs are made of."""
+        cache, radixes = self._cache, self._radixes()
+        if cache.get("all bitmaps"):
+            return cache["prepared"]  # type: ignore[no-any-return]
+        bits: list[Any] = cache.setdefault("bitmaps", [None] * len(self.variables))
+        columns = [self.codes[v.name] for v in self.variables]
+        new: list[int] = []
+        if self.weights is None and len(members):
+            new = [
+                c
+                for c in kernels.count.worth_bitmaps(ptr, members, radixes).tolist()
+                if bits[c] is None and columns[c].dtype == np.uint8
+            ]
+            if new:
+                with worker_map(threads, threads) as spread:
+                    made = spread(lambda c: kernels.count.bitmaps(columns[c], int(radixes[c])), new)
+                    for c, maps in zip(new, made, strict=True):
+                        bits[c] = maps
+        if new or "prepared" not in cache:
+            cache["prepared"] = kernels.count.Columns(columns, bits, radixes)
+            cache["all bitmaps"] = all(maps is not None for maps in bits)
+        return cache["prepared"]  # type: ignore[no-any-return]
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:
         """The sums over blocks of the arrays that f returns for each; here one block, repeated rows merged."""
@@ -291,8 +325,11 @@ class CodedTable(Frozen):
 
 def _products(lengths: NDArray[np.int64], ptr: NDArray[np.int64]) -> Array:
     """The product of each segment ``lengths[ptr[f]:ptr[f + 1]]``, as floats, which do not wrap; 1 for an empty one."""
+    filled = ptr[1:] > ptr[:-1]
+    if filled.all() and len(filled):
+        return np.asarray(np.multiply.reduceat(lengths, ptr[:-1], dtype=np.float64))
     padded = np.append(lengths.astype(np.float64), 1.0)
-    return np.where(np.diff(ptr) > 0, np.multiply.reduceat(padded, ptr)[:-1], 1.0)
+    return np.where(filled, np.multiply.reduceat(padded, ptr)[:-1], 1.0)
 
 
 def is_source(data: Any) -> bool:

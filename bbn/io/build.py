@@ -203,6 +203,7 @@ def build(
     `bbn.io.build_decisions`.
     """
     problems = problems or Problems(source)
+    nodes = _one_of_each(nodes, problems)
     if any(node.role for node in nodes):
         from bbn.io.build_decisions import build_decisions
 
@@ -225,17 +226,29 @@ def build(
         raise
 
 
+def _one_of_each(nodes: Iterable[RawNode], problems: Problems) -> list[RawNode]:
+    """The first node of each name; the others are problems."""
+    first: dict[str, RawNode] = {}
+    for node in nodes:
+        if first.setdefault(node.name, node) is not node:
+            place = first[node.name].where
+            also = "" if place is None else f"; it is already on line {problems.line_of(place)}"
+            problems.add(f"duplicate node {node.name!r}{also}", node.where)
+    return list(first.values())
+
+
 def checked_conditionals(
     source: Source, families: Sequence[Family], strict: bool, problems: Problems
 ) -> list[Conditional]:
     """The conditionals of these families, in order; none if there is a problem, with these or from before."""
+    with_tables = [family for family in families if family[0].values is not None]
 
     def report(index: int, row: int, message: str) -> None:
-        node, parents = families[index][0], families[index][2]
+        node, _, parents = with_tables[index]
         where = node.row_where(row) if node.row_where is not None else node.where
         problems.add(f"node {node.name!r}{_row_name(parents, row)}: {message}", where)
 
-    tables = [(variable.card, node.values) for node, variable, _ in families if node.values is not None]
+    tables = [(variable.card, node.values) for node, variable, _ in with_tables if node.values is not None]
     settled = iter(settle(tables, strict, report, source.path))
     noisy = {
         node.name: _noisy(node, variable, parents, strict, problems)
@@ -303,12 +316,7 @@ def _ruled(
 def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
     """The variable of each name; None where its states are wrong."""
     variables: dict[str, Variable | None] = {}
-    first: dict[str, RawNode] = {}
     for node in nodes:
-        if node.name in variables:
-            problems.add(f"duplicate node {node.name!r}{_also_at(problems, first[node.name])}", node.where)
-            continue
-        first[node.name] = node
         try:
             if node.role == "utility":
                 variables[node.name] = None
@@ -407,10 +415,6 @@ def _row_name(parents: Sequence[Variable], row: int) -> str:
         row, code = divmod(row, parent.card)
         setting.append(f"{parent.name}={parent.states[code]}")
     return f", row {', '.join(reversed(setting))}" if setting else ""
-
-
-def _also_at(problems: Problems, node: RawNode) -> str:
-    return "" if node.where is None else f"; it is already on line {problems.line_of(node.where)}"
 
 
 def add_cycle(nodes: Iterable[RawNode], problems: Problems) -> None:

@@ -14,6 +14,7 @@ Reading goes twice over the nodes: once through the file, and once when the stat
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from types import MappingProxyType
@@ -315,10 +316,15 @@ class _DocumentReader:
         """The cut points of a node, or None if they are wrong; whether they ascend is checked when it is built."""
         items = node.items if isinstance(node, Sequence) else None
         found = [item.value if isinstance(item, Scalar) else None for item in items or ()]
-        numbers = [float(x) for x in found if isinstance(x, int | float) and not isinstance(x, bool)]
+        largest = sys.float_info.max
+        numbers = [
+            float(x)
+            for x in found
+            if isinstance(x, int | float) and not isinstance(x, bool) and -largest <= x <= largest
+        ]
         if items is None or len(numbers) < len(found):
             self.problems.add(
-                f"node {name!r}: 'bins' must be a list of numbers, found {node}", self.where(node)
+                f"node {name!r}: 'bins' must be a list of finite numbers, found {node}", self.where(node)
             )
             return None
         return numbers

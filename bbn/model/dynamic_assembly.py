@@ -126,6 +126,7 @@ def families_of_first_slices(
 ) -> list[dict[str, str]]:
     """For each of the first slices, which family each variable has where it is not that of the later slices."""
     schedule: list[dict[str, str]] = []
+    reaches = {name: reach(usual) for name, usual in later.items()}
     for s in range(n_first):
         own_families: dict[str, str] = {}
         for name, usual in later.items():
@@ -138,7 +139,7 @@ def families_of_first_slices(
             if given is not None:
                 if given != usual:
                     own_families[name] = in_slice(name, s)
-            elif reach(usual) > s:
+            elif reaches[name] > s:
                 if s == 0:
                     raise ModelError(
                         f"variable {name!r} depends on an earlier slice, and the first slice has none; "

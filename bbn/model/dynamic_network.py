@@ -33,7 +33,7 @@ from bbn.model.dynamic_assembly import (
 from bbn.model.dynamic_questions import AskableInTime
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.previous import check_plain_names, split_name
+from bbn.model.previous import MAX_LAG, check_plain_names, split_name
 from bbn.model.variable import Continuous, State, Variable, checked_name
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ class DynamicNetwork(AskableInTime):
             {own: checked_conditional(c, variables, static) for own, c in listed.items()} for listed in starts
         ]
         order = max(map(reach, repeated.values()))
+        if order > MAX_LAG:
+            raise ModelError(f"a parent lies {order:,} slices back; expected at most {MAX_LAG:,}")
         schedule = families_of_first_slices(starts, repeated, max(order, len(starts)))
         template = one_template(starts, repeated, static, schedule)
         names = tuple(own for own in template.names if split_name(own)[1] is None)

@@ -17,7 +17,9 @@ from bbn.core.errors import ModelError
 from bbn.core.frozen import Frozen
 from bbn.model.variable import Continuous, Variable, checked_name
 
-_INDEXED = re.compile(r"(.+)\[(-?[0-9]+)\]", re.DOTALL)
+_INDEXED = re.compile(r"(.+)\[(-?[0-9]{1,18})\]", re.DOTALL)
+MAX_LAG = 1_000
+"""Slices that a parent may lie back."""
 _POSITION = "position {}"
 
 

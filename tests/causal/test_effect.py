@@ -277,3 +277,12 @@ def test_empty_data_and_unidentified_effects():
         bbn.effect(
             front_door_rows(np.random.default_rng(1)), bbn.CausalGraph([("X", "Y")], [("X", "Y")]), "X", "Y"
         )
+
+
+def test_an_interval_holds_its_estimate_where_all_rows_agree():
+    rows = {"X": ["a", "b"] * 50, "Y": ["c", "d"] * 50}
+    found = bbn.effect(rows, [("X", "Y")], "X", "Y")
+    one = found.estimates["g-formula"]
+    for number in (one.treated, one.control, one.average_effect):
+        assert number.low <= number <= number.high
+    assert one.average_effect == 1 == one.average_effect.high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -96,6 +97,49 @@ def test_threads_count_the_same(monkeypatch):
     families = [(a, b) for b in columns for a in columns if a != b]
     alone = as_source(columns, states=states).counts(families)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setattr(module, "PARALLEL", 0)
+    for one, other in zip(alone, as_source(columns, states=states).counts(families), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("n_rows", [64, 100, 20_000])
+@pytest.mark.parametrize("sizes", [[4, 4, 4, 2], [3, 5], [2, 2, 1], [4, 4, 4, 4]])
+def test_ranges_of_rows_add_up(n_rows, sizes):
+    """Runs with few settings in common and with up to 256, some of them never seen, against the twin."""
+    from bbn.kernels import count as kernels
+    from bbn.kernels.pure import count as twin
+
+    rng = np.random.default_rng(5)
+    radixes = np.array([2, 3, 4, 2, 5, *sizes])
+    columns = [rng.integers(rng.integers(1, r + 1), size=n_rows).astype(np.uint8) for r in radixes]
+    bits = [kernels.bitmaps(column, int(r)) for column, r in zip(columns, radixes, strict=True)]
+    shared = list(range(5, 5 + len(sizes)))
+    families = [[c, *shared] for c in range(5)]
+    ptr = np.arange(6) * (1 + len(sizes))
+    members = np.array(families).reshape(-1)
+    offsets = np.cumsum([0] + [int(np.prod(radixes[family])) for family in families])
+    truth = twin.count_families(columns, bits, radixes, ptr, members, offsets, None)
+    for module in (kernels, twin):
+        for maps in (bits, [None] * len(columns)):
+            held = module.Columns(columns, maps, radixes)
+            np.testing.assert_array_equal(held.count(ptr, members, offsets, None), truth)
+            ends = sorted({0, 64, n_rows // 128 * 64, n_rows})
+            parts = [held.count(ptr, members, offsets, None, a, b) for a, b in itertools.pairwise(ends)]
+            np.testing.assert_array_equal(sum(parts), truth)
+            with pytest.raises(ValueError, match="rows"):
+                held.count(ptr, members, offsets, None, 1, n_rows)
+            with pytest.raises(ValueError, match="rows"):
+                held.count(ptr, members, offsets, None, 0, n_rows + 64)
+
+
+def test_threads_share_rows(monkeypatch):
+    """Few cells beside the rows: each thread counts some of the rows."""
+    from bbn.data import source as module
+
+    columns, states = table(np.random.default_rng(6), 5_000, [2, 3, 4, 2, 3, 5, 2, 4])
+    families = [(a, *list(columns)[:2]) for a in list(columns)[2:]]
+    alone = as_source(columns, states=states).counts(families)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setattr(module, "PARALLEL", 0)
     for one, other in zip(alone, as_source(columns, states=states).counts(families), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -196,6 +196,7 @@ NOISY = """nodes:
         ("type: noisy-or, states: [no, yes], ¤table: [1, 0]", "unknown key 'table'"),
         ("type: ¤noisy-orr, states: [no, yes]", "'noisy-or'"),
         ("states: [no, yes], table: [1, 0], description: ¤[a]", "'description' must be text"),
+        (f"bins: ¤[1{'0' * 400}], table: [1, 0]", "'bins' must be a list of finite numbers"),
     ],
 )
 def test_what_is_wrong_with_a_node_is_said_with_its_place(node, words):
@@ -272,3 +273,37 @@ def test_random_noisy_ors_read_back_bit_for_bit(seed):
         assert loads(text, format) == net
         if format == "json":
             jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def test_a_wrong_row_after_a_noisy_or_is_named():
+    text = (
+        "nodes:\n"
+        "  A: {states: [no, yes], table: [0.5, 0.5]}\n"
+        "  N: {type: noisy-or, states: [no, yes], parents: [A], links: {A: 0.8}}\n"
+        "  C: {states: [x, y], parents: [A], table: {no: [0.5, 0.5], yes: [0.5, 0.4]}}\n"
+    )
+    with pytest.raises(bbn.ParseError, match=r"node 'C', row A=yes: sums to 0\.9") as caught:
+        loads(text, "yaml")
+    assert caught.value.line == 4
+
+
+def test_a_noisy_or_given_twice_with_other_states_is_refused():
+    text = (
+        "nodes:\n"
+        "  A: {states: [no, yes], table: [0.5, 0.5]}\n"
+        "  N: {type: noisy-or, states: [yes], parents: [A], links: {A: 0.8}}\n"
+        "  N: {type: noisy-or, states: [no, yes], parents: [A], links: {A: 0.8}, leak: 0.1}\n"
+    )
+    with pytest.raises(bbn.ParseError):
+        loads(text, "yaml")
+
+
+def test_a_node_given_first_as_chance_and_then_as_a_utility_is_refused():
+    text = (
+        "nodes:\n"
+        "  D: {type: decision, states: [no, yes]}\n"
+        "  U: {states: [a], table: [1]}\n"
+        "  U: {type: utility, parents: [D], table: [1, 2]}\n"
+    )
+    with pytest.raises(bbn.ParseError):
+        loads(text, "yaml")

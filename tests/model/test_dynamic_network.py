@@ -153,3 +153,10 @@ def test_a_bad_file_says_where(text):
     with pytest.raises(bbn.ParseError, match=BAD_FILES[text].replace("'", ".").replace("[", r"\[")) as caught:
         loads(text, "yaml", path="x.yaml")
     assert "x.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize("lag", ["-1000000000", "-" + "9" * 5000])
+def test_parents_beyond_all_slices_are_refused_at_once(lag):
+    text = bbn.io.dumps(bbn.example("umbrella"), "yaml").replace("Rain[-1]", f"Rain[{lag}]")
+    with pytest.raises(bbn.ParseError, match=r"slices back|unknown parent"):
+        bbn.io.loads(text, "yaml")

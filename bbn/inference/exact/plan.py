@@ -74,8 +74,8 @@ def flatten(model: Model, limit: int | float | str | None = None, whole: bool = 
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
         if set(map(type, cpts)) != {CPT}:
-            model = factored(model, certain=whole)
-            cpts = model.conditionals  # type: ignore[attr-defined]
+            model = factored(model, certain=whole)  # type: ignore[arg-type]
+            cpts = model.conditionals
             directed = all(isinstance(c, CPT) for c in cpts)
     variables = model.variables
     number = {v.name: i for i, v in enumerate(variables)}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.data.streams.stream import Streamed
@@ -102,6 +103,9 @@ def forecast(
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
         raise EvidenceError(f"horizon is {horizon!r}; expected a whole number of steps, at least 1")
     sequences = read_sequences(dyn, evidence, sequence, time, lengths)
+    steps = sequences.n_steps + int(horizon) * len(sequences.names)
+    states = sum(v.card + 1 for v in dyn.variables)
+    require_memory(8 * states * steps, f"beliefs of {steps:,} steps", "forecast fewer steps", memory_limit)
     longer = sequences.extended({v.name: v.card for v in dyn.variables}, int(horizon))
     if _is_kalman(dyn, longer, memory_limit):
         from bbn.inference.time.kalman import kalman_beliefs

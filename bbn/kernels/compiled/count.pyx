@@ -80,9 +80,29 @@ cdef extern from *:
         }
         return _mm512_reduce_add_epi64(total);
     }
+
+    /* The same of four at a time, so that b is loaded once for all. */
+    __attribute__((target("avx512f,avx512vpopcntdq")))
+    static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {
+        __m512i t0 = _mm512_setzero_si512(), t1 = t0, t2 = t0, t3 = t0;
+        const uint64_t *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+        for (int64_t i = 0; i < n; i += 8) {
+            __mmask8 k = i + 8 <= n ? (__mmask8)255 : (__mmask8)((1u << (n - i)) - 1);
+            __m512i own = _mm512_maskz_loadu_epi64(k, b + i);
+            t0 = _mm512_add_epi64(t0, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a0 + i))));
+            t1 = _mm512_add_epi64(t1, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a1 + i))));
+            t2 = _mm512_add_epi64(t2, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a2 + i))));
+            t3 = _mm512_add_epi64(t3, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a3 + i))));
+        }
+        out[0] = _mm512_reduce_add_epi64(t0);
+        out[1] = _mm512_reduce_add_epi64(t1);
+        out[2] = _mm512_reduce_add_epi64(t2);
+        out[3] = _mm512_reduce_add_epi64(t3);
+    }
     #else
     static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
     static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
+    static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {}
     #endif
 
     /* The largest code of a column. */
@@ -106,6 +126,12 @@ cdef extern from *:
         return total;
     }
 
+    /* The number of bits that are set in b and in each of four others. */
+    static void bbn_common_four(const uint64_t *const *a, const uint64_t *b, int64_t n, int level, int64_t *out) {
+        if (level == 2) bbn_common_four_avx512(a, b, n, out);
+        else for (int k = 0; k < 4; k++) out[k] = bbn_common(a[k], b, n, level);
+    }
+
     /* Bit i of out is set where codes[i] == state; out was cleared. */
     static void bbn_bitmap(const uint8_t *codes, int64_t n, uint8_t state, uint64_t *out) {
         int64_t i = 0;
@@ -125,6 +151,7 @@ cdef extern from *:
     """
     int BBN_BITS_LEVEL
     int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int level) noexcept nogil
+    void bbn_common_four(const uint64_t** a, const uint64_t* b, int64_t n, int level, int64_t* out) noexcept nogil
     int64_t bbn_largest(const uint8_t* codes, int64_t n) noexcept nogil
     int64_t bbn_largest_wide(const uint16_t* codes, int64_t n) noexcept nogil
     void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
@@ -133,7 +160,7 @@ cdef enum:
     BLOCK = 4096  # rows whose index is worked out at a time
     WORDS = 256  # words of bit maps that are intersected at a time
     MAX_BUNDLE = 8
-    MAX_SETTINGS = 64  # of what a run has in common, for bit maps to be used
+    MAX_SETTINGS = 256  # of what a run has in common, for bit maps to be used
     MIN_RUN = 4  # families in a run, for bit maps to be used
 
 ctypedef fused index_t:
@@ -209,13 +236,13 @@ cdef void tally(uint32_t* table, int64_t size, int64_t copies, const index_t* in
 
 
 cdef void count_table(
-    const Column* columns, const int64_t* firsts, int64_t k, const int64_t* rest, int64_t n_rest, int64_t n_rows,
-    const double* weights, double* sums, uint32_t* table, int64_t size, int64_t copies, index_t* index,
+    const Column* columns, const int64_t* firsts, int64_t k, const int64_t* rest, int64_t n_rest, int64_t start,
+    int64_t stop, const double* weights, double* sums, uint32_t* table, int64_t size, int64_t copies, index_t* index,
 ) noexcept nogil:
     """Fill the joint table of k candidates and of what they share, the last column running fastest."""
-    cdef int64_t start = 0, length, i, j
-    while start < n_rows:
-        length = min(<int64_t> BLOCK, n_rows - start)
+    cdef int64_t length, i, j
+    while start < stop:
+        length = min(<int64_t> BLOCK, stop - start)
         memset(index, 0, length * sizeof(index_t))
         for j in range(k):
             push(index, &columns[firsts[j]], start, length)
@@ -266,8 +293,12 @@ cdef void count_bits(
 ) noexcept nogil:
     """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave."""
     cdef int64_t words = (n_rows + 63) // 64, n_rest = ptr[f + 1] - ptr[f] - 1, size = 1
-    cdef int64_t i, j, c, s, b, radix, common, left
+    cdef int64_t i, j, c, s, b, k4, radix, n_seen = 0
     cdef int64_t totals[MAX_SETTINGS]
+    cdef int64_t seen[MAX_SETTINGS]  # the settings that some row has
+    cdef const uint64_t* sets[MAX_SETTINGS + 3]
+    cdef int64_t common[4]
+    cdef int64_t left[MAX_SETTINGS]
     cdef const uint64_t* bits
     cdef uint64_t* held
     cdef int64_t* out
@@ -288,19 +319,31 @@ cdef void count_bits(
         spare = held
         size *= radix
     for b in range(size):
-        totals[b] = bbn_common(base + b * WORDS, base + b * WORDS, length, level)
+        i = bbn_common(base + b * WORDS, base + b * WORDS, length, level)
+        if i:
+            seen[n_seen] = b
+            totals[n_seen] = i
+            sets[n_seen] = base + b * WORDS
+            n_seen += 1
+    for b in range(3):  # so that four at a time never read beyond
+        sets[n_seen + b] = base
     for j in range(f, f + k):
         c = members[ptr[j]]
         radix = columns[c].radix
         out = cells + offsets[j]
-        for b in range(size):
-            if totals[b]:
-                left = totals[b]
-                for s in range(radix - 1):
-                    common = bbn_common(base + b * WORDS, columns[c].bits + s * words + start, length, level)
-                    out[s * size + b] += common
-                    left -= common
-                out[(radix - 1) * size + b] += left
+        for b in range(n_seen):
+            left[b] = totals[b]
+        for s in range(radix - 1):
+            bits = columns[c].bits + s * words + start
+            b = 0
+            while b < n_seen:
+                bbn_common_four(&sets[b], bits, length, level, common)
+                for k4 in range(min(<int64_t> 4, n_seen - b)):
+                    out[s * size + seen[b + k4]] += common[k4]
+                    left[b + k4] -= common[k4]
+                b += 4
+        for b in range(n_seen):
+            out[(radix - 1) * size + seen[b]] += left[b]
 
 
 cdef bint same_rest(const int64_t* members, const int64_t* ptr, int64_t f, int64_t g) noexcept nogil:
@@ -368,147 +411,186 @@ def worth_bitmaps(const int64_t[::1] ptr, const int64_t[::1] members, const int6
     return np.flatnonzero(wanted)
 
 
+cdef class Columns:
+    """See `pure.count.Columns`."""
+
+    cdef Column* column
+    cdef uint8_t[::1] checked
+    cdef const int64_t[::1] radixes
+    cdef int64_t n_columns, n_rows
+    cdef object held  # the arrays that the columns point into
+
+    def __cinit__(self, list columns, list bits, const int64_t[::1] radixes):
+        cdef int64_t c, words
+        cdef const uint8_t[::1] narrow
+        cdef const uint16_t[::1] wide
+        cdef const uint64_t[:, ::1] bit_view
+        self.n_columns = len(columns)
+        self.n_rows = len(columns[0]) if self.n_columns else 0
+        words = (self.n_rows + 63) // 64
+        if radixes.shape[0] != self.n_columns or len(bits) != self.n_columns:
+            raise ValueError(
+                f"expected {self.n_columns} radixes and bit maps, found {radixes.shape[0]} and {len(bits)}"
+            )
+        self.radixes = radixes
+        self.column = <Column*> calloc(self.n_columns + 1, sizeof(Column))
+        if self.column == NULL:
+            raise MemoryError
+        self.checked = np.zeros(self.n_columns, np.uint8)
+        self.held = [*columns, *bits]
+        for c in range(self.n_columns):
+            self.column[c].radix = radixes[c]
+            if radixes[c] < 1:
+                raise ValueError(f"radixes: expected at least 1, found {radixes[c]} at {c}")
+            if len(columns[c]) != self.n_rows:
+                raise ValueError(f"columns: expected {self.n_rows} rows, found {len(columns[c])} of column {c}")
+            if self.n_rows == 0:
+                continue
+            if columns[c].dtype == np.uint8:
+                narrow = columns[c]
+                self.column[c].narrow = &narrow[0]
+            else:
+                wide = columns[c]
+                self.column[c].wide = &wide[0]
+            if bits[c] is not None:
+                bit_view = bits[c]
+                if bit_view.shape[0] != radixes[c] or bit_view.shape[1] != words:
+                    raise ValueError(f"bits: expected shape {(radixes[c], words)} of column {c}")
+                self.column[c].bits = &bit_view[0, 0]
+                self.checked[c] = 1  # `bitmaps` has looked at its codes
+
+    def __dealloc__(self):
+        free(self.column)
+
+    def count(
+        self, const int64_t[::1] ptr, const int64_t[::1] members, const int64_t[::1] offsets, weights,
+        int64_t first=0, last=None,
+    ):
+        """See `pure.count.Columns.count`."""
+        cdef int64_t n_families = ptr.shape[0] - 1, n_rows = self.n_rows
+        cdef int64_t stop = n_rows if last is None else last
+        cdef const int64_t[::1] radixes = self.radixes
+        cdef Column* column = self.column
+        cdef const double[::1] weight_view
+        cdef const double* weight = NULL
+        cdef int64_t[::1] cells
+        cdef double[::1] sums
+        cdef double* own_sums = NULL
+        cdef int64_t* out[MAX_BUNDLE]
+        cdef int64_t firsts[MAX_BUNDLE]
+        cdef const int64_t* rest
+        cdef int64_t f, g, k, c, i, base_size, size, n_rest, room, copies, largest = 1
+        cdef int64_t n_runs = 0, start, length
+        cdef int level = BBN_BITS_LEVEL
+        cdef bint all_bits
+        check_families(ptr, members, self.n_columns)
+        check_tables(ptr, members, radixes, offsets)
+        if not (0 <= first <= stop <= n_rows) or first % 64 or (stop % 64 and stop != n_rows):
+            raise ValueError(f"rows: expected a range between multiples of 64 below {n_rows}, found {(first, stop)}")
+        result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
+        if first == stop or n_families == 0:
+            return result
+        for i in range(members.shape[0]):
+            c = members[i]
+            if not self.checked[c]:
+                check_codes(&column[c], n_rows, radixes[c], c)
+                self.checked[c] = 1
+        cdef uint32_t* index = <uint32_t*> malloc(BLOCK * sizeof(uint32_t))
+        cdef uint64_t* base = <uint64_t*> malloc(2 * MAX_SETTINGS * WORDS * sizeof(uint64_t))
+        cdef int64_t* run = <int64_t*> malloc(2 * (n_families // MIN_RUN + 1) * sizeof(int64_t))
+        cdef uint32_t* table = NULL
+        # a joint table may have as many cells as it is still cheap to clear and to sum down
+        room = max(<int64_t> 16, min(<int64_t> 4096, (stop - first) // 8))
+        for f in range(n_families):
+            largest = max(largest, offsets[f + 1] - offsets[f])
+        try:
+            if index == NULL or base == NULL or run == NULL:
+                raise MemoryError
+            if weights is not None:
+                weight_view = np.ascontiguousarray(weights, dtype=np.float64)
+                if weight_view.shape[0] != n_rows:
+                    raise ValueError(f"weights: expected length {n_rows}, found {weight_view.shape[0]}")
+                weight = &weight_view[0]
+                sums = result
+            else:
+                cells = result
+                table = <uint32_t*> malloc(max(largest, 4 * room) * sizeof(uint32_t))
+                if table == NULL:
+                    raise MemoryError
+            with nogil:
+                f = 0
+                while f < n_families:
+                    size = offsets[f + 1] - offsets[f]
+                    n_rest = ptr[f + 1] - ptr[f] - 1
+                    if n_rest < 0:
+                        if weight != NULL:
+                            for i in range(first, stop):
+                                sums[offsets[f]] += weight[i]
+                        else:
+                            cells[offsets[f]] = stop - first
+                        f += 1
+                        continue
+                    firsts[0] = members[ptr[f]]
+                    rest = &members[ptr[f]] + 1
+                    base_size = size // radixes[firsts[0]]
+                    if weight == NULL and n_rest and base_size <= MAX_SETTINGS:
+                        all_bits = True
+                        for i in range(n_rest):
+                            all_bits = all_bits and column[rest[i]].bits != NULL
+                        g = f
+                        while (all_bits and g < n_families and same_rest(&members[0], &ptr[0], f, g)
+                               and column[members[ptr[g]]].bits != NULL):
+                            g += 1
+                        if g - f >= MIN_RUN:
+                            run[2 * n_runs] = f
+                            run[2 * n_runs + 1] = g - f
+                            n_runs += 1
+                            f = g
+                            continue
+                    k = 1
+                    if weight == NULL:
+                        out[0] = &cells[offsets[f]]
+                        while f + k < n_families and k < MAX_BUNDLE and same_rest(&members[0], &ptr[0], f, f + k):
+                            c = members[ptr[f + k]]
+                            if size * radixes[c] > room:
+                                break
+                            firsts[k] = c
+                            out[k] = &cells[offsets[f + k]]
+                            size *= radixes[c]
+                            k += 1
+                        copies = 4 if size <= room and size <= 1024 else 1
+                        memset(table, 0, copies * size * sizeof(uint32_t))
+                    else:
+                        copies = 1
+                        own_sums = &sums[offsets[f]]
+                    if size <= 65536:
+                        count_table[uint16_t](column, firsts, k, rest, n_rest, first, stop, weight, own_sums, table, size, copies,
+                                              <uint16_t*> index)
+                    else:
+                        count_table[uint32_t](column, firsts, k, rest, n_rest, first, stop, weight, own_sums, table, size, copies,
+                                              index)
+                    if weight == NULL:
+                        sum_down(column, firsts, k, base_size, table, size, copies, out)
+                    f += k
+                # all runs on some words of the bit maps, then all on the next
+                start = first // 64
+                while n_runs and start * 64 < stop:
+                    length = min(<int64_t> WORDS, (stop + 63) // 64 - start)
+                    for i in range(n_runs):
+                        count_bits(column, &members[0], &ptr[0], &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
+                                   length, &cells[0], base, base + MAX_SETTINGS * WORDS, level)
+                    start += length
+        finally:
+            free(index)
+            free(base)
+            free(run)
+            free(table)
+        return result
+
+
 def count_families(
     list columns, list bits, const int64_t[::1] radixes, const int64_t[::1] ptr, const int64_t[::1] members,
     const int64_t[::1] offsets, weights,
 ):
     """See `pure.count.count_families`."""
-    cdef int64_t n_columns = len(columns), n_families = ptr.shape[0] - 1, n_rows = len(columns[0]) if n_columns else 0
-    cdef const uint8_t[::1] narrow
-    cdef const uint16_t[::1] wide
-    cdef const uint64_t[:, ::1] bit_view
-    cdef const double[::1] weight_view
-    cdef uint8_t[::1] used_view
-    cdef const double* weight = NULL
-    cdef int64_t[::1] cells
-    cdef double[::1] sums
-    cdef double* own_sums = NULL
-    cdef int64_t* out[MAX_BUNDLE]
-    cdef int64_t firsts[MAX_BUNDLE]
-    cdef const int64_t* rest
-    cdef int64_t f, g, k, c, i, base_size, size, n_rest, room, copies, largest = 1
-    cdef int64_t n_runs = 0, words = (n_rows + 63) // 64, start, length
-    cdef int level = BBN_BITS_LEVEL
-    cdef bint all_bits
-    check_families(ptr, members, n_columns)
-    if radixes.shape[0] != n_columns or len(bits) != n_columns:
-        raise ValueError(f"expected {n_columns} radixes and bit maps, found {radixes.shape[0]} and {len(bits)}")
-    check_tables(ptr, members, radixes, offsets)
-    result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
-    if n_rows == 0 or n_families == 0:
-        return result
-    cdef Column* column = <Column*> calloc(n_columns + 1, sizeof(Column))
-    cdef uint32_t* index = <uint32_t*> malloc(BLOCK * sizeof(uint32_t))
-    cdef uint64_t* base = <uint64_t*> malloc(2 * MAX_SETTINGS * WORDS * sizeof(uint64_t))
-    cdef int64_t* run = <int64_t*> malloc(2 * (n_families // MIN_RUN + 1) * sizeof(int64_t))
-    cdef uint32_t* table = NULL
-    # a joint table may have as many cells as it is still cheap to clear and to sum down
-    room = max(<int64_t> 16, min(<int64_t> 4096, n_rows // 8))
-    for f in range(n_families):
-        largest = max(largest, offsets[f + 1] - offsets[f])
-    try:
-        if column == NULL or index == NULL or base == NULL or run == NULL:
-            raise MemoryError
-        for c in range(n_columns):
-            column[c].radix = radixes[c]
-            if len(columns[c]) != n_rows:
-                raise ValueError(f"columns: expected {n_rows} rows, found {len(columns[c])} of column {c}")
-            if columns[c].dtype == np.uint8:
-                narrow = columns[c]
-                column[c].narrow = &narrow[0]
-            else:
-                wide = columns[c]
-                column[c].wide = &wide[0]
-            if bits[c] is not None:
-                bit_view = bits[c]
-                if bit_view.shape[0] != radixes[c] or bit_view.shape[1] != words:
-                    raise ValueError(f"bits: expected shape {(radixes[c], words)} of column {c}")
-                column[c].bits = &bit_view[0, 0]
-        used = np.zeros(n_columns, np.uint8)
-        used_view = used
-        for i in range(members.shape[0]):
-            used_view[members[i]] = 1
-        for c in range(n_columns):
-            if used_view[c] and bits[c] is None:  # which `bitmaps` has checked
-                check_codes(&column[c], n_rows, radixes[c], c)
-        if weights is not None:
-            weight_view = np.ascontiguousarray(weights, dtype=np.float64)
-            if weight_view.shape[0] != n_rows:
-                raise ValueError(f"weights: expected length {n_rows}, found {weight_view.shape[0]}")
-            weight = &weight_view[0]
-            sums = result
-        else:
-            cells = result
-            table = <uint32_t*> malloc(max(largest, 4 * room) * sizeof(uint32_t))
-            if table == NULL:
-                raise MemoryError
-        with nogil:
-            f = 0
-            while f < n_families:
-                size = offsets[f + 1] - offsets[f]
-                n_rest = ptr[f + 1] - ptr[f] - 1
-                if n_rest < 0:
-                    if weight != NULL:
-                        for i in range(n_rows):
-                            sums[offsets[f]] += weight[i]
-                    else:
-                        cells[offsets[f]] = n_rows
-                    f += 1
-                    continue
-                firsts[0] = members[ptr[f]]
-                rest = &members[ptr[f]] + 1
-                base_size = size // radixes[firsts[0]]
-                if weight == NULL and n_rest and base_size <= MAX_SETTINGS:
-                    all_bits = True
-                    for i in range(n_rest):
-                        all_bits = all_bits and column[rest[i]].bits != NULL
-                    g = f
-                    while (all_bits and g < n_families and same_rest(&members[0], &ptr[0], f, g)
-                           and column[members[ptr[g]]].bits != NULL):
-                        g += 1
-                    if g - f >= MIN_RUN:
-                        run[2 * n_runs] = f
-                        run[2 * n_runs + 1] = g - f
-                        n_runs += 1
-                        f = g
-                        continue
-                k = 1
-                if weight == NULL:
-                    out[0] = &cells[offsets[f]]
-                    while f + k < n_families and k < MAX_BUNDLE and same_rest(&members[0], &ptr[0], f, f + k):
-                        c = members[ptr[f + k]]
-                        if size * radixes[c] > room:
-                            break
-                        firsts[k] = c
-                        out[k] = &cells[offsets[f + k]]
-                        size *= radixes[c]
-                        k += 1
-                    copies = 4 if size <= room and size <= 1024 else 1
-                    memset(table, 0, copies * size * sizeof(uint32_t))
-                else:
-                    copies = 1
-                    own_sums = &sums[offsets[f]]
-                if size <= 65536:
-                    count_table[uint16_t](column, firsts, k, rest, n_rest, n_rows, weight, own_sums, table, size, copies,
-                                          <uint16_t*> index)
-                else:
-                    count_table[uint32_t](column, firsts, k, rest, n_rest, n_rows, weight, own_sums, table, size, copies,
-                                          index)
-                if weight == NULL:
-                    sum_down(column, firsts, k, base_size, table, size, copies, out)
-                f += k
-            # all runs on some words of the bit maps, then all on the next
-            start = 0
-            while n_runs and start < words:
-                length = min(<int64_t> WORDS, words - start)
-                for i in range(n_runs):
-                    count_bits(column, &members[0], &ptr[0], &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
-                               length, &cells[0], base, base + MAX_SETTINGS * WORDS, level)
-                start += length
-    finally:
-        free(column)
-        free(index)
-        free(base)
-        free(run)
-        free(table)
-    return result
+    return Columns(columns, bits, radixes).count(ptr, members, offsets, weights)

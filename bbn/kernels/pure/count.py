@@ -78,34 +78,71 @@ def count_families(
     array
         int64 counts, or float64 sums of weights.
     """
-    n_rows = len(columns[0]) if columns else 0
-    check_families(ptr, members, len(columns))
-    check_ints(radixes, offsets)
-    check_range(radixes, 1, 2**62, "radixes")
-    check_length(len(radixes), len(columns), "radixes")
-    check_length(len(bits), len(columns), "bits")
-    check_length(len(offsets), len(ptr), "offsets")
-    check_offsets(offsets, int(offsets[-1]), "offsets")
-    for f, found in enumerate(np.diff(offsets).tolist()):
-        settings = prod(map(float, radixes[members[ptr[f] : ptr[f + 1]]]))
-        if settings != found:
-            raise ValueError(f"table {f}: expected {settings:.15g} cells, found {found}")
-    for c, column in enumerate(columns):
-        check_numbers("u", 1, column)
-        check_length(len(column), n_rows, f"column {c}")
-        held = bits[c]
-        if held is not None:
-            check_shape("bits", held, int(radixes[c]), (n_rows + 63) // 64)
-    for c in np.unique(members).tolist() if n_rows else ():
-        check_range(columns[c], 0, int(radixes[c]), f"column {c}")
-    if weights is not None:
-        check_length(len(weights), n_rows, "weights")
-    cells = np.zeros(offsets[-1], dtype=np.int64 if weights is None else np.float64)
-    for f in range(len(ptr) - 1):
-        index = np.zeros(n_rows, dtype=np.int64)
-        for c in members[ptr[f] : ptr[f + 1]].tolist():
-            index *= radixes[c]
-            index += columns[c]
-        size = int(offsets[f + 1] - offsets[f])
-        cells[offsets[f] : offsets[f + 1]] = np.bincount(index, weights=weights, minlength=size)
-    return cells
+    return Columns(columns, bits, radixes).count(ptr, members, offsets, weights)
+
+
+class Columns:
+    """Columns of a table that families are counted in again and again, checked once.
+
+    The parameters are those of `count_families`.
+    """
+
+    def __init__(self, columns: list[NDArray[Any]], bits: list[Bits | None], radixes: Ints) -> None:
+        check_ints(radixes)
+        check_range(radixes, 1, 2**62, "radixes")
+        check_length(len(radixes), len(columns), "radixes")
+        check_length(len(bits), len(columns), "bits")
+        self.columns, self.radixes = columns, radixes
+        self.n_rows = len(columns[0]) if columns else 0
+        self.checked: set[int] = set()
+        for c, column in enumerate(columns):
+            check_numbers("u", 1, column)
+            check_length(len(column), self.n_rows, f"column {c}")
+            held = bits[c]
+            if held is not None:
+                check_shape("bits", held, int(radixes[c]), (self.n_rows + 63) // 64)
+
+    def count(
+        self,
+        ptr: Ints,
+        members: Ints,
+        offsets: Ints,
+        weights: Floats | None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> NDArray[Any]:
+        """The contingency tables of several families in the rows from `first` to before `last`.
+
+        `first` is a multiple of 64, and so is `last`, unless it is the number of rows, which None stands for. The other
+        parameters, and what comes out, are those of `count_families`.
+        """
+        columns, radixes, n_rows = self.columns, self.radixes, self.n_rows
+        stop = n_rows if last is None else last
+        check_families(ptr, members, len(columns))
+        check_ints(offsets)
+        check_length(len(offsets), len(ptr), "offsets")
+        check_offsets(offsets, int(offsets[-1]), "offsets")
+        for f, found in enumerate(np.diff(offsets).tolist()):
+            settings = prod(map(float, radixes[members[ptr[f] : ptr[f + 1]]]))
+            if settings != found:
+                raise ValueError(f"table {f}: expected {settings:.15g} cells, found {found}")
+        if not 0 <= first <= stop <= n_rows or first % 64 or (stop % 64 and stop != n_rows):
+            raise ValueError(
+                f"rows: expected a range between multiples of 64 below {n_rows}, found {(first, stop)}"
+            )
+        for c in np.unique(members).tolist() if n_rows else ():
+            if c not in self.checked:
+                check_range(columns[c], 0, int(radixes[c]), f"column {c}")
+                self.checked.add(c)
+        if weights is not None:
+            check_length(len(weights), n_rows, "weights")
+            weights = weights[first:stop]
+        cells = np.zeros(offsets[-1], dtype=np.int64 if weights is None else np.float64)
+        for f in range(len(ptr) - 1):
+            index = np.zeros(stop - first, dtype=np.int64)
+            for c in members[ptr[f] : ptr[f + 1]].tolist():
+                index *= radixes[c]
+                index += columns[c][first:stop]
+            size = int(offsets[f + 1] - offsets[f])
+            cells[offsets[f] : offsets[f + 1]] = np.bincount(index, weights=weights, minlength=size)
+        return cells

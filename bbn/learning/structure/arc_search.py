@@ -55,6 +55,7 @@ class ArcSearch:
         self.allowed, self.required = matrix(constraints.allowed), matrix(constraints.required)
         self.candidates = [list(members(mask)) for mask in constraints.allowed]
         self.free = np.zeros((n, n), dtype=np.uint8)
+        self.nothing = np.full((2, n), -np.inf)
         self.add_gain, self.delete_gain = np.full((2, n, n), -np.inf)
         self.known: list[dict[int, tuple[Array, float]]] = [{} for _ in range(n)]
         self.terms = [0.0] * n
@@ -150,9 +151,12 @@ class ArcSearch:
             for around, values in zip(wanted, self.cache.near(wanted), strict=True):
                 # a family too large to count scores −∞, which must not be a gain on another such
                 term = max(float(values[-1]), -sys.float_info.max)
-                gains = np.full((2, len(self.parents)), -np.inf)
-                gains[ADD, around.add] = values[: len(around.add)] - term
-                gains[DELETE, around.delete] = values[len(around.add) : -1] - term
+                gains = self.nothing.copy()
+                values -= term
+                if around.add:
+                    gains[ADD, around.add] = values[: len(around.add)]
+                if around.delete:
+                    gains[DELETE, around.delete] = values[len(around.add) : -1]
                 self.known[around.child][around.own] = gains, term
         for c in listed:
             gains, self.terms[c] = self.known[c][self.parents[c]]

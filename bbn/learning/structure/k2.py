@@ -39,6 +39,7 @@ from bbn.learning.structure.constraints import (
     tie_of,
     to_graph,
 )
+from bbn.learning.structure.neighbours import Around
 from bbn.learning.structure.scores import ScoreCache
 from bbn.model.variable import State
 
@@ -155,11 +156,14 @@ def _grow(cache: ScoreCache, constraints: Constraints, order: Sequence[int], par
     """The greedy search, all variables one step at a time; `parents` are what must be there to begin with."""
     before = _before(constraints, order)
     growing = [i for i in order if parents[i].bit_count() < constraints.max_parents]
-    bits = [1 << z for z in order]
     while growing:
-        steps = [(i, parents[i] | bit) for i in growing for bit in bits if before[i] & ~parents[i] & bit]
-        # what the families score now is part of the first request
-        values = cache.many([*steps, *enumerate(parents)], parents)[: len(steps)]
+        wanted = [
+            Around(i, parents[i], [z for z in order if (before[i] & ~parents[i]) >> z & 1], [])
+            for i in growing
+        ]
+        steps = [(i, own | 1 << z) for i, own, add, _ in wanted for z in add]
+        # the families as they are come with each
+        values = np.concatenate([terms[:-1] for terms in cache.near(wanted)]).tolist()
         changed = _take_best(cache, steps, values, parents)
         growing = [i for i in changed if parents[i].bit_count() < constraints.max_parents]
 

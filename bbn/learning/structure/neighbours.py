@@ -69,40 +69,42 @@ class TableCounter:
 
     def __call__(self, wanted: Sequence[Around]) -> list[Array]:
         """The terms of the families around each, in the order of `masks`, all from one request."""
-        positions: list[int] = []
-        sizes: list[int] = []
-        parents = [list(members(around.own)) for around in wanted]
-        for (child, _, add, _), own in zip(wanted, parents, strict=True):
-            for p in add:
-                positions.append(p)
-                positions += own
-                positions.append(child)
-            if not add:
-                positions += own
-                positions.append(child)
-            sizes += [len(own) + 1 + bool(add)] * (len(add) or 1)
-        ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=ptr[1:])
-        counted = self.table.tables(self.place[positions], ptr)
+        blocks: list[NDArray[np.int64]] = []
+        cards: list[int] = []
+        widths: list[NDArray[np.int64]] = []
+        for child, own_mask, add, _ in wanted:
+            own = members(own_mask)
+            n_tables, width = len(add) or 1, len(own) + 1 + bool(add)
+            block = np.empty((n_tables, width), dtype=np.int64)
+            if add:
+                block[:, 0] = add
+            block[:, -1] = child
+            block[:, width - 1 - len(own) : -1] = own
+            blocks.append(block.reshape(-1))
+            widths.append(np.full(n_tables, width))
+            cards += [self.cards[child]] * n_tables
+        ptr = np.zeros(len(cards) + 1, dtype=np.int64)
+        (np.concatenate(widths) if len(wanted) > 1 else widths[0]).cumsum(out=ptr[1:])
+        counted = self.table.tables(self.place[np.concatenate(blocks)], ptr)
         parts: list[NDArray[Any]] = [counted.cells]
-        ends = [*counted.offsets.tolist()]
-        cards = [self.cards[around.child] for around in wanted for _ in range(len(around.add) or 1)]
-        where: list[list[int]] = []
+        ends = counted.offsets.tolist()
+        where: list[tuple[int, int, int]] = []
         f = 0
-        for (child, _, add, delete), own in zip(wanted, parents, strict=True):
-            chosen = list(range(f, f + len(add)))
+        for child, own_mask, add, delete in wanted:
+            own, first = members(own_mask), len(cards)
             table = counted[f].sum(axis=0) if add else counted[f]
-            parts += [table.sum(axis=own.index(p)).reshape(-1) for p in delete]
-            parts.append(table.reshape(-1))
-            for part in parts[len(parts) - len(delete) - 1 :]:
-                chosen.append(len(cards))
+            for part in (*(table.sum(axis=own.index(p)) for p in delete), table):
+                parts.append(part.reshape(-1))
                 cards.append(self.cards[child])
                 ends.append(ends[-1] + part.size)
-            where.append(chosen)
+            where.append((f, first, len(cards)))
             f += len(add) or 1
         flat = FlatCounts(np.concatenate(parts), np.array(ends), np.array(cards), self.total)
         terms = np.asarray(self.term(flat))
-        return [terms[chosen] for chosen in where]
+        return [
+            np.concatenate((terms[f : f + len(around.add)], terms[first:stop]))
+            for (f, first, stop), around in zip(where, wanted, strict=True)
+        ]
 
 
 class GaussianCounter:

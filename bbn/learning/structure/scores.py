@@ -255,28 +255,38 @@ class ScoreCache:
 
     def near(self, wanted: Sequence[Around]) -> list[Array]:
         """The terms of the families around each of these, in the order of its masks; new ones come from one batch."""
-        known = self._known
-        values = [[*map(known[around.child].get, around.masks)] for around in wanted]
-        new = [self._unknown(around, own) for around, own in zip(wanted, values, strict=True) if None in own]
+        results: list[Array | None] = []
+        lacking: list[int] = []
+        new: list[Around] = []
+        for place, around in enumerate(wanted):
+            values = [*map(self._known[around.child].get, around.masks)]
+            n_new = values.count(None)
+            results.append(None if n_new else np.array(values))
+            if n_new:
+                lacking.append(place)
+                new.append(around if n_new >= len(around.add) else self._unknown(around, values))
         if not new:
-            return [np.array(own) for own in values]
+            return results  # type: ignore[return-value]
         if self.quick is not None and self.quick.cells(new) <= MAX_CELLS:
             self._reserve(sum(len(around.add) + len(around.delete) + 1 for around in new))
-            for around, found in zip(new, self.quick(new), strict=True):
-                terms = known[around.child]
+            for place, around, found in zip(lacking, new, self.quick(new), strict=True):
+                terms = self._known[around.child]
                 before = len(terms)
                 terms.update(zip(around.masks, found.tolist(), strict=True))
                 self.n_evaluated += len(terms) - before
+                if around is wanted[place]:
+                    results[place] = found
         else:
             families = [(around.child, mask) for around in new for mask in around.masks]
             self.many(families, {around.child: around.own for around in new})
-        return [np.array([*map(known[around.child].get, around.masks)]) for around in wanted]
+        return [
+            found if found is not None else np.array([*map(self._known[around.child].get, around.masks)])
+            for around, found in zip(wanted, results, strict=True)
+        ]
 
     def _unknown(self, around: Around, values: Sequence[float | None]) -> Around:
         """The families around one that have no term yet, and the one itself."""
         child, own, add, delete = around
-        if values.count(None) >= len(add):
-            return around  # nearly all
         return Around(
             child,
             own,

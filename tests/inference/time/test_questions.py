@@ -81,6 +81,11 @@ def test_wide_gaps_in_time_are_refused_before_they_are_filled():
         UMBRELLA.filter({"Umbrella": ["yes", "no"], "t": [0, 10**15]}, time="t")
 
 
+def test_a_forecast_that_would_not_fit_is_refused_before_it_is_made():
+    with pytest.raises(bbn.BudgetError, match="forecast fewer steps"):
+        UMBRELLA.forecast({"Umbrella": ["yes"]}, 10**11)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
