@@ -50,8 +50,8 @@ BATCHES = 32
 TRACE_COPIES = 5
 """Arrays like the counts of all batches that are there at once when they are judged."""
 
-STRETCH = 500
-"""The sweeps after which a long batch looks whether it is to stop."""
+STRETCH = 2_000_000
+"""The draws after which a long batch looks whether it is to stop."""
 
 
 class GibbsSampling(MonteCarlo):
@@ -153,9 +153,10 @@ class GibbsSampling(MonteCarlo):
 
         def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
-            for done in range(0, n, STRETCH):
+            stretch = max(1, STRETCH // states[i].size)
+            for done in range(0, n, stretch):
                 check()
-                kernels.sample.gibbs(bits[i], sweep, states[i], min(STRETCH, n - done), cells, visited)
+                kernels.sample.gibbs(bits[i], sweep, states[i], min(stretch, n - done), cells, visited)
             return visited
 
         with (
