@@ -227,7 +227,18 @@ class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "va
         return Deterministic.made(variable, parents, self.rule, self.at_least, self.numbers)
 
     def ordered(self, ranked: Sequence[int]) -> Deterministic:
-        """The same with its parents in another order, given by their places; no rule depends on it."""
+        """The same with its parents in another order.
+
+        Parameters
+        ----------
+        ranked : sequence of int
+            The places of the parents, in their new order.
+
+        Returns
+        -------
+        Deterministic
+            The same function of the same variables.
+        """
         return Deterministic.made(
             self.variable,
             tuple(self.parents[i] for i in ranked),

@@ -244,7 +244,18 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
     def ordered(self, ranked: Sequence[int]) -> NoisyMax:
-        """The same with its parents in another order, given by their places."""
+        """The same with its parents in another order.
+
+        Parameters
+        ----------
+        ranked : sequence of int
+            The places of the parents, in their new order.
+
+        Returns
+        -------
+        NoisyMax
+            The same function of the same variables.
+        """
         parents = tuple(self.parents[i] for i in ranked)
         return NoisyMax.made(
             self.variable, parents, [self.links[i] for i in ranked], self.leak, self.strongest
