@@ -450,7 +450,7 @@ def told_holding_code(variable: Variable, holds: Any) -> int:
             else "its words do not tell"
         )
         raise ModelError(
-            f"noisy-or: which of the states {list(variable.states)} of {variable.name!r} means that it holds? {what}; "
+            f"which of the states {list(variable.states)} of {variable.name!r} means that it holds? {what}; "
             f"say holds={{{variable.name!r}: {variable.states[0]!r}}}"
         )
     return code

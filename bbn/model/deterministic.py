@@ -14,12 +14,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bbn.core.budget import require_table
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
-from bbn.core.frozen import Array, read_only
-from bbn.model.cpt import CPT, holding, told_holding_code
-from bbn.model.noisy_max import checked_family
+from bbn.core.frozen import Array
+from bbn.model.cpt import holding, told_holding_code
+from bbn.model.factored import Factored, checked_family
 from bbn.model.variable import State, Variable
 
 Rule = Literal["or", "and", "xor", "at-least", "max", "min", "sum"]
@@ -38,7 +37,7 @@ class _Joining(NamedTuple):
     step: Callable[[Any, Any], Any]
 
 
-class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "variable"), cached=("_made",)):
+class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule", "variable")):
     """A variable that its parents decide by a simple rule.
 
     Parameters
@@ -86,12 +85,11 @@ class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "va
     {'yes': 1.0, 'no': 0.0}
     """
 
-    __slots__ = ("_made", "at_least", "numbers", "rule")
+    __slots__ = ("at_least", "numbers", "rule")
 
     rule: str
     at_least: int | None
     numbers: tuple[Numbers, ...]
-    _made: Array | None
 
     def __init__(
         self,
@@ -117,26 +115,9 @@ class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "va
             if rule in LOGICAL and v.card != 2:
                 raise ModelError(f"{where}: {rule!r} needs binary variables, {v.name!r} has {v.card} states")
             numbers.append(_numbers(v, holds, rule in LOGICAL))
-        self._take(child, parents, rule, None if at_least is None else int(at_least), tuple(numbers))
+        at_least = None if at_least is None else int(at_least)
+        self._hold(variable=child, parents=parents, rule=rule, at_least=at_least, numbers=tuple(numbers))
         self._require_results()
-
-    def _take(
-        self,
-        variable: Variable,
-        parents: tuple[Variable, ...],
-        rule: str,
-        at_least: int | None,
-        numbers: tuple[Numbers, ...],
-    ) -> None:
-        self._set(
-            variable=variable,
-            parents=parents,
-            rule=rule,
-            at_least=at_least,
-            numbers=numbers,
-            _made=None,
-            _hash=None,
-        )
 
     @staticmethod
     def made(
@@ -167,27 +148,15 @@ class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "va
             The conditional, unchecked.
         """
         own = Deterministic.__new__(Deterministic)
-        own._take(variable, parents, rule, at_least, numbers)
+        own._hold(variable=variable, parents=parents, rule=rule, at_least=at_least, numbers=numbers)
         return own
 
-    trusted = CPT.trusted  # a plain table, as all that is made by rule
-
-    @property
-    def table(self) -> Array:  # type: ignore[override]  # made when it is asked for
-        """The full table, an axis per parent and the variable's own last; BudgetError if it would not fit."""
-        if self._made is None:
-            cards = [p.card for p in self.parents]
-            what = f"the full table of Deterministic {self.name!r}"
-            instead = 'exact queries (method="junction-tree") and `sample` work without it'
-            require_table([*cards, self.variable.card], what, instead, copies=2)
-            joining = self._joining()
-            values: Any = np.full((), joining.start)
-            for own in self.numbers[:-1]:
-                values = joining.step(values[..., None], np.array(own))
-            table = np.eye(self.variable.card)[self._codes(joining)[values]]
-            self._set(_made=read_only(np.ascontiguousarray(table)))
-        assert self._made is not None
-        return self._made
+    def _full(self) -> Array:
+        joining = self._joining()
+        values: Any = np.full((), joining.start)
+        for own in self.numbers[:-1]:
+            values = joining.step(values[..., None], np.array(own))
+        return np.asarray(np.eye(self.variable.card)[self._codes(joining)[values]])
 
     @property
     def n_parameters(self) -> int:
@@ -199,46 +168,12 @@ class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "va
         """How many numbers it is made of: one per state of each parent."""
         return sum(map(len, self.numbers[:-1]))
 
-    def to_cpt(self) -> CPT:
-        """The full table as a CPT; BudgetError if it would not fit.
-
-        Returns
-        -------
-        CPT
-            A row for every setting of the parents.
-        """
-        return CPT.trusted(self.variable, self.parents, self.table)
-
     def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> Deterministic:
-        """The same function of other variables of as many states.
-
-        Parameters
-        ----------
-        variable : Variable
-            The child.
-        parents : tuple of Variable
-            What decides it.
-
-        Returns
-        -------
-        Deterministic
-            The conditional of these variables.
-        """
+        """The same function of other variables of as many states."""
         return Deterministic.made(variable, parents, self.rule, self.at_least, self.numbers)
 
     def ordered(self, ranked: Sequence[int]) -> Deterministic:
-        """The same with its parents in another order.
-
-        Parameters
-        ----------
-        ranked : sequence of int
-            The places of the parents, in their new order.
-
-        Returns
-        -------
-        Deterministic
-            The same function of the same variables.
-        """
+        """The same with its parents in another order."""
         return Deterministic.made(
             self.variable,
             tuple(self.parents[i] for i in ranked),
@@ -248,18 +183,7 @@ class Deterministic(CPT, compared=("at_least", "numbers", "parents", "rule", "va
         )
 
     def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order; the table is not made.
-
-        Parameters
-        ----------
-        codes : sequence of int
-            The position of each parent's state among its states.
-
-        Returns
-        -------
-        ndarray
-            One probability per state of the variable: a single 1.
-        """
+        """The distribution for these codes of the parents, in their order: a single 1; the table is not made."""
         joining = self._joining()
         value = joining.start
         for own, code in zip(self.numbers, codes, strict=False):

@@ -15,14 +15,13 @@ import numpy as np
 from bbn.core.frozen import Array
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.deterministic import Deterministic
+from bbn.model.factored import Factored
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Variable
 
 TABLE_CELLS = 2**16
 """A full table of no more cells is made where it serves better than a chain: in a maximum, or to weigh samples."""
-
-Factored = NoisyMax | Deterministic
 
 
 def noisy(net: BayesianNetwork) -> list[NoisyMax]:
@@ -32,7 +31,7 @@ def noisy(net: BayesianNetwork) -> list[NoisyMax]:
 
 def factored_parts(net: BayesianNetwork) -> list[Factored]:
     """The conditionals of a network that are chains of small tables, in topological order."""
-    return [c for c in net.conditionals if isinstance(c, NoisyMax | Deterministic)]
+    return [c for c in net.conditionals if isinstance(c, Factored)]
 
 
 def chained(net: BayesianNetwork, beyond: float = 0.0, certain: bool = False) -> BayesianNetwork:

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from bbn.core.budget import require_table
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, read_only
-from bbn.model.cpt import CPT, checked_parents, discrete_child, positive_code, told_holding_code
+from bbn.model.cpt import checked_parents, positive_code, told_holding_code
+from bbn.model.factored import Factored, checked_family
 from bbn.model.table_input import read_table
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import State, Variable
 
 
-class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable"), cached=("_made",)):
+class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "variable")):
     """The strongest of the effects that each parent, and a leak, have on a variable.
 
     Parameters
@@ -82,12 +82,11 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
     {'none': 0.045, 'mild': 0.315, 'high': 0.64}
     """
 
-    __slots__ = ("_made", "leak", "links", "strongest")
+    __slots__ = ("leak", "links", "strongest")
 
     links: tuple[Array, ...]
     leak: Array
     strongest: State
-    _made: Array | None
 
     def __init__(
         self,
@@ -121,15 +120,8 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         leak: Array,
         strongest: State,
     ) -> None:
-        self._set(
-            variable=variable,
-            parents=parents,
-            links=tuple(map(read_only, links)),
-            leak=read_only(leak),
-            strongest=strongest,
-            _made=None,
-            _hash=None,
-        )
+        held = tuple(map(read_only, links))
+        self._hold(variable=variable, parents=parents, links=held, leak=read_only(leak), strongest=strongest)
 
     @staticmethod
     def made(
@@ -163,22 +155,11 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         noisy._take(variable, parents, links, leak, strongest)
         return noisy
 
-    trusted = CPT.trusted  # a plain table, as all that is made by rule
-
-    @property
-    def table(self) -> Array:  # type: ignore[override]  # made when it is asked for
-        """The full table, an axis per parent and the variable's own last; BudgetError if it would not fit."""
-        if self._made is None:
-            cards = [p.card for p in self.parents]
-            what = f"the full table of {type(self).__name__} {self.name!r}"
-            instead = 'exact queries (method="junction-tree") and `sample` work without it'
-            require_table([*cards, self.variable.card], what, instead, copies=2)
-            effects = self._weak_to_strong(self.leak)
-            for link in self.links:
-                effects = joined(effects[..., None, :], self._weak_to_strong(link))
-            self._set(_made=read_only(np.ascontiguousarray(self._weak_to_strong(effects))))
-        assert self._made is not None
-        return self._made
+    def _full(self) -> Array:
+        effects = self._weak_to_strong(self.leak)
+        for link in self.links:
+            effects = joined(effects[..., None, :], self._weak_to_strong(link))
+        return self._weak_to_strong(effects)
 
     @property
     def n_parameters(self) -> int:
@@ -192,36 +173,8 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         """How many numbers it is made of: those of its links and its leak."""
         return sum(link.size for link in self.links) + self.leak.size
 
-    def to_cpt(self) -> CPT:
-        """The full table as a CPT; BudgetError if it would not fit.
-
-        Returns
-        -------
-        CPT
-            A row for every setting of the parents.
-
-        >>> rain = Variable("Rain", [False, True])
-        >>> NoisyOr(Variable("Wet", [False, True]), [rain], [0.9], leak=0.1).to_cpt().table.round(3)
-        array([[0.9 , 0.1 ],
-               [0.09, 0.91]])
-        """
-        return CPT.trusted(self.variable, self.parents, self.table)
-
     def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> NoisyMax:
-        """The same numbers for other variables of as many states.
-
-        Parameters
-        ----------
-        variable : Variable
-            The child.
-        parents : tuple of Variable
-            Its causes.
-
-        Returns
-        -------
-        NoisyMax
-            The conditional of these variables.
-        """
+        """The same numbers for other variables of as many states."""
         strongest = variable.states[self.variable.code(self.strongest)]
         return NoisyMax.made(variable, parents, self.links, self.leak, strongest)
 
@@ -244,18 +197,7 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
     def ordered(self, ranked: Sequence[int]) -> NoisyMax:
-        """The same with its parents in another order.
-
-        Parameters
-        ----------
-        ranked : sequence of int
-            The places of the parents, in their new order.
-
-        Returns
-        -------
-        NoisyMax
-            The same function of the same variables.
-        """
+        """The same with its parents in another order."""
         parents = tuple(self.parents[i] for i in ranked)
         return NoisyMax.made(
             self.variable, parents, [self.links[i] for i in ranked], self.leak, self.strongest
@@ -272,18 +214,7 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         return float(self.variable.card) ** 2 * sum(p.card for p in self.parents)
 
     def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order; the table is not made.
-
-        Parameters
-        ----------
-        codes : sequence of int
-            The position of each parent's state among its states.
-
-        Returns
-        -------
-        ndarray
-            One probability per state of the variable.
-        """
+        """The distribution for these codes of the parents, in their order; the table is not made."""
         effects = self._weak_to_strong(self.leak)
         for link, code in zip(self.links, codes, strict=True):
             effects = joined(effects, self._weak_to_strong(link)[code])
@@ -415,19 +346,6 @@ def joined(before: Array, effect: Array) -> Array:
     below = np.zeros(before.shape)
     np.cumsum(before[..., :-1], axis=-1, out=below[..., 1:])
     return np.asarray(before * np.cumsum(effect, axis=-1) + below * effect)
-
-
-def checked_family(
-    kind: str, child: Variable, parents: Sequence[Variable]
-) -> tuple[Variable, tuple[Variable, ...]]:
-    """The child and its parents; ModelError if one of them has no states."""
-    if not isinstance(child, Variable) or isinstance(child, Continuous):
-        raise ModelError(f"{kind}: the child must be a Variable with states, found {child!r}")
-    parents = checked_parents(child, parents, kind)
-    for parent in parents:
-        if isinstance(parent, Continuous):
-            raise ModelError(discrete_child(child.name, parent.name).replace("CPT", kind, 1))
-    return child, parents
 
 
 def _strongest(kind: str, child: Variable, told: State | None) -> int:
