@@ -323,6 +323,9 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         ndarray
             One probability per state of the variable.
         """
+        return self._row(codes)
+
+    def _row(self, codes: Sequence[int]) -> Array:
         return np.asarray(self.table[tuple(codes)])
 
     def to_frame(self) -> pd.DataFrame:

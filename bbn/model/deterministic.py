@@ -168,22 +168,13 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
         """How many numbers it is made of: one per state of each parent."""
         return sum(map(len, self.numbers[:-1]))
 
-    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> Deterministic:
-        """The same function of other variables of as many states."""
-        return Deterministic.made(variable, parents, self.rule, self.at_least, self.numbers)
+    def _moved(
+        self, variable: Variable, parents: tuple[Variable, ...], ranked: Sequence[int]
+    ) -> Deterministic:
+        numbers = (*(self.numbers[i] for i in ranked), self.numbers[-1])
+        return Deterministic.made(variable, parents, self.rule, self.at_least, numbers)
 
-    def ordered(self, ranked: Sequence[int]) -> Deterministic:
-        """The same with its parents in another order."""
-        return Deterministic.made(
-            self.variable,
-            tuple(self.parents[i] for i in ranked),
-            self.rule,
-            self.at_least,
-            (*(self.numbers[i] for i in ranked), self.numbers[-1]),
-        )
-
-    def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order: a single 1; the table is not made."""
+    def _row(self, codes: Sequence[int]) -> Array:
         joining = self._joining()
         value = joining.start
         for own, code in zip(self.numbers, codes, strict=False):

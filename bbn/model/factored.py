@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -77,8 +77,7 @@ class Factored(CPT, cached=("_made",)):
     def steps(self) -> list[Array]:
         """The chain of tables: P(t_1 | x_1), then P(t_i | t_{i−1}, x_i), the last t being the child."""
 
-    @abstractmethod
-    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> Factored:
+    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> Self:
         """The same numbers for other variables of as many states.
 
         Parameters
@@ -90,12 +89,12 @@ class Factored(CPT, cached=("_made",)):
 
         Returns
         -------
-        Factored
+        NoisyMax or Deterministic
             The conditional of these variables.
         """
+        return self._moved(variable, parents, range(len(parents)))
 
-    @abstractmethod
-    def ordered(self, ranked: Sequence[int]) -> Factored:
+    def ordered(self, ranked: Sequence[int]) -> Self:
         """The same with its parents in another order.
 
         Parameters
@@ -105,9 +104,14 @@ class Factored(CPT, cached=("_made",)):
 
         Returns
         -------
-        Factored
+        NoisyMax or Deterministic
             The same function of the same variables.
         """
+        return self._moved(self.variable, tuple(self.parents[i] for i in ranked), ranked)
+
+    @abstractmethod
+    def _moved(self, variable: Variable, parents: tuple[Variable, ...], ranked: Sequence[int]) -> Any:
+        """The numbers of the parents at these places, for these variables."""
 
     @abstractmethod
     def _full(self) -> Array:

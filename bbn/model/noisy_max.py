@@ -173,10 +173,9 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         """How many numbers it is made of: those of its links and its leak."""
         return sum(link.size for link in self.links) + self.leak.size
 
-    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> NoisyMax:
-        """The same numbers for other variables of as many states."""
+    def _moved(self, variable: Variable, parents: tuple[Variable, ...], ranked: Sequence[int]) -> NoisyMax:
         strongest = variable.states[self.variable.code(self.strongest)]
-        return NoisyMax.made(variable, parents, self.links, self.leak, strongest)
+        return NoisyMax.made(variable, parents, [self.links[i] for i in ranked], self.leak, strongest)
 
     def with_parent(self, parent: Variable) -> NoisyMax:
         """With one more parent, last, that has no effect.
@@ -196,13 +195,6 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
-    def ordered(self, ranked: Sequence[int]) -> NoisyMax:
-        """The same with its parents in another order."""
-        parents = tuple(self.parents[i] for i in ranked)
-        return NoisyMax.made(
-            self.variable, parents, [self.links[i] for i in ranked], self.leak, self.strongest
-        )
-
     @property
     def weakest_code(self) -> int:
         """The place of the weakest state."""
@@ -213,8 +205,7 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         """The cells of the chain of tables."""
         return float(self.variable.card) ** 2 * sum(p.card for p in self.parents)
 
-    def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order; the table is not made."""
+    def _row(self, codes: Sequence[int]) -> Array:
         effects = self._weak_to_strong(self.leak)
         for link, code in zip(self.links, codes, strict=True):
             effects = joined(effects, self._weak_to_strong(link)[code])
