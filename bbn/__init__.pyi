@@ -5,6 +5,7 @@ from .model.variable import Variable as Variable, Binned as Binned, Continuous a
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
+from .model.deterministic import Deterministic as Deterministic
 from .model.noisy_max import NoisyMax as NoisyMax
 from .model.noisy_max import NoisyOr as NoisyOr
 from .model.network import BayesianNetwork as BayesianNetwork

@@ -20,6 +20,7 @@ from bbn.core.frozen import Array
 from bbn.io.row_sums import Values, settle
 from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT, Conditional, discrete_child, positive_code
+from bbn.model.deterministic import Deterministic
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
@@ -48,6 +49,14 @@ class RawNoisy(NamedTuple):
     """One row, or None."""
     first: bool | None
     """Whether the first state of the child is the strongest; None leaves it to the usual rule."""
+
+
+class RawRule(NamedTuple):
+    """What a `Deterministic` takes beside its family."""
+
+    rule: str
+    at_least: int | None
+    holds: dict[str, State]
 
 
 class RawUtility(NamedTuple):
@@ -79,6 +88,8 @@ class RawNode(NamedTuple):
     role: str = ""
     """ "decision", "utility", or nothing for a chance variable."""
     worth: RawUtility | None = None
+    rule: RawRule | None = None
+    """Of a node that its parents decide."""
     bins: Sequence[float] | None = None
     """The cut points of a variable whose states are intervals."""
 
@@ -244,12 +255,21 @@ def checked_conditionals(
         for node, variable, parents in families
         if node.noisy is not None
     }
+    ruled = {
+        node.name: _ruled(node, variable, parents, problems)
+        for node, variable, parents in families
+        if node.rule is not None
+    }
     if problems.count:
         return []
     conditionals: list[Conditional] = []
     for node, variable, parents in families:
         if node.noisy is not None:
             conditionals.append(noisy[node.name])
+        elif node.rule is not None:
+            decided = ruled[node.name]
+            assert decided is not None
+            conditionals.append(decided)
         elif node.gaussian is not None:
             conditionals.append(Gaussian.trusted(Continuous(variable.name), parents, *node.gaussian))
         else:
@@ -280,6 +300,19 @@ def _noisy(
     return NoisyMax.made(variable, parents, links, last.reshape(card), variable.states[0 if first else -1])
 
 
+def _ruled(
+    node: RawNode, variable: Variable, parents: tuple[Variable, ...], problems: Problems
+) -> Deterministic | None:
+    """The node that its parents decide; None if what is wrong with it has been reported."""
+    assert node.rule is not None
+    rule, at_least, holds = node.rule
+    try:
+        return Deterministic(variable, parents, rule, at_least=at_least, holds=holds)  # type: ignore[arg-type]
+    except ModelError as error:
+        problems.add(f"node {node.name!r}: {error}", node.where)
+        return None
+
+
 def find_variables(nodes: Iterable[RawNode], problems: Problems) -> dict[str, Variable | None]:
     """The variable of each name; None where its states are wrong."""
     variables: dict[str, Variable | None] = {}
@@ -308,7 +341,7 @@ def find_families(
         variable = variables[node.name]
         parents: list[Variable] = []
         seen: set[str] = set()
-        read = node.values is not None or node.gaussian is not None or node.noisy is not None
+        read = any(part is not None for part in (node.values, node.gaussian, node.noisy, node.rule))
         right = variable is not None and read
         for name in node.parents:
             if name not in variables:
@@ -334,6 +367,7 @@ def find_families(
             and (
                 node.continuous
                 or node.noisy is not None
+                or node.rule is not None
                 or _has_right_size(node, variable, parents, problems)
             )
         ):

@@ -33,6 +33,7 @@ from bbn.io.writing import (
 )
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
+from bbn.model.deterministic import Deterministic
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
@@ -231,7 +232,12 @@ def _node_text(
     more: dict[str, str] | None = None,
     links: bool = False,
 ) -> str:
-    own = _noisy_fields(conditional) if links and isinstance(conditional, NoisyMax) else _fields(conditional)
+    own = None
+    if links and isinstance(conditional, NoisyMax):
+        own = _noisy_fields(conditional)
+    elif links and isinstance(conditional, Deterministic):
+        own = _rule_fields(conditional)
+    own = _fields(conditional) if own is None else own
     fields = {**{field: _dump(text) for field, text in said.items()}, **own, **(more or {})}
     body = ",\n".join(f'      "{field}": {text}' for field, text in fields.items())
     return f"    {_dump(conditional.name)}: {{\n{body}\n    }}"
@@ -257,6 +263,20 @@ def _noisy_fields(noisy: NoisyMax) -> dict[str, str]:
         links = (_dump(link.tolist()) for link in noisy.links)
         fields["links"] = _keyed([parent.name for parent in noisy.parents], links)
     return fields | {"leak": _dump(noisy.leak.tolist())}
+
+
+def _rule_fields(own: Deterministic) -> dict[str, str] | None:
+    """The fields of a node that its parents decide; None if only its table says it."""
+    holds = own.holds
+    if holds is None:
+        return None
+    fields = {"type": '"deterministic"', "states": _dump(list(own.variable.states))}
+    if own.parents:
+        fields["parents"] = _dump([parent.name for parent in own.parents])
+    fields["rule"] = _dump(own.rule)
+    if own.at_least is not None:
+        fields["at_least"] = _dump(own.at_least)
+    return fields | ({"holds": _dump(holds)} if holds else {})
 
 
 def _or_fields(noisy: NoisyMax, chances: ChancesOfOr) -> dict[str, str]:

@@ -34,6 +34,8 @@ from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
 from bbn.io.spec_noisy import NOISY_MAX, NOISY_OR, NoisyDraft, NoisyReader
 from bbn.io.spec_notes import FIELDS as NOTES
 from bbn.io.spec_notes import NotesReader
+from bbn.io.spec_rule import DETERMINISTIC, RuleDraft, arrange_rule, draft_rule
+from bbn.io.spec_rule import FIELDS as RULE_FIELDS
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
@@ -43,6 +45,7 @@ _FIELDS = {
     "": ("states", "parents", "table", "type", "bins"),
     GAUSSIAN: GAUSSIAN_FIELDS,
     **NOISY_FIELDS,
+    **RULE_FIELDS,
     **DECISION_FIELDS,
 }
 """What a node of each type may have."""
@@ -50,6 +53,7 @@ _NEEDED = {
     "": ("states", "table"),
     GAUSSIAN: ("table",),
     **dict.fromkeys(NOISY_FIELDS, ("states",)),
+    DETERMINISTIC: ("states", "rule"),
     **NEEDED,
 }
 """What it must have."""
@@ -68,6 +72,8 @@ class _Draft(NamedTuple):
     gaussian: GaussianDraft | None = None
     noisy: NoisyDraft | None = None
     """The fields of a noisy-MAX."""
+    rule: RuleDraft | None = None
+    """The fields of a node that its parents decide."""
     role: str = ""
     fields: MappingABC[str, Node] = MappingProxyType({})
     """Of a utility, what the file says, looked at when all parents are known."""
@@ -257,6 +263,11 @@ class _DocumentReader:
             read = self.noisy.draft if kind == NOISY_MAX else self.noisy.draft_or
             draft = read(name, states, parents, fields, where) if states and parents is not None else None
             return _Draft(name, states, parents or [], None, where, noisy=draft)
+        if kind == DETERMINISTIC:
+            rule = None
+            if states and parents is not None and "rule" in fields:
+                rule = draft_rule(self.document, self.noisy, name, parents, fields)
+            return _Draft(name, states, parents or [], None, where, rule=rule)
         table = None
         if "table" in fields and states and parents is not None:
             table = self.tables.read(name, states, fields["table"], bool(parents))
@@ -270,7 +281,7 @@ class _DocumentReader:
                     return value.text
                 self.problems.add(
                     f"node {name!r}: unknown type {value}; expected {GAUSSIAN!r}, {NOISY_MAX!r}, {NOISY_OR!r}, "
-                    f"{DECISION!r} or {UTILITY!r}, or no type for a table",
+                    f"{DETERMINISTIC!r}, {DECISION!r} or {UTILITY!r}, or no type for a table",
                     self.where(value),
                 )
         return ""
@@ -377,6 +388,9 @@ class _DocumentReader:
         if draft.noisy is not None and len(parents) == len(draft.parents):
             found = self.noisy.arrange(name, draft.states, parents, draft.noisy, draft.where)
             return RawNode(name, draft.states, draft.parents, None, draft.where, noisy=found)
+        if draft.rule is not None and len(parents) == len(draft.parents):
+            rule = arrange_rule(self.document, name, draft.states, parents, draft.rule, draft.where)
+            return RawNode(name, draft.states, draft.parents, None, draft.where, rule=rule)
         if draft.table is None or len(parents) < len(draft.parents):
             return RawNode(name, draft.states or ("?",), draft.parents, None, draft.where)
         values, places = self.tables.arrange(name, draft.states, parents, draft.table, draft.where)

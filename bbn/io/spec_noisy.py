@@ -85,7 +85,7 @@ class NoisyReader:
             for parent, value in given.items()
         }
         leak = self.tables.probability(f"node {name!r}, leak", fields["leak"]) if "leak" in fields else 0.0
-        holds = self._holds(name, parents, fields["holds"]) if "holds" in fields else {}
+        holds = self.holds(name, parents, fields["holds"]) if "holds" in fields else {}
         chances = NoisyOrDraft(links, leak, holds)
         return NoisyDraft({}, None, None, chances) if self.problems.count == n_found else None
 
@@ -120,7 +120,7 @@ class NoisyReader:
                     self.problems.add(f"node {name!r}: there is no link for the parent {parent!r}", where)
         return links
 
-    def _holds(self, name: str, parents: list[str], node: Node) -> dict[str, Scalar]:
+    def holds(self, name: str, parents: list[str], node: Node) -> dict[str, Scalar]:
         """The states that are said to hold: one of the node itself, or by name."""
         if isinstance(node, Scalar):
             return {name: node}

@@ -47,6 +47,7 @@ from bbn.io.writing import (
 )
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
+from bbn.model.deterministic import Deterministic
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
@@ -274,6 +275,8 @@ def _lines(
         if isinstance(conditional, NoisyMax):
             chances = chances_of_or(conditional)
             yield from _noisy_lines(conditional) if chances is None else _or_lines(conditional, chances)
+        elif isinstance(conditional, Deterministic) and conditional.holds is not None:
+            yield from _rule_lines(conditional, conditional.holds)
         elif isinstance(conditional, Decision):
             yield from _decision_lines(conditional)
         elif isinstance(conditional, Utility):
@@ -300,9 +303,24 @@ def _or_lines(noisy: NoisyMax, chances: ChancesOfOr) -> Iterator[str]:
     for parent, chance in chances.links.items():
         yield f"      {_key(parent, '      ')}: {_numbers(chance)}"
     yield f"    leak: {_numbers(chances.leak)}"
-    if chances.holds:
+    yield from _holds_lines(chances.holds)
+
+
+def _holds_lines(holds: TypingMapping[str, State]) -> Iterator[str]:
+    if holds:
         yield "    holds:"
-        yield from (f"      {_key(own, '      ')}: {_state(state)}" for own, state in chances.holds.items())
+        yield from (f"      {_key(own, '      ')}: {_state(state)}" for own, state in holds.items())
+
+
+def _rule_lines(own: Deterministic, holds: TypingMapping[str, State]) -> Iterator[str]:
+    yield "    type: deterministic"
+    yield f"    states: [{', '.join(map(_state, own.variable.states))}]"
+    if own.parents:
+        yield f"    parents: [{', '.join(_text(parent.name) for parent in own.parents)}]"
+    yield f"    rule: {own.rule}"
+    if own.at_least is not None:
+        yield f"    at_least: {own.at_least}"
+    yield from _holds_lines(holds)
 
 
 def _noisy_lines(noisy: NoisyMax) -> Iterator[str]:

@@ -323,6 +323,9 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         ndarray
             One probability per state of the variable.
         """
+        return self._row(codes)
+
+    def _row(self, codes: Sequence[int]) -> Array:
         return np.asarray(self.table[tuple(codes)])
 
     def to_frame(self) -> pd.DataFrame:
@@ -450,7 +453,7 @@ def told_holding_code(variable: Variable, holds: Any) -> int:
             else "its words do not tell"
         )
         raise ModelError(
-            f"noisy-or: which of the states {list(variable.states)} of {variable.name!r} means that it holds? {what}; "
+            f"which of the states {list(variable.states)} of {variable.name!r} means that it holds? {what}; "
             f"say holds={{{variable.name!r}: {variable.states[0]!r}}}"
         )
     return code

@@ -9,6 +9,7 @@ import numpy as np
 from bbn.core.errors import EvidenceError, ModelError
 from bbn.model.assembly import by_name
 from bbn.model.cpt import CPT, Conditional, discrete_child
+from bbn.model.factored import Factored
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.node_notes import renamed
@@ -134,7 +135,7 @@ def _substitute(net: BayesianNetwork, variables: Mapping[str, Variable]) -> Baye
             conditionals.append(
                 given.with_family(Continuous(variables.get(name, given.variable).name), parents)
             )
-        elif isinstance(given, NoisyMax):
+        elif isinstance(given, Factored):
             conditionals.append(given.with_family(variables.get(name, given.variable), parents))
         else:
             cpt = _table(net, name)

@@ -1,4 +1,4 @@
-"""Networks with NoisyMax conditionals as networks of small tables, with variables of their own in between.
+"""Networks with NoisyMax or Deterministic conditionals as networks of small tables, with variables in between.
 
 For inference the effects of the parents join one by one, m_i = max(m_{i−1}, effect of x_i): `chained` adds the m_i. For
 learning the effects must be seen apart from what joins them: `linked` adds a variable for each effect and one for each
@@ -7,15 +7,21 @@ maximum, whose tables are known; EM then learns the links as it learns any table
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from bbn.core.frozen import Array
 from bbn.model.cpt import CPT, Conditional
+from bbn.model.deterministic import Deterministic
+from bbn.model.factored import Factored
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Variable
+
+TABLE_CELLS = 2**16
+"""A full table of no more cells is made where it serves better than a chain: in a maximum, or to weigh samples."""
 
 
 def noisy(net: BayesianNetwork) -> list[NoisyMax]:
@@ -23,16 +29,28 @@ def noisy(net: BayesianNetwork) -> list[NoisyMax]:
     return [c for c in net.conditionals if isinstance(c, NoisyMax)]
 
 
-def chained(net: BayesianNetwork) -> BayesianNetwork:
-    """The network with a chain of small tables for each NoisyMax whose full table has more cells than the chain.
+def factored_parts(net: BayesianNetwork) -> list[Factored]:
+    """The conditionals of a network that are chains of small tables, in topological order."""
+    return [c for c in net.conditionals if isinstance(c, Factored)]
+
+
+def chained(net: BayesianNetwork, beyond: float = 0.0, certain: bool = False) -> BayesianNetwork:
+    """The network with a chain of small tables for each conditional whose full table has more cells than its chain.
 
     Itself if there is none. The variables of the network keep their names; the others' begin with the child's name.
+    Tables of at most `beyond` cells stay as they are; with `certain` so do all NoisyMax, as what lies between in their
+    chains is not certain given the variables of the network.
     """
-    wanted = [c for c in noisy(net) if _pays(c)]
+    wanted = [
+        c
+        for c in factored_parts(net)
+        if table_cells(c) > beyond and _pays(c) and not (certain and isinstance(c, NoisyMax))
+    ]
     if not wanted:
         return net
-    if "chained" in net.memo:
-        known: BayesianNetwork = net.memo["chained"]
+    memo = f"chained {beyond:g} {certain}"
+    if memo in net.memo:
+        known: BayesianNetwork = net.memo[memo]
         return known
     order = {name: i for i, name in enumerate(net.names)}
     free = _free_names(net)
@@ -40,22 +58,34 @@ def chained(net: BayesianNetwork) -> BayesianNetwork:
     for own in wanted:
         # the same order of parents in every chain: children of the same causes then share the way through them
         ranked = sorted(range(len(own.parents)), key=lambda i: order[own.parents[i].name])
-        parents = tuple(own.parents[i] for i in ranked)
-        sorted_own = NoisyMax.made(
-            own.variable, parents, [own.links[i] for i in ranked], own.leak, own.strongest
-        )
-        before: tuple[Variable, ...] = ()
-        tables: list[Conditional] = []
-        for i, (parent, table) in enumerate(zip(parents, sorted_own.steps(), strict=True)):
-            last = i == len(parents) - 1
-            name = own.name if last else free(f"{own.name} ≥ {parent.name}")
-            variable = own.variable if last else Variable(name, own.variable.states)
-            tables.append(CPT.trusted(variable, (*before, parent), table))
-            before = (variable,)
-        conditionals[own.name] = tables
+        conditionals[own.name] = _chain(own.ordered(ranked), free)
+    if not (beyond or certain):
+        chains = {own.name: [c.variable.name for c in conditionals[own.name][:-1]] for own in wanted}
+        net.memo.setdefault("chains", chains)
     made = BayesianNetwork([c for some in conditionals.values() for c in some], net.name, net.metadata)
-    known = net.memo.setdefault("chained", made)
+    known = net.memo.setdefault(memo, made)
     return known
+
+
+def quiet_chains(net: BayesianNetwork) -> dict[str, tuple[int, list[str]]]:
+    """Per NoisyMax that `chained` takes apart, its weakest state's code and the variables that then have it too."""
+    chained(net)
+    known = net.memo.get("chains", {})
+    return {c.name: (c.weakest_code, known[c.name]) for c in noisy(net) if c.name in known}
+
+
+def _chain(own: Factored, free: Callable[[str], str]) -> list[Conditional]:
+    """The small tables of a conditional of at least one parent, the last of them that of its variable."""
+    before: tuple[Variable, ...] = ()
+    tables: list[Conditional] = []
+    for i, (parent, table) in enumerate(zip(own.parents, own.steps(), strict=True)):
+        variable = own.variable
+        if i < len(own.parents) - 1:
+            states = own.variable.states if isinstance(own, NoisyMax) else range(table.shape[-1])
+            variable = Variable(free(f"{own.name} ≥ {parent.name}"), states)
+        tables.append(CPT.trusted(variable, (*before, parent), table))
+        before = (variable,)
+    return tables
 
 
 def linked(net: BayesianNetwork) -> tuple[BayesianNetwork, dict[str, list[str]], list[str]]:
@@ -75,6 +105,11 @@ def linked(net: BayesianNetwork) -> tuple[BayesianNetwork, dict[str, list[str]],
     effects: dict[str, list[str]] = {}
     known: list[str] = []
     for conditional in net.conditionals:
+        if isinstance(conditional, Deterministic):
+            tables = _chain(conditional, free) if conditional.parents else [conditional.to_cpt()]
+            conditionals += tables
+            known += [table.variable.name for table in tables]
+            continue
         if not isinstance(conditional, NoisyMax):
             conditionals.append(conditional)
             continue
@@ -104,6 +139,9 @@ def unlinked(net: BayesianNetwork, like: BayesianNetwork, effects: dict[str, lis
     conditionals: list[Conditional] = []
     for given in like.conditionals:
         name = given.variable.name
+        if isinstance(given, Deterministic):
+            conditionals.append(given)
+            continue
         if not isinstance(given, NoisyMax):
             conditionals.append(net[name])
             continue
@@ -112,13 +150,14 @@ def unlinked(net: BayesianNetwork, like: BayesianNetwork, effects: dict[str, lis
     return BayesianNetwork(conditionals, like.name, like.metadata)
 
 
-def _pays(noisy_max: NoisyMax) -> bool:
+def table_cells(conditional: CPT) -> float:
+    """The cells of the full table."""
+    return math.prod(float(v.card) for v in (conditional.variable, *conditional.parents))
+
+
+def _pays(own: Factored) -> bool:
     """Whether the chain has fewer cells than the full table."""
-    card, cards = noisy_max.variable.card, [p.card for p in noisy_max.parents]
-    cells = float(card)
-    for own in cards:
-        cells *= own
-    return len(cards) > 1 and card * card * sum(cards) < cells
+    return len(own.parents) > 1 and own.chain_cells < table_cells(own)
 
 
 def _maximum(noisy_max: NoisyMax) -> Array:

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from bbn.core.budget import require_table
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, read_only
-from bbn.model.cpt import CPT, checked_parents, discrete_child, positive_code, told_holding_code
+from bbn.model.cpt import checked_parents, positive_code, told_holding_code
+from bbn.model.factored import Factored, checked_family
 from bbn.model.table_input import read_table
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import State, Variable
 
 
-class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable"), cached=("_made",)):
+class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "variable")):
     """The strongest of the effects that each parent, and a leak, have on a variable.
 
     Parameters
@@ -82,12 +82,11 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
     {'none': 0.045, 'mild': 0.315, 'high': 0.64}
     """
 
-    __slots__ = ("_made", "leak", "links", "strongest")
+    __slots__ = ("leak", "links", "strongest")
 
     links: tuple[Array, ...]
     leak: Array
     strongest: State
-    _made: Array | None
 
     def __init__(
         self,
@@ -99,7 +98,7 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         strongest: State | None = None,
     ) -> None:
         kind = type(self).__name__
-        child, parents = _checked_family(kind, child, parents)
+        child, parents = checked_family(kind, child, parents)
         strong = _strongest(kind, child, strongest)
         weak = child.card - 1 - strong
         given = _by_parent(kind, child, parents, links)
@@ -121,15 +120,8 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         leak: Array,
         strongest: State,
     ) -> None:
-        self._set(
-            variable=variable,
-            parents=parents,
-            links=tuple(map(read_only, links)),
-            leak=read_only(leak),
-            strongest=strongest,
-            _made=None,
-            _hash=None,
-        )
+        held = tuple(map(read_only, links))
+        self._hold(variable=variable, parents=parents, links=held, leak=read_only(leak), strongest=strongest)
 
     @staticmethod
     def made(
@@ -163,27 +155,16 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         noisy._take(variable, parents, links, leak, strongest)
         return noisy
 
-    trusted = CPT.trusted  # a plain table, as all that is made by rule
-
-    @property
-    def table(self) -> Array:  # type: ignore[override]  # made when it is asked for
-        """The full table, an axis per parent and the variable's own last; BudgetError if it would not fit."""
-        if self._made is None:
-            cards = [p.card for p in self.parents]
-            what = f"the full table of {type(self).__name__} {self.name!r}"
-            instead = 'exact queries (method="junction-tree") and `sample` work without it'
-            require_table([*cards, self.variable.card], what, instead, copies=2)
-            effects = self._weak_to_strong(self.leak)
-            for link in self.links:
-                effects = joined(effects[..., None, :], self._weak_to_strong(link))
-            self._set(_made=read_only(np.ascontiguousarray(self._weak_to_strong(effects))))
-        assert self._made is not None
-        return self._made
+    def _full(self) -> Array:
+        effects = self._weak_to_strong(self.leak)
+        for link in self.links:
+            effects = joined(effects[..., None, :], self._weak_to_strong(link))
+        return self._weak_to_strong(effects)
 
     @property
     def n_parameters(self) -> int:
         """The free parameters: one less than the child's states per row of a link or leak that has an effect."""
-        weak = self.variable.card - 1 - self.variable.code(self.strongest)
+        weak = self.weakest_code
         rows = np.concatenate([*self.links, self.leak[None]])
         return int((rows[:, weak] < 1).sum()) * (self.variable.card - 1)
 
@@ -192,38 +173,9 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
         """How many numbers it is made of: those of its links and its leak."""
         return sum(link.size for link in self.links) + self.leak.size
 
-    def to_cpt(self) -> CPT:
-        """The full table as a CPT; BudgetError if it would not fit.
-
-        Returns
-        -------
-        CPT
-            A row for every setting of the parents.
-
-        >>> rain = Variable("Rain", [False, True])
-        >>> NoisyOr(Variable("Wet", [False, True]), [rain], [0.9], leak=0.1).to_cpt().table.round(3)
-        array([[0.9 , 0.1 ],
-               [0.09, 0.91]])
-        """
-        return CPT.trusted(self.variable, self.parents, self.table)
-
-    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> NoisyMax:
-        """The same numbers for other variables of as many states.
-
-        Parameters
-        ----------
-        variable : Variable
-            The child.
-        parents : tuple of Variable
-            Its causes.
-
-        Returns
-        -------
-        NoisyMax
-            The conditional of these variables.
-        """
+    def _moved(self, variable: Variable, parents: tuple[Variable, ...], ranked: Sequence[int]) -> NoisyMax:
         strongest = variable.states[self.variable.code(self.strongest)]
-        return NoisyMax.made(variable, parents, self.links, self.leak, strongest)
+        return NoisyMax.made(variable, parents, [self.links[i] for i in ranked], self.leak, strongest)
 
     def with_parent(self, parent: Variable) -> NoisyMax:
         """With one more parent, last, that has no effect.
@@ -239,23 +191,21 @@ class NoisyMax(CPT, compared=("leak", "links", "parents", "strongest", "variable
             The conditional with one more link.
         """
         none = np.zeros((parent.card, self.variable.card))
-        none[:, self.variable.card - 1 - self.variable.code(self.strongest)] = 1.0
+        none[:, self.weakest_code] = 1.0
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
-    def row_at(self, codes: Sequence[int]) -> Array:
-        """The distribution for these codes of the parents, in their order; the table is not made.
+    @property
+    def weakest_code(self) -> int:
+        """The place of the weakest state."""
+        return self.variable.card - 1 - self.variable.code(self.strongest)
 
-        Parameters
-        ----------
-        codes : sequence of int
-            The position of each parent's state among its states.
+    @property
+    def chain_cells(self) -> float:
+        """The cells of the chain of tables."""
+        return float(self.variable.card) ** 2 * sum(p.card for p in self.parents)
 
-        Returns
-        -------
-        ndarray
-            One probability per state of the variable.
-        """
+    def _row(self, codes: Sequence[int]) -> Array:
         effects = self._weak_to_strong(self.leak)
         for link, code in zip(self.links, codes, strict=True):
             effects = joined(effects, self._weak_to_strong(link)[code])
@@ -351,7 +301,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
         *,
         holds: Mapping[str, State] | State | None = None,
     ) -> None:
-        child, parents = _checked_family("NoisyOr", child, parents)
+        child, parents = checked_family("NoisyOr", child, parents)
         for v in (child, *parents):
             if v.card != 2:
                 raise ModelError(
@@ -387,18 +337,6 @@ def joined(before: Array, effect: Array) -> Array:
     below = np.zeros(before.shape)
     np.cumsum(before[..., :-1], axis=-1, out=below[..., 1:])
     return np.asarray(before * np.cumsum(effect, axis=-1) + below * effect)
-
-
-def _checked_family(
-    kind: str, child: Variable, parents: Sequence[Variable]
-) -> tuple[Variable, tuple[Variable, ...]]:
-    if not isinstance(child, Variable) or isinstance(child, Continuous):
-        raise ModelError(f"{kind}: the child must be a Variable with states, found {child!r}")
-    parents = checked_parents(child, parents, kind)
-    for parent in parents:
-        if isinstance(parent, Continuous):
-            raise ModelError(discrete_child(child.name, parent.name).replace("CPT", kind, 1))
-    return child, parents
 
 
 def _strongest(kind: str, child: Variable, told: State | None) -> int:

@@ -23,16 +23,19 @@ from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.long_runs import predicted_seconds
+from bbn.inference.exact.noisy_best import NoisyBest, bounded
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
     Price,
     Question,
     cells_of,
+    factored,
     flatten,
     largest_clique,
     make_plan,
     price,
+    read_targets,
     slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
@@ -42,6 +45,7 @@ from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model, as_mapping
+from bbn.model.expansion import quiet_chains
 from bbn.model.options import Order, OrderedOptions
 from bbn.results.posterior import Posterior, Posteriors, Slot
 
@@ -120,6 +124,7 @@ class JunctionTree(Engine):
         self._pruning: Pruning | None = None
         self._repeats: Repeats | None = None
         self._asked = False
+        self._quiet = quiet_chains(self.model) if len(self.flat.cards) > len(self.model.variables) else {}  # type: ignore[arg-type]
         self._slab: int | None = None
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
@@ -217,6 +222,8 @@ class JunctionTree(Engine):
 
     def _known_questions(self) -> Repeats | None:
         """The questions asked before; None at the first, which need not be noted."""
+        if self._quiet:  # shapes of questions then depend on the values observed
+            return None
         if self._repeats is None:
             if self._asked:
                 self._repeats = Repeats(self.model, self.flat.number, self._plans)
@@ -226,6 +233,7 @@ class JunctionTree(Engine):
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
+        findings = self._with_certain(findings)
         hard, likelihood = findings.hard, findings.likelihood
         number = self.flat.number
         key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
@@ -259,6 +267,8 @@ class JunctionTree(Engine):
             key: Any = "masked"
             question = Question(masked=True, goal=MARGINALS)
         else:
+            findings = self._with_certain(findings)
+            hard, likelihood = findings.hard, findings.likelihood
             key = (observed, frozenset(likelihood) if likelihood else None)
             question = Question(
                 frozenset(map(number.__getitem__, hard)),
@@ -277,6 +287,9 @@ class JunctionTree(Engine):
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
+        if self._bounds():
+            found = self._bounded_best(findings, 1, options)
+            return found[0] if found else ({}, -math.inf)
         forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
             return {}, log_probability
@@ -285,6 +298,8 @@ class JunctionTree(Engine):
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
+        if self._bounds():
+            return self._bounded_best(findings, k, options)
         forest, log_probability = self._maximised(findings, options)
         if log_probability == -math.inf:
             return []
@@ -309,8 +324,22 @@ class JunctionTree(Engine):
         work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
         return MaximisedForest(plan.layout, model.cards, work, base, logs), log_probability + log_scale
 
+    def _bounds(self) -> bool:
+        """Whether a maximum must do without the full table of some NoisyMax."""
+        factored = len(self.flat.cards) != len(self.model.variables)
+        return factored and bool(bounded(self.model))  # type: ignore[arg-type]  # factors of a network alone have chains
+
+    def _bounded_best(
+        self, findings: Findings, k: int, options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, int], float]]:
+        net = factored(self.model, certain=True)  # type: ignore[arg-type]
+        return [
+            ({name: code for name, code in codes.items() if name in self.model}, log_probability)  # type: ignore[operator]
+            for codes, log_probability in NoisyBest(net, findings, options).best(k)
+        ]
+
     def _with_tables(self) -> FlatModel:
-        """The model with full tables: variables between those of the model are summed out, and a maximum may not be."""
+        """The model with full tables of NoisyMax: what lies between in their chains is summed, never maximised."""
         if len(self.flat.cards) == len(self.model.variables):
             return self.flat
         if self._tables is None:
@@ -319,7 +348,10 @@ class JunctionTree(Engine):
 
     def _named(self, states: Mapping[int, int]) -> dict[str, int]:
         names = self._with_tables().names
-        return {names[v]: code for v, code in sorted(states.items())}
+        own = {names[v]: code for v, code in sorted(states.items())}
+        if len(names) > len(self.model.variables):  # what lies between in a chain is not asked for
+            own = {v.name: own[v.name] for v in self.model.variables if v.name in own}
+        return own
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
@@ -416,7 +448,13 @@ class JunctionTree(Engine):
         plan = pruning.kept(key, domain)
         if plan is None:
             model = pruning.restricted(domain, question)
-            other = pruning.priced(model, question, options["order"], cost, key)
+            if (
+                cost is not None and cost.layout is None
+            ):  # its order was given up, so there is no tree to restrict
+                shape = question._replace(targets=read_targets(self.flat, question))
+                other = price(model, shape, options["order"], once=True)
+            else:
+                other = pruning.priced(model, question, options["order"], cost, key)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:
@@ -425,6 +463,16 @@ class JunctionTree(Engine):
             pruning.keep(key, domain, plan)
         values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
         return PrunedAnswer(pruning, plan, domain, values, log_evidence + log_scale)
+
+    def _with_certain(self, findings: Findings) -> Findings:
+        """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""
+        hidden = {
+            name: code
+            for child, (code, names) in self._quiet.items()
+            if findings.hard.get(child) == code
+            for name in names
+        }
+        return findings._replace(hard={**findings.hard, **hidden}) if hidden else findings
 
     def _masks(self, options: Mapping[str, Any]) -> bool:
         """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""

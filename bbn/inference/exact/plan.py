@@ -69,15 +69,15 @@ class FlatModel(NamedTuple):
 def flatten(model: Model, limit: int | float | str | None = None, whole: bool = False) -> FlatModel:
     """The arrays of a model; BudgetError if its tables take more than the limit.
 
-    A NoisyMax is a chain of small tables, with variables in between that the model does not have, unless `whole` asks
-    for its full table.
+    A NoisyMax or Deterministic is a chain of small tables, with variables in between that the model does not have; with
+    `whole` a NoisyMax is its full table.
     """
     directed = isinstance(model, BayesianNetwork)
     if directed:
         cpts: Any = model.conditionals  # type: ignore[attr-defined]
         if set(map(type, cpts)) != {CPT}:
-            model = model if whole else factored(model)  # type: ignore[arg-type]
-            cpts = model.conditionals  # type: ignore[attr-defined]
+            model = factored(model, certain=whole)  # type: ignore[arg-type]
+            cpts = model.conditionals
             directed = all(isinstance(c, CPT) for c in cpts)
     variables = model.variables
     number = {v.name: i for i, v in enumerate(variables)}
@@ -96,13 +96,13 @@ def flatten(model: Model, limit: int | float | str | None = None, whole: bool = 
     return FlatModel(tuple(number), number, *packed, max(cards) if cards else 1)
 
 
-def factored(model: BayesianNetwork) -> BayesianNetwork:
-    """The network without full tables of NoisyMax conditionals; itself if it has none."""
+def factored(model: BayesianNetwork, beyond: float = 0.0, certain: bool = False) -> BayesianNetwork:
+    """The network with chains of small tables in place of full ones, see `chained`; itself if there are none."""
     if set(map(type, model.conditionals)) == {CPT}:
         return model
     from bbn.model.expansion import chained
 
-    return chained(model)
+    return chained(model, beyond, certain)
 
 
 class Question(NamedTuple):

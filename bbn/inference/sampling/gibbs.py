@@ -35,6 +35,7 @@ from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.inference.sampling.weighted import nothing
 from bbn.kernels.contracts.moves import Codes, Groups, Sweep
 from bbn.kernels.contracts.types import Ints
+from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
 from bbn.model.options import GibbsOptions
@@ -48,6 +49,9 @@ BATCHES = 32
 """The least number of batches a chain is cut into."""
 TRACE_COPIES = 5
 """Arrays like the counts of all batches that are there at once when they are judged."""
+
+STRETCH = 2_000_000
+"""The draws after which a long batch looks whether it is to stop."""
 
 
 class GibbsSampling(MonteCarlo):
@@ -149,7 +153,10 @@ class GibbsSampling(MonteCarlo):
 
         def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
-            kernels.sample.gibbs(bits[i], sweep, states[i], n, cells, visited)
+            stretch = max(1, STRETCH // states[i].size)
+            for done in range(0, n, stretch):
+                check()
+                kernels.sample.gibbs(bits[i], sweep, states[i], min(stretch, n - done), cells, visited)
             return visited
 
         with (

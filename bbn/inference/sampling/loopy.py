@@ -21,10 +21,12 @@ import numpy as np
 from bbn.core.budget import Ledger
 from bbn.core.errors import ConvergenceWarning, warn_user
 from bbn.core.frozen import Array
+from bbn.inference.exact.plan import factored
 from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
+from bbn.model.network import BayesianNetwork
 from bbn.model.options import LoopyOptions
 from bbn.results.sampling_report import SamplingReport
 
@@ -75,15 +77,16 @@ class LoopyBeliefPropagation(Approximate):
 
     def __init__(self, model: Model, **options: Unpack[LoopyOptions]) -> None:
         super().__init__(model, **options)
+        self._chained: Model = factored(model) if isinstance(model, BayesianNetwork) else model
 
     def _estimate(
         self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]
     ) -> Estimate:
         wanted = {name for group in groups for name in group}
-        relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
+        relevant = ancestral_factors(self._chained, wanted | {*findings.hard, *findings.likelihood})
         self._require_memory(groups, relevant, findings, options)
         ones = [Factor.trusted((v,), np.ones(v.card)) for v in map(self.model.variable, sorted(wanted))]
-        factors, log_scale = merged_factors([*observed_factors(self.model, findings, relevant), *ones])
+        factors, log_scale = merged_factors([*observed_factors(self._chained, findings, relevant), *ones])
         messages = Messages(factors, options)
         n_iter, converged = messages.settle() if log_scale > -math.inf else (0, True)
         log_evidence = log_scale + messages.log_total()

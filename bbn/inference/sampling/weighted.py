@@ -21,6 +21,7 @@ from bbn.core.errors import AccuracyWarning, ModelError, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
+from bbn.inference.exact.plan import factored
 from bbn.inference.sampling.accuracy import LOW_ESS, unseen, weighted_error
 from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import TABLE_COPIES, Draw, code_type, compile_draws, require_copies
@@ -29,6 +30,7 @@ from bbn.inference.sampling.seeded_blocks import BLOCK, Seeds
 from bbn.inference.sampling.tail import is_heavy, largest, pareto_k
 from bbn.kernels.contracts.moves import Codes
 from bbn.model.evidence import Findings, Model
+from bbn.model.expansion import TABLE_CELLS
 from bbn.model.network import BayesianNetwork
 from bbn.results.sampling_report import SamplingReport
 
@@ -120,7 +122,7 @@ class WeightedSampling(MonteCarlo):
                 'method="gibbs" and method="loopy" work on any model'
             )
         super().__init__(model, **options)
-        self.net: BayesianNetwork = self.model  # type: ignore[assignment]  # checked above
+        self.net: BayesianNetwork = factored(self.model, TABLE_CELLS)  # type: ignore[arg-type]  # checked above
 
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds

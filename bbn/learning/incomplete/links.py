@@ -1,4 +1,7 @@
-"""EM and gradient ascent on networks with NoisyMax conditionals: their effects are hidden variables like any other."""
+"""EM and gradient ascent on networks with NoisyMax conditionals: their effects are hidden variables like any other.
+
+Deterministic conditionals are chains of tables that stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bbn.learning.incomplete.fit_result import FitResult
-from bbn.model.expansion import linked, noisy, unlinked
+from bbn.model.expansion import factored_parts, linked, unlinked
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
 
@@ -20,7 +23,7 @@ def with_links(
 
     The structure itself, and the result as it is, where there are none.
     """
-    if not isinstance(structure, BayesianNetwork) or not noisy(structure):
+    if not isinstance(structure, BayesianNetwork) or not factored_parts(structure):
         return structure, hidden, fixed, lambda result: result
     net, effects, known = linked(structure)
     fixed = [fixed] if isinstance(fixed, str) else list(fixed)

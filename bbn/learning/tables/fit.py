@@ -42,6 +42,7 @@ from bbn.learning.tables.priors import (
 )
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.dynamic_network import DynamicNetwork
+from bbn.model.expansion import Factored, factored_parts
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
@@ -189,7 +190,7 @@ def _fit(
     variables, source = observe(shape, data, reading)
     parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
     numeric = tuple(name for name in shape.names if isinstance(variables[name], Continuous))
-    factored = _noisy(shape)
+    factored = _factored(shape)
     tables = {name: v for name, v in variables.items() if name not in numeric and name not in factored}
     for name, variable in tables.items():
         if len(parents[name]) >= MAX_AXES:
@@ -217,7 +218,9 @@ def _fit(
         estimates.append(estimate(family, moments, units, told))
     warn_of(families, estimates)
     learned: list[Conditional] = [f.gaussian(e.numbers) for f, e in zip(families, estimates, strict=True)]
-    learned += [fit_links(own, source, prior) for own in factored.values()]
+    learned += [
+        fit_links(own, source, prior) if isinstance(own, NoisyMax) else own for own in factored.values()
+    ]
     return network_from_counts(
         parents,
         tables,
@@ -229,10 +232,9 @@ def _fit(
     )
 
 
-def _noisy(shape: Structure) -> dict[str, NoisyMax]:
-    """The NoisyMax conditionals of the network that a structure came from, if any."""
-    given = () if shape.network is None else shape.network.conditionals
-    return {own.name: own for own in given if isinstance(own, NoisyMax)}
+def _factored(shape: Structure) -> dict[str, Factored]:
+    """The conditionals without a table of the network that a structure came from, if any."""
+    return {} if shape.network is None else {own.name: own for own in factored_parts(shape.network)}
 
 
 def _require_tables(shapes: list[list[int]], prior: Prior | None, keep_counts: bool) -> None:
