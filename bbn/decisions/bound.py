@@ -95,9 +95,7 @@ class _Relaxed:
     def _run(self, allowed: dict[int, Array]) -> Any:
         tables = {allowed_name(d): table for d, table in allowed.items()}
         tables |= evidence_tables(self.search.given)
-        return self.tape.run(
-            self.search.cells, self.search.given.hard, tables, self.search.memory_limit
-        )
+        return self.tape.run(self.search.cells, self.search.given.hard, tables, self.search.memory_limit)
 
     def bound(self, allowed: dict[int, Array]) -> float:
         """What the relaxed diagram is worth."""

@@ -239,7 +239,7 @@ def _fixed_lag(chain: Chain, passed: Passed, lag: int) -> tuple[Array, Array]:
         rows = slice(int(chain.sequences.ptr[s]), int(chain.sequences.ptr[s + 1]))
         before, _, after = log_sides(chain, s, lag)
         logs = before + after
-        gamma[rows] = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
+        gamma[rows], right[rows] = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None]), 0.0
     return gamma, right
 
 

@@ -23,6 +23,9 @@ FAINT, FAINTEST = 1e-200, 1e-300
 """A possible state whose share of a step is below FAINT gives it up too, since later evidence may bring it back; so
 does one whose way through the smallest entry of the matrices would end below FAINTEST."""
 
+MOST = 1e300
+"""What follows a step counts at most so much for a state: only one that is impossible there can reach it."""
+
 
 def forward(
     ptr: Ints,
@@ -106,7 +109,8 @@ def backward(
         beta = np.ones(alpha.shape[1])
         for t in range(end - 1, begin - 1, -1):
             gamma[t] = alpha[t] * beta
-            onward = likelihood[t] * beta / scale[t]
+            with np.errstate(over="ignore"):
+                onward = np.minimum(likelihood[t] * beta / scale[t], MOST)
             if right is not None:
                 right[t] = onward
             if t == begin:
