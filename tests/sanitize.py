@@ -45,6 +45,7 @@ TESTS = (
     "inference/exact/test_pruning",
     "inference/exact/test_range",
     "inference/exact/test_repeats",
+    "inference/exact/test_thin",
     "inference/rows/test_predict",
     "inference/sampling/test_sample",
     "inference/sampling/test_monte_carlo",

@@ -33,6 +33,7 @@ from bbn.inference.exact.plan import (
     largest_clique,
     make_plan,
     price,
+    slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.pruning import CELLS, FIRST, PrunedAnswer, Pruning, making
@@ -119,6 +120,7 @@ class JunctionTree(Engine):
         self._pruning: Pruning | None = None
         self._repeats: Repeats | None = None
         self._asked = False
+        self._slab: int | None = None
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
 
@@ -370,7 +372,9 @@ class JunctionTree(Engine):
             answer = self._pruned(key, question, findings, options, None)
             if answer is not None:
                 return None, answer
-        cost = price(self.flat, question, options["order"])
+        if self._slab is None:
+            self._slab = slab_of(self.flat)
+        cost = price(self.flat, question, options["order"], slab=self._slab)
         untried = None
         if pays is None and cost.cells > CELLS and not question.masked:
             needed = making(self.flat)

@@ -278,7 +278,7 @@ def split_answers(
     last: int | None = None,
     more: Callable[[int, int], dict[str, Any]] | None = None,
 ) -> Any:
-    """Beliefs by sequence: all steps, or the last so many of each."""
+    """Beliefs by sequence: all steps, or the last few of each."""
     found = {}
     for s, name in enumerate(sequences.names):
         begin, end = int(sequences.ptr[s]), int(sequences.ptr[s + 1])

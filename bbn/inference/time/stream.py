@@ -18,8 +18,9 @@ from bbn.inference.time.chain import Chain, Patterns, compile_chain, forward
 from bbn.inference.time.kalman import Kalman
 from bbn.inference.time.marginals import beliefs_of
 from bbn.inference.time.numbers import log_densities, numbers_of
-from bbn.inference.time.sequences import Sequences, read_sequences, whole_sequences
+from bbn.inference.time.sequences import Sequences, read_sequences
 from bbn.inference.time.slices import Slices, compiled
+from bbn.inference.time.whole_sequences import whole_sequences
 from bbn.kernels.pure import chain as chain_floor
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.evidence import Evidence, Findings, check_evidence, observed_numbers
