@@ -7,3 +7,5 @@ LOST = 1e-250
 FAINT, FAINTEST = 1e-200, 1e-300
 """A possible state whose share of a step is below FAINT gives it up too, since later evidence may bring it back; so
 does one whose way through the smallest entry of the matrices would end below FAINTEST."""
+MOST = 1e300
+"""What follows a step counts at most this for a state: only one that is impossible there can reach it."""

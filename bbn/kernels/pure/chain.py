@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.kernels.contracts.chain import FAINT, FAINTEST, LOST
+from bbn.kernels.contracts.chain import FAINT, FAINTEST, LOST, MOST
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
 from bbn.kernels.watch import check
 
@@ -101,7 +101,8 @@ def backward(
         beta = np.ones(alpha.shape[1])
         for t in range(end - 1, begin - 1, -1):
             gamma[t] = alpha[t] * beta
-            onward = likelihood[t] * beta / scale[t]
+            with np.errstate(over="ignore"):
+                onward = np.minimum(likelihood[t] * beta / scale[t], MOST)
             if right is not None:
                 right[t] = onward
             if t == begin:
