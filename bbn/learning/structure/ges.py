@@ -172,6 +172,8 @@ class ClassSearch:
         """By child and the mask of its parents: what each further parent gains, if it gains."""
         self.banned: tuple[int, int] | None = None
         """A pair that is not to be joined for now."""
+        self.tried: set[tuple[int, int]] = set()
+        """The pairs that were parted in the best class and led no higher."""
         self.n_iter = 0
         self.best, self.best_score = list(self.members), cache.total(self.members)
         self.refresh(range(n))
@@ -189,14 +191,19 @@ class ClassSearch:
         total = self.cache.total(self.members)
         if self.banned is None and total > self.best_score + self.tie:
             self.best, self.best_score = list(self.members), total
+            self.tried.clear()
 
     def escape(self, advance: Callable[..., object]) -> bool:
-        """Part each edge of the best class in turn and climb, first without it; whether one of them led higher."""
+        """Part each edge of the best class in turn and climb, first without it; whether one of them led higher.
+
+        What an edge leads to depends on the best class alone, so none is parted twice in the same.
+        """
         before = self.best_score
         for y, mask in enumerate(list(self.best)):
             for x in members(mask):
-                if not self.best[y] >> x & 1:
-                    continue  # a better structure was found on the way
+                if not self.best[y] >> x & 1 or (x, y) in self.tried:
+                    continue  # a better structure was found on the way, or it is known to lead nowhere
+                self.tried.add((x, y))
                 parted = list(self.best)
                 parted[y] &= ~(1 << x)
                 self.banned = (min(x, y), max(x, y))
@@ -211,6 +218,10 @@ class ClassSearch:
     def step(self, kind: int) -> bool:
         """Apply the best valid operator of a kind; False if none gains."""
         ranked = [op for own in self.operators for op in own if op.kind == kind]
+        if kind == INSERT:
+            # no neighbour of y is below y, so these ways from y to x are there whatever is chosen
+            below = self.state.below()
+            ranked = [op for op in ranked if not below[op.y] >> op.x & 1]
         ranked.sort(key=lambda op: -op.gain)
         for operator in self._rank_ties(ranked):
             found = self.applied(operator)
