@@ -168,6 +168,8 @@ class ClassSearch:
         """The parents' masks of a structure in the class."""
         self.state = class_of(self.members, constraints.numeric)
         self.operators: list[list[Operator]] = [[] for _ in range(n)]
+        """Insertions and deletions that gain, by y."""
+        self.turns: list[list[Operator]] = [[] for _ in range(n)]
         self.gains: list[dict[int, dict[int, float]]] = [{} for _ in range(n)]
         """By child and the mask of its parents: what each further parent gains, if it gains."""
         self.banned: tuple[int, int] | None = None
@@ -217,7 +219,8 @@ class ClassSearch:
 
     def step(self, kind: int) -> bool:
         """Apply the best valid operator of a kind; False if none gains."""
-        ranked = [op for own in self.operators for op in own if op.kind == kind]
+        listed = self.turns if kind == TURN else self.operators
+        ranked = [op for own in listed for op in own if op.kind == kind]
         if kind == INSERT:
             # no neighbour of y is below y, so these ways from y to x are there whatever is chosen
             below = self.state.below()
@@ -243,37 +246,49 @@ class ClassSearch:
     def move_to(self, parents: list[int]) -> None:
         """Take a structure and its class; operators are found anew where a neighbourhood has changed.
 
-        Those that point at y depend on y's own edges, on the parents of those joined to it, and on which of these are
-        joined to each other.
+        Those that point at y depend on y's own edges, on what its neighbours are joined to, and turns on the parents of
+        those at the other end as well.
         """
         old, self.members = self.state, parents
         self.state = new = class_of(parents, self.constraints.numeric)
-        changed = 0
+        changed = headed = 0
         for i in range(len(parents)):
-            if (old.directed[i], old.undirected[i], old.adjacent[i]) != (
-                new.directed[i],
-                new.undirected[i],
-                new.adjacent[i],
-            ):
-                changed |= 1 << i
-        self.refresh([y for y, near in enumerate(new.adjacent) if changed & (near | 1 << y)])
+            if old.directed[i] != new.directed[i]:
+                headed |= 1 << i
+            elif old.undirected[i] == new.undirected[i] and old.children[i] == new.children[i]:
+                continue
+            changed |= 1 << i
+        touched, turned = [], []
+        for y, open_ in enumerate(new.undirected):
+            if changed & (open_ | 1 << y):
+                touched.append(y)
+            elif headed & new.children[y]:
+                turned.append(y)
+        self.refresh(touched, turned)
 
-    def refresh(self, listed: Iterable[int]) -> None:
-        """Find the operators that point at these variables and gain; new families come from two batches."""
+    def refresh(self, listed: Iterable[int], turned: Iterable[int] = ()) -> None:
+        """Find the operators that point at the variables listed, and the turns that point at others, and gain.
+
+        New families come from two batches.
+        """
         ys = list(listed)
         inserts = [(y, whole) for y in ys for whole in self._bases(y)]
         self._look_up({(y, self.state.directed[y] | whole) for y, whole in inserts})
-        others = [op for y in ys for x in members(self.state.adjacent[y]) for op in self._others(x, y)]
+        near = self.state.adjacent
+        others = [op for y in ys for x in members(near[y]) for op in self._deletes(x, y)]
+        others += [op for y in (*ys, *turned) for x in members(near[y]) for op in self._turns(x, y)]
         families = [family for *_, new, gone in others for family in (*new, *gone)]
         terms = dict(zip(families, self.cache.many(families), strict=True))
         for y in ys:
             self.operators[y] = []
+        for y in (*ys, *turned):
+            self.turns[y] = []
         for y, whole in inserts:
             self.operators[y] += self._inserts(y, whole)
         for kind, x, y, chosen, new, gone in others:
             gain = sum(terms[family] for family in new) - sum(terms[family] for family in gone)
             if gain > self.tie:
-                self.operators[y].append(Operator(gain, kind, x, y, chosen))
+                (self.turns if kind == TURN else self.operators)[y].append(Operator(gain, kind, x, y, chosen))
 
     def _look_up(self, wanted: Iterable[tuple[int, int]]) -> None:
         """What every further parent of these families gains, kept by child and parents."""
@@ -306,11 +321,6 @@ class ClassSearch:
             shared = state.undirected[y] & state.adjacent[x]
             if not shared & ~whole:
                 yield Operator(gain, INSERT, x, y, whole & ~shared)
-
-    def _others(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
-        """Deletions and turns of the edge between x and y."""
-        yield from self._deletes(x, y)
-        yield from self._turns(x, y)
 
     def _deletes(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
         """Delete(X, Y, H): part x from y, where x → y or x – y; NA without H must be a clique."""

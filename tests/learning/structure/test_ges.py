@@ -8,6 +8,7 @@ import pytest
 
 import bbn
 from bbn.learning.structure.classes import class_of, extension
+from bbn.learning.structure.ges import ClassSearch
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -154,3 +155,59 @@ def test_limits_and_refusals():
         bbn.ges(data, max_parent=1)
     with pytest.raises(bbn.DataError, match="missing"):
         bbn.ges({**data, "a": [None, *data["a"][1:]]})
+
+
+def test_ways_and_members_of_graphs_are_those_found_one_by_one():
+    for parents in DAGS:
+        own = class_of(parents)
+        arcs = nx.DiGraph((p, c) for c, mask in enumerate(own.directed) for p in range(4) if mask >> p & 1)
+        arcs.add_nodes_from(range(4))
+        below = own.below()
+        for i in range(4):
+            assert below[i] == sum(1 << j for j in nx.descendants(arcs, i))
+            assert not below[i] & own.undirected[i]
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_operators_kept_from_step_to_step_are_those_found_anew(continuous, monkeypatch):
+    rng = np.random.default_rng(11)
+    columns = {}
+    for i in range(9):
+        total = sum((rng.normal() * columns[name] for name in columns if rng.random() < 0.4), np.zeros(300))
+        noise = rng.normal(size=300)
+        columns[f"x{i}"] = total + noise if continuous else (total + noise > 0).astype(int)
+    move_to, moves = ClassSearch.move_to, []
+
+    def checked(self, parents):
+        move_to(self, parents)
+        kept = [list(map(sorted, own)) for own in (self.operators, self.turns)]
+        self.refresh(range(9))
+        assert kept == [list(map(sorted, own)) for own in (self.operators, self.turns)]
+        moves.append(parents)
+
+    monkeypatch.setattr(ClassSearch, "move_to", checked)
+    plain = bbn.ges(columns, continuous=list(columns) if continuous else (), escapes=0)
+    assert len(moves) == plain.graph["n_iter"] > 5
+
+
+def test_no_edge_is_parted_twice_in_the_same_class(monkeypatch):
+    data = bbn.example("alarm").sample(2000, seed=1)
+    seen, escape, move_to = [], ClassSearch.escape, ClassSearch.move_to
+
+    def noted(self, parents):
+        changed = [(i, a ^ b) for i, (a, b) in enumerate(zip(self.best, parents, strict=True)) if a != b]
+        if self.banned is not None and len(changed) == 1 and changed[0][1].bit_count() == 1:
+            seen.append((tuple(self.best), *changed[0]))
+        move_to(self, parents)
+
+    rounds = []
+
+    def counted(self, advance):
+        rounds.append(escape(self, advance))
+        return rounds[-1]
+
+    monkeypatch.setattr(ClassSearch, "move_to", noted)
+    monkeypatch.setattr(ClassSearch, "escape", counted)
+    found = bbn.ges(data)
+    assert len(rounds) > 1 and not rounds[-1]
+    assert len(seen) == len(set(seen)) > len(found.edges) / 2
