@@ -15,7 +15,7 @@ changed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -172,26 +172,29 @@ class ClassSearch:
         self.turns: list[list[Operator]] = [[] for _ in range(n)]
         self.gains: list[dict[int, dict[int, float]]] = [{} for _ in range(n)]
         """By child and the mask of its parents: what each further parent gains, if it gains."""
-        self.banned: tuple[int, int] | None = None
-        """A pair that is not to be joined for now."""
         self.tried: set[tuple[int, int]] = set()
         """The pairs that were parted in the best class and led no higher."""
         self.n_iter = 0
         self.best, self.best_score = list(self.members), cache.total(self.members)
         self.refresh(range(n))
 
-    def climb(self, advance: Callable[..., object]) -> None:
-        """Apply operators while one gains: insertions, then deletions, then turns, and again."""
+    def climb(self, advance: Callable[..., object], apart: Set[int] = frozenset()) -> None:
+        """Apply operators while one gains: insertions, then deletions, then turns, and again.
+
+        A pair that is to stay apart is not joined, and what comes out is not taken as the best.
+        """
         moved = True
         while moved:
             moved = False
             for kind in (INSERT, DELETE, TURN):
-                while self.step(kind):
+                while self.step(kind, apart):
                     moved = True
                     self.n_iter += 1
                     advance(1, score=self.best_score)
+        if apart:
+            return
         total = self.cache.total(self.members)
-        if self.banned is None and total > self.best_score + self.tie:
+        if total > self.best_score + self.tie:
             self.best, self.best_score = list(self.members), total
             self.tried.clear()
 
@@ -208,23 +211,19 @@ class ClassSearch:
                 self.tried.add((x, y))
                 parted = list(self.best)
                 parted[y] &= ~(1 << x)
-                self.banned = (min(x, y), max(x, y))
                 self.move_to(parted)
-                self.refresh([x, y])
-                self.climb(advance)
-                self.banned = None
-                self.refresh([x, y])
+                self.climb(advance, {x, y})
                 self.climb(advance)
         return self.best_score > before + self.tie
 
-    def step(self, kind: int) -> bool:
-        """Apply the best valid operator of a kind; False if none gains."""
+    def step(self, kind: int, apart: Set[int] = frozenset()) -> bool:
+        """Apply the best valid operator of a kind, but join no pair that is to stay apart; False if none gains."""
         listed = self.turns if kind == TURN else self.operators
         ranked = [op for own in listed for op in own if op.kind == kind]
         if kind == INSERT:
             # no neighbour of y is below y, so these ways from y to x are there whatever is chosen
             below = self.state.below()
-            ranked = [op for op in ranked if not below[op.y] >> op.x & 1]
+            ranked = [op for op in ranked if not below[op.y] >> op.x & 1 and {op.x, op.y} != apart]
         ranked.sort(key=lambda op: -op.gain)
         for operator in self._rank_ties(ranked):
             found = self.applied(operator)
@@ -316,7 +315,7 @@ class ClassSearch:
         """
         state = self.state
         for x, gain in self.gains[y][state.directed[y] | whole].items():
-            if state.adjacent[y] >> x & 1 or self.banned == (min(x, y), max(x, y)):
+            if state.adjacent[y] >> x & 1:
                 continue
             shared = state.undirected[y] & state.adjacent[x]
             if not shared & ~whole:

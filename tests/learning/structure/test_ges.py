@@ -168,46 +168,51 @@ def test_ways_and_members_of_graphs_are_those_found_one_by_one():
             assert not below[i] & own.undirected[i]
 
 
+def lists_of(search):
+    return [[sorted(own) for own in lists] for lists in (search.operators, search.turns)]
+
+
 @pytest.mark.parametrize("continuous", [False, True])
 def test_operators_kept_from_step_to_step_are_those_found_anew(continuous, monkeypatch):
     rng = np.random.default_rng(11)
     columns = {}
-    for i in range(9):
-        total = sum((rng.normal() * columns[name] for name in columns if rng.random() < 0.4), np.zeros(300))
-        noise = rng.normal(size=300)
-        columns[f"x{i}"] = total + noise if continuous else (total + noise > 0).astype(int)
+    for i in range(15):
+        total = sum((rng.normal() * columns[name] for name in columns if rng.random() < 0.3), np.zeros(500))
+        columns[f"x{i:02}"] = total + rng.normal(size=500)
+    data = columns if continuous else bbn.example("alarm").sample(1000, seed=3)
     move_to, moves = ClassSearch.move_to, []
 
     def checked(self, parents):
         move_to(self, parents)
-        kept = [list(map(sorted, own)) for own in (self.operators, self.turns)]
-        self.refresh(range(9))
-        assert kept == [list(map(sorted, own)) for own in (self.operators, self.turns)]
+        kept = lists_of(self)
+        self.refresh(range(len(parents)))
+        assert kept == lists_of(self)
         moves.append(parents)
 
     monkeypatch.setattr(ClassSearch, "move_to", checked)
-    plain = bbn.ges(columns, continuous=list(columns) if continuous else (), escapes=0)
-    assert len(moves) == plain.graph["n_iter"] > 5
+    bbn.ges(data, continuous=list(columns) if continuous else (), escapes=1)
+    assert len(moves) > 100
 
 
 def test_no_edge_is_parted_twice_in_the_same_class(monkeypatch):
     data = bbn.example("alarm").sample(2000, seed=1)
-    seen, escape, move_to = [], ClassSearch.escape, ClassSearch.move_to
+    seen, rounds, escape, climb = [], [], ClassSearch.escape, ClassSearch.climb
 
-    def noted(self, parents):
-        changed = [(i, a ^ b) for i, (a, b) in enumerate(zip(self.best, parents, strict=True)) if a != b]
-        if self.banned is not None and len(changed) == 1 and changed[0][1].bit_count() == 1:
-            seen.append((tuple(self.best), *changed[0]))
-        move_to(self, parents)
-
-    rounds = []
+    def noted(self, advance, apart=frozenset()):
+        if apart:
+            seen.append((tuple(self.best), apart))
+        climb(self, advance, apart)
+        assert not apart or not self.state.is_clique(sum(1 << i for i in apart))
 
     def counted(self, advance):
         rounds.append(escape(self, advance))
         return rounds[-1]
 
-    monkeypatch.setattr(ClassSearch, "move_to", noted)
+    monkeypatch.setattr(ClassSearch, "climb", noted)
     monkeypatch.setattr(ClassSearch, "escape", counted)
-    found = bbn.ges(data)
-    assert len(rounds) > 1 and not rounds[-1]
-    assert len(seen) == len(set(seen)) > len(found.edges) / 2
+    bbn.ges(data)
+    assert len(rounds) > 1
+    assert not rounds[-1]
+    last = seen[-1][0]  # where it ended, every edge was parted once
+    assert sum(best == last for best, _ in seen) == sum(mask.bit_count() for mask in last)
+    assert all(seen.count(one) == 1 for one in seen)
