@@ -1,4 +1,5 @@
-# Two commands do everything: `make demo` and `make test`. Both make a local virtual environment first.
+# Two commands are enough: `make demo` and `make test`; `make slow` runs the slow tests. Each makes a local virtual
+# environment first.
 
 VENV   ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -6,13 +7,17 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 KERNELS := $(wildcard bbn/kernels/compiled/*.pyx bbn/kernels/compiled/*.pxd bbn/kernels/compiled/*.h)
 
-.PHONY: demo test lint venv build bench fuzz asan oldest docs format clean
+.PHONY: demo test slow lint venv build bench fuzz asan oldest docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
 
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+# The tests that `make test` leaves out: notebooks, the built documentation, the wheel, clusters, long simulations.
+slow: venv
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 lint: venv
 	$(BIN)/ruff check

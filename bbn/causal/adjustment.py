@@ -60,7 +60,7 @@ def adjustment_sets(
         Smucler 2020; Henckel et al. 2022). It need not be minimal. Where some of those are hidden there may be no best
         set of all, and the best of the minimal ones is given (Smucler et al. 2022).
     limit
-        Give at most so many, a smallest one among them.
+        The most sets to return; a smallest one is always among them.
 
     Returns
     -------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bbn.causal.effect_models import Plan
 
 MOST_CELLS = 1_000_000
-"""Up to so many cells, rows are merged by counting."""
+"""The most cells for which rows are merged by counting."""
 LOGISTIC_STEPS = 50
 """Newton steps of a logistic regression."""
 

@@ -25,7 +25,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 
 FEW_CELLS = 4096
-"""Up to so many cells a product is written out; beyond, the engine orders the sums."""
+"""The most cells of a product that is written out; beyond, the engine orders the sums."""
 
 
 class Measured(Protocol):

@@ -63,7 +63,7 @@ def open_path(graph: CausalGraph, x: Iterable[str], y: Names, given: Names) -> P
 
 
 def open_paths(graph: CausalGraph, x: Names, y: Names, given: Names, most: int = 1000) -> list[Path]:
-    """Open paths from x to y, the shortest first, at most so many."""
+    """Open paths from x to y, the shortest first, at most the number asked for."""
     found = []
     for path in _open_paths(graph, x, y, given):
         found.append(path)

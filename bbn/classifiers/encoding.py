@@ -20,7 +20,7 @@ from bbn import kernels
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data.coding import MANY_NUMBERS
-from bbn.data.columns import Levels, column_levels
+from bbn.data.column_levels import Levels, column_levels
 from bbn.data.discretize import Discretizer, short_between
 from bbn.model.evidence import is_missing
 from bbn.model.variable import State, Variable, plain

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bbn.classifiers.encoding import Codes, Encoder
 from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.data.columns import column_levels
+from bbn.data.column_levels import column_levels
 from bbn.learning.tables.priors import Family, Prior
 from bbn.model.variable import State, Variable, plain
 

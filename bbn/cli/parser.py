@@ -12,10 +12,23 @@ import re
 import sys
 from typing import NoReturn
 
+from bbn.cli.options import (
+    FILE,
+    add_dask,
+    add_do,
+    add_evidence,
+    add_format,
+    add_formulas,
+    add_from,
+    add_network,
+    add_progress,
+    add_seed,
+    add_to,
+    port_number,
+)
 from bbn.core.display import visible
 from bbn.core.errors import nearest
 
-_FILE = "a network file, - for standard input, or the name of an example"
 _DATA = "a CSV or Parquet file, - for standard input"
 _CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)")
 
@@ -59,31 +72,31 @@ def make_parser() -> Parser:
         return added
 
     check = command("check", "bbn.cli.files:check", "Check network files and list every problem.")
-    check.add_argument("files", nargs="+", metavar="FILE", help=_FILE)
-    _add_from(check)
+    check.add_argument("files", nargs="+", metavar="FILE", help=FILE)
+    add_from(check)
     check.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
-    _add_format(check)
+    add_format(check)
 
     show = command("show", "bbn.cli.files:show", "Show a network: nodes, states, parents, tables, size.")
-    _add_network(show)
+    add_network(show)
     show.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes")
     show.add_argument("--brief", action="store_true", help="only the size")
     show.add_argument("--all", action="store_true", help="every row of large tables too")
-    _add_format(show)
+    add_format(show)
 
     convert = command("convert", "bbn.cli.files:convert", "Convert a network from one format to another.")
-    convert.add_argument("file", metavar="FILE", help=_FILE)
+    convert.add_argument("file", metavar="FILE", help=FILE)
     convert.add_argument("output", metavar="OUT", help="the file to write, - for standard output")
-    _add_from(convert)
-    _add_to(convert, "the format of OUT (- needs it)")
+    add_from(convert)
+    add_to(convert, "the format of OUT (- needs it)")
     convert.add_argument("--strict", action="store_true", help="rows must sum to 1 within 1e-9")
 
     query = command("query", "bbn.cli.query:query", "The posterior of targets given evidence.")
-    _add_network(query)
+    add_network(query)
     query.add_argument(
         "targets", nargs="*", metavar="TARGET", help="variables; none asks for every unobserved one"
     )
-    _add_evidence(query)
+    add_evidence(query)
     query.add_argument(
         "--method",
         metavar="METHOD",
@@ -97,12 +110,12 @@ def make_parser() -> Parser:
     query.add_argument(
         "--time-limit", type=float, metavar="S", help="take at most S seconds; an exact method gives up then"
     )
-    _add_seed(query, "the seed of a sampling method")
-    _add_progress(query)
-    _add_format(query)
+    add_seed(query, "the seed of a sampling method")
+    add_progress(query)
+    add_format(query)
 
     filter_ = command("filter", "bbn.cli.filter:filter_", "Beliefs over time, of a dynamic network.")
-    _add_network(filter_)
+    add_network(filter_)
     filter_.add_argument("data", metavar="DATA", help=f"{_DATA}, one row a step")
     filter_.add_argument(
         "targets", nargs="*", metavar="TARGET", help="variables; none asks for those not in DATA"
@@ -116,30 +129,30 @@ def make_parser() -> Parser:
     how.add_argument("--forecast", type=int, metavar="N", help="the N steps that follow")
     how.add_argument("--viterbi", action="store_true", help="the most probable path")
     how.add_argument("--particles", type=int, metavar="N", help="sample with N particles")
-    _add_seed(filter_, "the seed of particles")
-    _add_format(filter_)
+    add_seed(filter_, "the seed of particles")
+    add_format(filter_)
 
     mpe = command("mpe", "bbn.cli.query:mpe", "The most probable explanation of evidence.")
-    _add_network(mpe)
+    add_network(mpe)
     mpe.add_argument(
         "targets", nargs="*", metavar="TARGET", help="explain by these alone, the others summed out"
     )
-    _add_evidence(mpe)
+    add_evidence(mpe)
     mpe.add_argument("-k", type=int, metavar="K", help="the K best explanations")
-    _add_format(mpe)
+    add_format(mpe)
 
     _add_solve(command("solve", "bbn.cli.solve:solve", "The best policy of a decision network."))
 
     predict = command(
         "predict", "bbn.cli.predict:predict", "The most probable state of a target for rows of data."
     )
-    predict.add_argument("file", metavar="FILE", help=_FILE)
+    predict.add_argument("file", metavar="FILE", help=FILE)
     predict.add_argument("data", metavar="DATA", help=f"{_DATA}; columns absent are unobserved")
     predict.add_argument(
         "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
     )
     predict.add_argument("--target", required=True, metavar="TARGET", help="the variable to predict")
-    _add_do(predict)
+    add_do(predict)
     predict.add_argument("--proba", action="store_true", help="the probability of each state instead")
     predict.add_argument(
         "--impossible",
@@ -155,15 +168,15 @@ def make_parser() -> Parser:
         help="a .parquet, .csv or .tsv file, or a folder of Parquet files; - is standard output",
     )
     predict.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv, tsv or parquet")
-    _add_formulas(predict)
-    _add_dask(predict, "answers the rows and writes them to the folder OUT")
-    _add_format(predict, "csv")
+    add_formulas(predict)
+    add_dask(predict, "answers the rows and writes them to the folder OUT")
+    add_format(predict, "csv")
 
     sample = command("sample", "bbn.cli.sample:sample", "Draw rows from a network.")
-    _add_network(sample)
+    add_network(sample)
     sample.add_argument("-n", type=int, default=1000, metavar="N", help="the number of rows (1000)")
-    _add_seed(sample, "the same seed gives the same rows")
-    _add_evidence(sample)
+    add_seed(sample, "the same seed gives the same rows")
+    add_evidence(sample)
     sample.add_argument(
         "--missing",
         action="append",
@@ -179,15 +192,15 @@ def make_parser() -> Parser:
         help="a .csv, .tsv or .parquet file, or a folder of Parquet files; - is standard output",
     )
     sample.add_argument("--to", dest="to_format", metavar="KIND", help="what OUT is: csv (-), tsv or parquet")
-    _add_formulas(sample)
-    _add_dask(sample, "draws the rows and writes them to the folder OUT")
-    _add_progress(sample)
+    add_formulas(sample)
+    add_dask(sample, "draws the rows and writes them to the folder OUT")
+    add_progress(sample)
     sample.set_defaults(targets=[])
 
     _add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
 
     plot = command("plot", "bbn.cli.plot:plot", "Draw a network with its beliefs.")
-    _add_network(plot)
+    add_network(plot)
     plot.add_argument(
         "-o",
         "--output",
@@ -201,24 +214,24 @@ def make_parser() -> Parser:
     plot.add_argument("--focus", metavar="TARGET", help="this variable and its neighbourhood alone")
     plot.add_argument("--steps", type=int, default=1, help="how many arcs away from TARGET (1)")
     plot.add_argument("--title", default="", help="a heading above the picture")
-    _add_evidence(plot)
+    add_evidence(plot)
     plot.set_defaults(targets=[])
 
     explain = command(
         "explain", "bbn.cli.explain:explain", "Which findings moved an answer, and by how much."
     )
-    _add_network(explain)
+    add_network(explain)
     explain.add_argument("target", metavar="TARGET", help="the variable asked about")
-    _add_evidence(explain)
+    add_evidence(explain)
     explain.add_argument("--ask-next", action="store_true", help="what each unobserved variable would tell")
     explain.add_argument("--sensitivity", action="store_true", help="how the answer depends on the tables")
-    _add_format(explain)
+    add_format(explain)
     explain.set_defaults(targets=[])
 
     explore = command("explore", "bbn.cli.plot:explore", "Serve an interactive page of a network.")
-    _add_network(explore)
+    add_network(explore)
     explore.add_argument("--host", default="127.0.0.1", help="where to listen (this machine alone)")
-    explore.add_argument("--port", type=_port, default=0, help="the port (a free one)")
+    explore.add_argument("--port", type=port_number, default=0, help="the port (a free one)")
     explore.add_argument("--no-browser", action="store_true", help="do not open a browser")
     explore.add_argument(
         "--edit", action="store_true", help="let the page edit the network; it saves to a file of its own"
@@ -228,12 +241,12 @@ def make_parser() -> Parser:
     export = command(
         "export", "bbn.cli.plot:export", "Write the interactive page of a network as one HTML file."
     )
-    _add_network(export)
+    add_network(export)
     export.add_argument("-o", "--output", required=True, metavar="OUT", help="the .html file to write")
 
     examples = command("examples", "bbn.cli.files:examples", "List the networks that ship with the package.")
     examples.add_argument("--long", action="store_true", help="with their size and what they are about")
-    _add_format(examples)
+    add_format(examples)
 
     demo = command(
         "demo", "bbn.cli.demo:demo", "Show the main job: load a network, ask it, learn it from rows."
@@ -255,8 +268,8 @@ def make_parser() -> Parser:
 
 
 def _add_solve(solve: Parser) -> None:
-    _add_network(solve)
-    _add_evidence(solve)
+    add_network(solve)
+    add_evidence(solve)
     solve.add_argument("--tree", action="store_true", help="print each rule as a tree of questions")
     solve.add_argument(
         "--choices", action="store_true", help="what each choice of each decision is worth, instead"
@@ -280,8 +293,8 @@ def _add_solve(solve: Parser) -> None:
     solve.add_argument(
         "--method", metavar="METHOD", default="auto", help="for limited memory: auto, exact or local"
     )
-    _add_seed(solve, "the seed of the random starts of a local search")
-    _add_format(solve)
+    add_seed(solve, "the seed of the random starts of a local search")
+    add_format(solve)
     solve.set_defaults(targets=[])
 
 
@@ -291,7 +304,7 @@ def _add_learn(learn: Parser) -> None:
         "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
     )
     learn.add_argument(
-        "--structure", metavar="FILE", help=f"{_FILE}: its structure, and the start of em and gradient"
+        "--structure", metavar="FILE", help=f"{FILE}: its structure, and the start of em and gradient"
     )
     learn.add_argument(
         "--method",
@@ -354,14 +367,14 @@ def _add_learn(learn: Parser) -> None:
     )
     learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
-    _add_seed(learn, "the seed of random starts")
+    add_seed(learn, "the seed of random starts")
     learn.add_argument("--checkpoint", metavar="PATH", help="save the climb's state here, and go on from it")
-    _add_dask(learn, "reads DATA, which its workers must reach, and counts")
-    _add_progress(learn)
+    add_dask(learn, "reads DATA, which its workers must reach, and counts")
+    add_progress(learn)
     learn.add_argument(
         "-o", "--output", default="-", metavar="OUT", help="the file to write; - is standard output"
     )
-    _add_to(learn, "the format of OUT (- is yaml)")
+    add_to(learn, "the format of OUT (- is yaml)")
     search = learn.add_argument_group("finding the structure")
     search.add_argument("--order", metavar="NAME,…", help="the order of k2, causes first; or random")
     search.add_argument(
@@ -381,94 +394,6 @@ def _add_learn(learn: Parser) -> None:
     search.add_argument("--test", metavar="TEST", help="pc's test: auto, g2, chi2, mi, fisher-z, cor or lrt")
     search.add_argument("--tabu", type=int, metavar="N", help="the length of hill-climb's tabu list")
     search.add_argument("--refine", action="store_true", help="k2: go on by removing and exchanging parents")
-
-
-def _add_network(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help=_FILE)
-    _add_from(parser)
-
-
-def _add_from(parser: Parser) -> None:
-    parser.add_argument(
-        "--from",
-        dest="from_format",
-        metavar="FORMAT",
-        help="the format of FILE, where its suffix does not tell",
-    )
-
-
-def _add_to(parser: Parser, help: str) -> None:
-    parser.add_argument("--to", dest="to_format", metavar="FORMAT", help=help)
-
-
-def _add_evidence(parser: Parser) -> None:
-    def add(*names: str, metavar: str, help: str) -> None:
-        parser.add_argument(*names, nargs="+", action="extend", default=[], metavar=metavar, help=help)
-
-    add("-e", "--evidence", metavar="NAME=STATE", help="an observed state")
-    add("--virtual", metavar="NAME=STATE:L,…", help="a likelihood for each state, as in B=yes:0.8,no:0.2")
-    add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
-    add("--one-of", metavar="NAME=STATE,…", help="one of several states")
-    add("--none-of", metavar="NAME=STATE,…", help="none of these states")
-    _add_do(parser)
-
-
-def _add_do(parser: Parser) -> None:
-    parser.add_argument(
-        "--do",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=STATE",
-        help="set a variable from outside, before anything is observed; NAME=STATE:P,… draws its state",
-    )
-
-
-def _add_dask(parser: Parser, does: str) -> None:
-    parser.add_argument("--dask", metavar="ADDRESS", help=f"the scheduler of a Dask cluster that {does}")
-
-
-def _add_format(parser: Parser, default: str = "table") -> None:
-    parser.add_argument(
-        "--format", choices=["table", "json", "csv"], default=default, help=f"how to print ({default})"
-    )
-    if default == "table":  # others write CSV files too, and have it already
-        _add_formulas(parser)
-
-
-def _add_formulas(parser: Parser) -> None:
-    parser.add_argument(
-        "--escape-formulas",
-        action="store_true",
-        help="in CSV, put ' before cells that a spreadsheet would take for formulas (= + - @)",
-    )
-
-
-def _add_seed(parser: Parser, help: str) -> None:
-    parser.add_argument("--seed", type=_seed, metavar="N", help=help)
-
-
-def _add_progress(parser: Parser) -> None:
-    parser.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="show how far it is (on a terminal, once it takes a second)",
-    )
-
-
-def _seed(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number, at least 0, found {text}")
-    return number
-
-
-def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 1 << 16:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, found {text}")
-    return number
 
 
 class _Version(argparse.Action):

@@ -17,6 +17,10 @@ from bbn.core.budget import jobs
 from bbn.core.errors import TimeLimitError
 from bbn.kernels.watch import Watch, check, current, watched_by
 
+_TIME_LIMIT: Any = os.environ.encodekey("BBN_TIME_LIMIT")
+_environment: Any = os.environ._data  # type: ignore[attr-defined]
+"""What os.environ keeps: it encodes each key that it is asked for, which takes longer than the rest of an engine."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -79,9 +83,11 @@ def default_time_limit(seconds: float | None, exact: bool = True) -> float | Non
     >>> default_time_limit(5.0)
     5.0
     """
-    text = os.environ.get("BBN_TIME_LIMIT", "") if exact and seconds is None else ""
-    if not text:
+    if seconds is not None or not exact or _TIME_LIMIT not in _environment:
         return seconds
+    text = os.environ["BBN_TIME_LIMIT"]
+    if not text:
+        return None
     try:
         limit = float(text)
     except ValueError:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DataError, UnseenValuesWarning, nearest
 from bbn.core.frozen import Array
-from bbn.data.columns import Levels, RawTable, read_table
+from bbn.data.column_levels import Levels
+from bbn.data.columns import RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.number_columns import plain_array, read_numbers
 from bbn.data.profile import readable_levels

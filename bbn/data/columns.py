@@ -1,7 +1,6 @@
-"""Any table as named columns, and any column as levels: its distinct values, and which one each row has.
+"""Any table as named columns: what each library, array, list or file calls a table is read as one kind of value.
 
-Every later step looks at the few distinct values alone, so no Python code runs per row. pandas is imported only
-for pandas data and for files.
+pandas is imported only for pandas data and for files.
 """
 
 from __future__ import annotations
@@ -10,28 +9,17 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn import kernels
 from bbn.core.errors import DamagedFileError, DataError
+from bbn.data.column_levels import Levels, column_levels
 from bbn.data.error_places import located
 from bbn.data.kinds import ColumnDict, Kind, Matrix, Narwhals, Pandas, RowList
-
-Ints = NDArray[np.integer[Any]]
-
-
-class Levels(NamedTuple):
-    """A column as its distinct values and one index into them per row, −1 where missing."""
-
-    codes: Ints
-    values: list[Any]
-    declared: bool = False
-    """Whether the values are a categorical's, in declared order, used or not."""
 
 
 class RawTable(NamedTuple):
@@ -278,138 +266,3 @@ def checked_names(names: Any) -> tuple[str, ...]:
             raise DataError(f"the column {name!r} is there twice; rename one of them")
         seen.add(name)
     return listed
-
-
-def column_levels(column: Any) -> Levels:
-    """The levels of one column: a list, a numpy array, or a Series of some library."""
-    if isinstance(column, np.ndarray):
-        return _numpy_levels(column)
-    library = type(column).__module__.partition(".")[0]
-    if library == "pandas":
-        return _pandas_levels(column)
-    if library in ("polars", "pyarrow", "narwhals"):
-        import narwhals as nw
-
-        return _narwhals_levels(nw.from_native(column, series_only=True, pass_through=True))
-    return _object_levels(np.fromiter(column, dtype=object, count=len(column)))
-
-
-def _object_levels(array: NDArray[Any]) -> Levels:
-    try:
-        return Levels(*kernels.coding.factorize_objects(array))
-    except TypeError:
-        row = next((i for i, value in enumerate(array) if not isinstance(value, Hashable)), 0)
-        raise DataError(f"row {row} of a column holds {array[row]!r}; expected one plain value") from None
-
-
-def _pandas_levels(column: Any) -> Levels:
-    """The levels of a Series, an Index, or an array of pandas' own such as a Categorical."""
-    import pandas as pd
-
-    series: Any = column if isinstance(column, pd.Series | pd.Index) else pd.Series(column, copy=False)
-    array: Any = series.array
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        return Levels(array.codes, array.categories.tolist(), declared=True)
-    if isinstance(series.dtype, np.dtype):
-        return _numpy_levels(series.to_numpy())
-    if isinstance(series.dtype, pd.ArrowDtype) or getattr(series.dtype, "storage", None) == "pyarrow":
-        return arrow_levels(array.__arrow_array__())
-    codes, values = pd.factorize(array)
-    return Levels(codes, values.tolist())
-
-
-def arrow_levels(array: Any) -> Levels:
-    """The levels of a pyarrow Array or ChunkedArray."""
-    import pyarrow as pa
-
-    kind = array.type
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    declared = pa.types.is_dictionary(kind)
-    if not text and not declared:
-        array = array.dictionary_encode()
-    if isinstance(array, pa.ChunkedArray):
-        if not text and array.num_chunks > 1:
-            array = array.unify_dictionaries()
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    if text:
-        return _text_levels(array, np.int32 if pa.types.is_string(kind) else np.int64)
-    indices = array.indices
-    if indices.null_count:
-        indices = indices.cast(pa.int32()).fill_null(-1)
-    return Levels(indices.to_numpy(zero_copy_only=False), array.dictionary.to_pylist(), declared)
-
-
-def _text_levels(array: Any, width: type[Any]) -> Levels:
-    """The levels of a pyarrow array of text, from its buffers: validity, offsets, bytes."""
-    if not len(array):
-        return Levels(np.empty(0, dtype=np.int32), [])
-    _, offsets, data = array.buffers()
-    ends = np.frombuffer(offsets, dtype=width)[array.offset : array.offset + len(array) + 1]
-    codes, values = kernels.coding.factorize_text(ends, np.frombuffer(data or b"", dtype=np.uint8))
-    if array.null_count:
-        valid = array.is_valid().to_numpy(zero_copy_only=False)
-        return Levels(*_used(np.where(valid, codes, len(values)), [*values, None]))
-    return Levels(codes, values)
-
-
-def _narwhals_levels(series: Any) -> Levels:
-    try:
-        return arrow_levels(series.to_arrow())
-    except ModuleNotFoundError:  # polars without pyarrow
-        return _numpy_levels(series.to_numpy())
-
-
-def _numpy_levels(array: NDArray[Any]) -> Levels:
-    if array.ndim != 1:
-        raise DataError(f"a column has shape {array.shape}; expected one value per row")
-    if np.ma.isMaskedArray(array):
-        levels = _numpy_levels(np.ma.getdata(array))
-        return levels._replace(codes=np.where(np.ma.getmaskarray(array), -1, levels.codes))
-    kind = array.dtype.kind
-    if kind == "b":
-        return Levels(array.view(np.uint8), [False, True])
-    if kind in "iu":
-        return _integer_levels(array)
-    if kind == "f":
-        return _float_levels(array)
-    if kind in "mM":  # numpy turns nanoseconds into integers; as times they are refused
-        array = array.astype(f"{kind}8[us]")
-    return _object_levels(array.astype(object, copy=False))
-
-
-def _integer_levels(array: NDArray[Any]) -> Levels:
-    if not len(array):
-        return Levels(np.empty(0, dtype=np.int64), [])
-    low, high = int(array.min()), int(array.max())
-    if high - low >= 1 << 16:
-        values, codes = np.unique(array, return_inverse=True)
-        return Levels(codes, values.tolist())
-    offsets = array.astype(np.intp)
-    offsets -= low
-    return Levels(*_used(offsets, range(low, high + 1)))
-
-
-def _used(codes: Ints, values: Sequence[Any]) -> tuple[Ints, list[Any]]:
-    """The levels that occur at all, in order."""
-    present = np.bincount(codes, minlength=len(values)) > 0
-    if present.all():
-        return codes, list(values)
-    return (np.cumsum(present) - 1)[codes], [
-        value for value, there in zip(values, present, strict=True) if there
-    ]
-
-
-def _float_levels(array: NDArray[Any]) -> Levels:
-    """Integers that became floats, as they do where a value is missing, come back as integers."""
-    missing = np.isnan(array)
-    some = bool(missing.any())
-    if missing.all():
-        return Levels(np.full(len(array), -1), [])
-    filled = np.where(missing, array[np.argmin(missing)], array) if some else array
-    if np.abs(filled).max() < 2**53:
-        whole = filled.astype(np.int64)
-        if (whole == filled).all():
-            levels = _integer_levels(whole)
-            return levels._replace(codes=np.where(missing, -1, levels.codes)) if some else levels
-    values, codes = np.unique(array, return_inverse=True)  # a NaN among the values means missing
-    return Levels(codes, values.tolist())

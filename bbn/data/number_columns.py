@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError, UnseenValuesWarning, shown
 from bbn.core.frozen import Array
-from bbn.data.columns import column_levels
+from bbn.data.column_levels import column_levels
 from bbn.data.text_values import PLAIN, chosen_form, forms_of, is_missing_word, number_of
 from bbn.model.evidence import is_missing
 from bbn.model.variable import plain

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError
 from bbn.core.threads import worker_map
-from bbn.data.columns import Levels, RawTable, column_levels, read_table
+from bbn.data.column_levels import Levels, column_levels
+from bbn.data.columns import RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.text_values import ANY, NUMBERS, PLAIN, form_of, forms_of, is_missing_word, number_of
 from bbn.model.evidence import is_missing

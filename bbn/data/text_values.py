@@ -34,7 +34,7 @@ WORD = 0
 """No form at all: a value that can only be a word."""
 
 LONGEST_NUMBER = 300
-"""Longer text is a word: no float holds so many digits before the point."""
+"""Longer text is a word: no float has more digits before the point."""
 
 _FORMS = (
     (PLAIN, re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)),

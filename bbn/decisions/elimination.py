@@ -22,6 +22,7 @@ from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.problem import Known, Problem, Tab
 from bbn.kernels.contracts.types import Ints
+from bbn.kernels.pure.decide import run_in_logs
 from bbn.model.graphs import elimination_order
 
 SUM, MAX, MIN, MOST = range(4)
@@ -81,6 +82,9 @@ class Tape(NamedTuple):
                     work[start : start + table.size] = table.reshape(-1)
         choices = np.zeros(self.n_choices, np.int64)
         log_scale = kernels.decide.run(words, work, choices)
+        if log_scale != log_scale:  # NaN: a product left the range of a double
+            require_table([self.size], "probabilities beyond the range of a double", INSTEAD, copies=4)
+            log_scale = run_in_logs(words, work, choices)
         return Answer(float(work[self.last + 1]), float(work[self.last]), log_scale, choices)
 
 

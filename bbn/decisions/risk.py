@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIGITS = 12
-"""Totals that agree to so many digits are one."""
+"""Totals that agree to this many digits count as one."""
 SHOWN = 20
 """So many values are printed."""
 
@@ -219,7 +219,7 @@ def risk_profile(
     evidence
         As `solve` takes it; choices made count as the policy of those decisions.
     n_samples, seed
-        None for the exact distribution; a number to estimate it from so many draws.
+        None for the exact distribution; a number of draws to estimate it from.
     memory_limit
         The most bytes that the joint of what utilities depend on may take; BudgetError beyond.
     options

@@ -27,7 +27,7 @@ from bbn.model.evidence import Evidence
 from bbn.results.policy import Policy, Rule
 
 REACH = 10.0
-"""A utility is moved by at most so many times the range of all totals."""
+"""The farthest that a utility is moved, in ranges of all totals."""
 CLOSE = 1e-9
 """Policies whose worths differ by at most this much of the range of all totals are equally good."""
 STEPS = 60

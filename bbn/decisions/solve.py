@@ -45,7 +45,7 @@ METHODS = ("auto", "exact", "local")
 KEPT_TAPES = 64
 """So many tapes are kept with a network."""
 WIDEST = 700.0
-"""The range of the utilities may be at most so many risk tolerances: beyond, exp(−u/R) is 0 in a double."""
+"""The largest range of the utilities, in risk tolerances: beyond it, exp(−u/R) is 0 in a double."""
 
 
 def solve(

@@ -24,7 +24,7 @@ from bbn.model.evidence import Evidence, Findings, Model, as_mapping, check_evid
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import EngineOptions
 from bbn.model.variable import Variable
-from bbn.results.posterior import Assignment, Posterior, Posteriors
+from bbn.results.posterior import EXACT, Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
     from typing import Self
@@ -83,7 +83,8 @@ class Engine:
     def __init__(self, model: Model, **options: Any) -> None:
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
-        self.options = self._with(options)
+        if options:
+            self.options = self._with(options)
         self.time_limit = default_time_limit(self.options.get("time_limit"), self.exact)
 
     @timed
@@ -148,7 +149,7 @@ max_iter, tol, damping, schedule
             whole = np.zeros([v.card for v in variables])
             whole[tuple(hard.get(name, slice(None)) for name in names)] = values
             values = whole
-        return Posterior(variables, values, log_evidence)
+        return EXACT.one(variables, values, log_evidence)  # type: ignore[no-any-return]
 
     @timed
     def posteriors(self, evidence: Evidence | None = None, **options: Unpack[EngineOptions]) -> Posteriors:

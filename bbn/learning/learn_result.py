@@ -11,7 +11,7 @@ from bbn.data.describe import Description
 from bbn.model.network import BayesianNetwork
 
 MOST_LINES = 40
-"""So many arcs, and so many columns, are listed in a report."""
+"""The most arcs, and the most columns, that a report lists."""
 
 
 class LearnResult(Frozen, compared=("network", "method")):

@@ -320,7 +320,7 @@ class AskableDecisions(Frozen):
         evidence : mapping, optional
             As `solve` takes it; choices made count as the policy of those decisions.
         n_samples : int, optional
-            None for the exact distribution; a number to estimate it from so many draws.
+            None for the exact distribution; a number of draws to estimate it from.
         seed : int or Generator, optional
             Where the draws begin.
         memory_limit : int or str, optional

@@ -67,11 +67,21 @@ class Rule(Tabular, Frozen):
     @property
     def relevant(self) -> tuple[Variable, ...]:
         """The observed variables on which the choice depends."""
+        held = self._held()
         return tuple(
             v
             for axis, v in enumerate(self.observes)
-            if self.codes.strides[axis] and (self.codes != self.codes.take([0], axis)).any()
+            if held.shape[axis] > 1 and (held != held.take([0], axis)).any()
         )
+
+    def _held(self) -> Codes:
+        """The codes that there are in memory: one for all states of what never mattered."""
+        return self.codes[tuple(slice(None) if stride else slice(1) for stride in self.codes.strides)]
+
+    def _dependent(self) -> Codes:
+        """The codes for each setting of what is relevant."""
+        kept = self.relevant
+        return self.codes[tuple(slice(None) if v in kept else 0 for v in self.observes)]
 
     @property
     def choice(self) -> State:
@@ -125,46 +135,47 @@ class Rule(Tabular, Frozen):
 
     def to_cpt(self) -> CPT:
         """The rule as a table of ones and zeros given what it depends on."""
-        kept = self.relevant
-        index = tuple(slice(None) if v in kept else 0 for v in self.observes)
-        table = np.eye(self.variable.card)[self.codes[index]]
-        return CPT.trusted(self.variable, kept, table)
+        return CPT.trusted(self.variable, self.relevant, np.eye(self.variable.card)[self._dependent()])
 
     def tree(self) -> str:
         """The rule as a tree of questions, as text."""
-        index = tuple(slice(None) if v in self.relevant else 0 for v in self.observes)
-        lines = _branch(self.variable, self.relevant, self.codes[index])
-        return "\n".join(lines)
+        return "\n".join(_branch(self.variable, self.relevant, self._dependent()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rule):
             return NotImplemented
-        return (self.variable, self.observes) == (other.variable, other.observes) and np.array_equal(
-            self.codes, other.codes
+        mine, others = (self.variable, self.observes), (other.variable, other.observes)
+        return (
+            mine == others
+            and self.relevant == other.relevant
+            and np.array_equal(self._dependent(), other._dependent())
         )
 
     def __hash__(self) -> int:
-        return hash((self.variable, self.observes, self.codes.tobytes()))
+        return hash((self.variable, self.observes, self.relevant, self._dependent().tobytes()))
 
     def __repr__(self) -> str:
         given = ", ".join(v.name for v in self.relevant)
         return f"<Rule {self.name}({given})>" if given else f"<Rule {self.name} = {self.choice}>"
 
     def _table(self) -> Table:
-        kept = self.relevant
-        index = tuple(slice(None) if v in kept else 0 for v in self.observes)
-        require_cells(self.codes[index].size, TEXT_BYTES, "a table")
+        kept, codes = self.relevant, self._dependent()
+        require_cells(codes.size, TEXT_BYTES, "a table")
         settings = product(*(v.states for v in kept))
         rows = [
             [*map(str, setting), str(self.variable.states[code])]
-            for setting, code in zip(settings, self.codes[index].ravel().tolist(), strict=True)
+            for setting, code in zip(settings, codes.ravel().tolist(), strict=True)
         ]
         unused = [v.name for v in self.observes if v not in kept]
         note = f"the same for all states of {', '.join(unused)}" if unused else ""
         return Table([*(v.name for v in kept), self.name], rows, "", note)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Rule, (self.variable, self.observes, np.array(self.codes))
+        return _restored, (self.variable, self.observes, np.array(self._held()))
+
+
+def _restored(variable: Variable, observes: tuple[Variable, ...], held: Codes) -> Rule:
+    return Rule(variable, observes, np.broadcast_to(held, [v.card for v in observes]))
 
 
 def _branch(variable: Variable, asked: tuple[Variable, ...], codes: Codes) -> list[str]:

@@ -42,7 +42,7 @@ def draw_network(
     information
         Draw arcs wider where their ends have more mutual information given the evidence.
     focus, steps
-        Draw this node and what is within so many arcs of it; the beliefs are those of the whole network.
+        Draw this node and what is within `steps` arcs of it; the beliefs are those of the whole network.
     title
         A heading above the picture.
     options
@@ -90,7 +90,7 @@ def draw_network(
 
 
 def near(net: BayesianNetwork, focus: str, steps: int) -> set[str]:
-    """The names within so many arcs of a node, in either direction.
+    """The names within a number of arcs of a node, in either direction.
 
     >>> import bbn
     >>> sorted(near(bbn.example("asia"), "tub", 1))

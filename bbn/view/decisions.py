@@ -19,7 +19,7 @@ from bbn.view.measures import BAR, PAD, ROW, TITLE, clipped, text_width
 from bbn.view.scene import Box, Curve, Diamond, Drawing, Oval, Words
 
 SPOKEN = 40
-"""The words of a picture name so many nodes."""
+"""The most nodes that the words of a picture name."""
 MAX_CHOICES = 12
 """A decision with more choices shows the best ones."""
 

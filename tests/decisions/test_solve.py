@@ -142,3 +142,58 @@ def test_results_are_values():
     assert hash(pickle.loads(pickle.dumps(diagram.network))) == hash(diagram.network)
     assert pickle.loads(pickle.dumps(diagram.network)) == diagram.network
     assert diagram.network.solve() == found
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e-300])
+def test_probabilities_beyond_the_range_of_a_double(size):
+    """Nine findings of the same size on one cause: their product has no double, the posterior does."""
+    cause = bbn.Variable("Cause", ["a", "b"])
+    seen = [bbn.Variable(f"Seen{i}", ["t", "f"]) for i in range(9)]
+    act = bbn.Decision("Act", ["go", "stay"], observes=[seen[0].name])
+    rows = [[size, 1 - size], [1.1 * size, 1 - 1.1 * size]]
+    network = bbn.DecisionNetwork(
+        [
+            bbn.CPT(cause, [], [0.3, 0.7]),
+            *[bbn.CPT(v, [cause], rows) for v in seen],
+            act,
+            bbn.Utility("Worth", [cause, act], [[10.0, 0.0], [-1.0, 1.0]]),
+        ]
+    )
+    found = network.solve({v.name: "t" for v in seen})
+    share = 0.3 / (0.3 + 0.7 * 1.1**9)
+    assert math.isclose(found.expected_utility, max(10 * share - (1 - share), 1 - share), rel_tol=1e-11)
+    log_evidence = math.log(0.3 + 0.7 * 1.1**9) + 9 * math.log(size)
+    assert math.isclose(found.log_evidence, log_evidence, rel_tol=1e-12)
+
+
+def test_evidence_that_pulls_both_ways():
+    """900 heads and as many tails leave a coin as it was."""
+    coin = bbn.Variable("Coin", ["low", "high"])
+    throws = [bbn.Variable(f"Throw{i}", ["heads", "tails"]) for i in range(1800)]
+    bet = bbn.Decision("Bet", ["low", "high"])
+    network = bbn.DecisionNetwork(
+        [
+            bbn.CPT(coin, [], [0.5, 0.5]),
+            *[bbn.CPT(v, [coin], [[0.3, 0.7], [0.7, 0.3]]) for v in throws],
+            bet,
+            bbn.Utility("Win", [coin, bet], [[2.0, 0.0], [0.0, 1.0]]),
+        ]
+    )
+    found = network.solve({v.name: "heads" if i < 900 else "tails" for i, v in enumerate(throws)})
+    assert math.isclose(found.expected_utility, 1.0, rel_tol=1e-9)
+
+
+def test_what_is_observed_and_does_not_matter_takes_no_memory():
+    """A rule over 2^40 settings that depends on one of them."""
+    seen = [bbn.Variable(f"Seen{i}", [0, 1]) for i in range(40)]
+    act = bbn.Decision("Act", ["go", "stay"], observes=[v.name for v in seen])
+    worth = bbn.Utility("Worth", [act, seen[0]], [[1.0, 2.0], [3.0, 0.0]])
+    network = bbn.DecisionNetwork([*[bbn.CPT(v, [], [0.5, 0.5]) for v in seen], act, worth])
+    rule = network.solve().policy["Act"]
+    assert [v.name for v in rule.relevant] == ["Seen0"]
+    assert "Seen0" in str(rule)
+    again = pickle.loads(pickle.dumps(rule))
+    assert again == rule
+    assert hash(again) == hash(rule)
+    with pytest.raises(bbn.BudgetError):
+        rule.to_dict()

@@ -69,6 +69,7 @@ def test_files_of_other_formats(format):
                 assert outcome(data, format) == "error" or {format, other.name} == {"yaml", "json"}
 
 
+@pytest.mark.slow
 def test_nasty_files_within_time_and_memory():
     """In a process of its own, so that its peak of memory is theirs; the limit on files is then 25 MB."""
     code = "from tests.fuzz import nasty; nasty()"

@@ -1,8 +1,6 @@
 """Gaussians in files: YAML and JSON hold them bit for bit, other formats refuse them; bad files are explained."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn.cli import main
 from bbn.io.registry import FORMATS, dumps, loads
 from tests.support.gaussian_truth import random_network
 
@@ -203,7 +202,7 @@ def test_files_cut_off_anywhere_are_parse_errors(cut):
         loads(text[:cut], "json")
 
 
-def test_the_command_line(tmp_path):
+def test_the_command_line(tmp_path, capsys):
     path = tmp_path / "net.yaml"
     path.write_text(
         "nodes:\n  Sex: {states: [f, m], table: [0.5, 0.5]}\n"
@@ -214,11 +213,10 @@ def test_the_command_line(tmp_path):
     data.write_text("Height,Sex\n190,\n150,\n,f\n")
 
     def run(*words, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "bbn", *words], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code, done.stderr
-        return done.stdout if not code else done.stderr
+        returned = main(list(words))
+        printed = capsys.readouterr()
+        assert returned == code, printed.err
+        return printed.err if code else printed.out
 
     assert "0.721585" in run("query", str(path), "Sex", "-e", "Height=170")
     assert "mean 173" in run("query", str(path), "Height")

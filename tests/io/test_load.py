@@ -305,6 +305,7 @@ DENSE = {  # many words for their bytes, as much memory for each as we could thi
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DENSE)
 def test_the_words_of_a_file_are_priced_truly(case, monkeypatch):
     format, make = DENSE[case]

@@ -118,3 +118,24 @@ def test_arrays_that_do_not_fit_are_refused(twin):
         twin.multiply_rows(np.ones((2, 3)), np.array([2], np.int32), np.ones((1, 3)))
     with pytest.raises(ValueError):
         twin.add_rows(np.array([-1], np.int32), np.ones((1, 3)), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("tiny", [None, 1e-250], ids=["evidence", "matrix"])
+def test_a_state_that_may_come_back_is_not_lost_in_silence(tiny: float | None) -> None:
+    """What is possible and too small for a double is given up, for logarithms to answer; zeros are not."""
+    ptr, n = np.array([0, 1800], np.int64), 1800
+    likelihood = np.array([[0.3, 0.7]] * 900 + [[0.7, 0.3]] * 900)
+    matrix = np.eye(2)[None]
+    if tiny is not None:
+        matrix = np.array([[[1 - tiny, tiny], [0.0, 1.0]]])
+        likelihood = np.array([[1.0, 1e-90]] * n)
+    start = np.array([[0.5, 0.5]]) if tiny is None else np.array([[1.0, 0.0]])
+    for kernel in TWINS:
+        alpha, scale = np.empty((n, 2)), np.empty(n)
+        which, start_of = np.zeros(n, np.int32), np.zeros(1, np.int32)
+        kernel.forward(ptr, start, start_of, matrix, which, likelihood, alpha, scale)
+        assert scale[-1] == 0
+        certain = np.array([[1.0, 0.0]])
+        kernel.forward(ptr, certain, start_of, np.eye(2)[None], which, likelihood, alpha, scale)
+        assert scale[-1] > 0
+        assert (alpha == certain).all()

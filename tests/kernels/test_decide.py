@@ -125,3 +125,22 @@ def test_words_that_do_not_fit_are_refused_by_both():
         with pytest.raises(ValueError, match="expected 10 words"):
             module.run(np.array([0, 4], np.int64), np.zeros(3), np.zeros(0, np.int64))
         assert module.run(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)) == 0.0
+
+
+@pytest.mark.parametrize("kernel", DECIDE)
+def test_a_product_beyond_a_double_is_told_and_answered_in_logs(kernel: Any) -> None:
+    """Nine findings of 1e-40 on X, and X summed out: P(x) ∝ prior · 1.1^(9x); a zero is not such a product."""
+    tables = [np.array([0.3, 0.7]), *[np.array([1e-40, 1.1e-40])] * 9]
+    cells = np.concatenate([*tables, [5.0, -2.0], [0.0, 0.0]])
+    words = [SUM, DECIDE[0].HEAD + 11 * 2, 0, 2, 10, 1, 0, 22, 23, -1]
+    words += [word for k in range(11) for word in (2 * k, 1)]
+    tape, choices = np.array(words, np.int64), np.zeros(0, np.int64)
+    assert np.isnan(kernel.run(tape, cells.copy(), choices))
+    weights = [3 * 10**9, 7 * 11**9]
+    log = DECIDE[0].run_in_logs(tape, cells, choices)
+    assert cells[23] == pytest.approx((5 * weights[0] - 2 * weights[1]) / sum(weights), rel=1e-12)
+    assert cells[22] == 1
+    assert log == pytest.approx(np.log(0.3 + 0.7 * 1.1**9) + 9 * np.log(1e-40), rel=1e-14)
+    cells[[0, 1]] = 0.0
+    assert kernel.run(tape, cells, choices) == 0
+    assert cells[22] == 0

@@ -114,6 +114,7 @@ print("refused", total)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a C library whose malloc can be replaced")
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

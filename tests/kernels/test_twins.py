@@ -102,6 +102,7 @@ class Model:
                     targets,
                     goal,
                     len(sliced) % 2 == 1,
+                    (tape.SLAB, tape.THIN_SLAB, 4)[self.n % 3],
                 )
             )
         for other in made[1:]:

@@ -75,6 +75,11 @@ def test_the_tests_mirror_the_package() -> None:
         assert (ROOT / "bbn" / folder.relative_to(ROOT / "tests")).is_dir(), folder
 
 
+def test_every_test_of_a_kernel_runs_under_the_sanitizers() -> None:
+    there = {f"kernels/{path.stem}" for path in (ROOT / "tests" / "kernels").glob("test_*.py")}
+    assert there - {*sanitize.TESTS} == {*sanitize.NOT_RUN}
+
+
 def test_the_tests_that_run_under_the_sanitizers_exist() -> None:
     assert [name for name in sanitize.TESTS if not (ROOT / "tests" / f"{name}.py").exists()] == []
     assert [name for name in sanitize.COPIED if not (ROOT / name).exists()] == []

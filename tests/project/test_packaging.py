@@ -123,6 +123,8 @@ def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     tree = tmp_path / "tree"
     for folder in ("bbn", "models"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for translated in (tree / "bbn" / "kernels" / "compiled").glob("*.c*"):
+        translated.touch()  # Cython's work is not what is tested here: what it has left is not made anew
     for file in (
         "pyproject.toml",
         "setup.py",

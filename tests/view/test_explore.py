@@ -16,7 +16,6 @@ import pytest
 import bbn
 from bbn.view.page.explorer import Explorer
 from bbn.view.page.server import CLIENTS
-from tests.view.clicking import BROWSER_OPTIONS, CHROMIUM
 
 
 @pytest.fixture
@@ -282,18 +281,6 @@ def test_work_past_the_memory_budget_is_refused() -> None:
         served.close()
 
 
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=BROWSER_OPTIONS)
-        yield opened
-        opened.close()
-
-
 def test_the_page_in_a_browser(explorer: Explorer, browser: Any) -> None:
     page = browser.new_page()
     faults: list[str] = []
@@ -407,6 +394,7 @@ def faults_of(page: Any) -> list[Any]:
 DESK, PHONE = (1280, 800), (390, 844)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_the_page_has_no_faults_of_accessibility(

@@ -13,22 +13,8 @@ import bbn
 from bbn.io import loads
 from bbn.view.cards import _percent
 from bbn.view.page.explorer import Explorer
-from tests.view.clicking import BROWSER_OPTIONS, CHROMIUM
 from tests.view.test_explore import DESK, PHONE, ask, expect_label, faults_of
 from tests.view.test_export import mixed
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=BROWSER_OPTIONS)
-        yield opened
-        opened.close()
-
 
 Opened = tuple[Explorer, Any]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,10 @@ from bbn.model.interventions import acted
 from bbn.view.page.answers import density
 from bbn.view.page.export import html_text
 from bbn.view.page.findings import asked
-from tests.view.clicking import BROWSER_OPTIONS, CHROMIUM, NETWORKS, click_and_compare
+from tests.view.clicking import NETWORKS, click_and_compare
 from tests.view.test_explore import expect_label
 
 EVIL = "</script><script>alert(1)</script><!--"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=BROWSER_OPTIONS)
-        yield opened
-        opened.close()
 
 
 def opened(browser: Any, net: bbn.BayesianNetwork, path: Path) -> tuple[Any, list[str]]:
@@ -81,6 +68,7 @@ def test_the_file_answers_as_python_does(name: str, browser: Any, tmp_path: Path
     assert faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["served", "file"])
 @pytest.mark.parametrize("name", ["asia", "win95pts"])
 def test_what_is_clicked_is_what_python_answers(name: str, way: str, browser: Any, tmp_path: Path) -> None:

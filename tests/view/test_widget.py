@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import bbn
 from bbn.view.page import assets
-from tests.view.clicking import BROWSER_OPTIONS, CHROMIUM
 
 pytest.importorskip("anywidget", reason="the widget is an optional extra")
 
@@ -92,18 +90,6 @@ def test_without_anywidget_the_file_is_shown_in_a_frame(page: Any, monkeypatch: 
     large = bbn.example("barley").explore()  # too large for a file: from the server
     assert f'src="{large.url}"' in large._repr_html_()
     large.close()
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=BROWSER_OPTIONS)
-        yield opened
-        opened.close()
 
 
 HOST = """async ([code, page]) => {

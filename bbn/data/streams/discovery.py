@@ -25,7 +25,8 @@ from bbn.data.coding import (
     missing_tokens,
     too_many_numbers,
 )
-from bbn.data.columns import Levels, RawTable, read_table
+from bbn.data.column_levels import Levels
+from bbn.data.columns import RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.number_columns import read_numbers
 from bbn.data.streams.sums import RunningSum

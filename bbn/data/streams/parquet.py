@@ -20,7 +20,8 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
 
 from bbn.core.errors import BBNError, DamagedFileError, DataError, nearest
-from bbn.data.columns import Levels, RawTable, arrow_levels, checked_names
+from bbn.data.column_levels import Levels, arrow_levels
+from bbn.data.columns import RawTable, checked_names
 from bbn.data.error_places import located
 from bbn.data.kinds import Kind, Narwhals, Pandas
 from bbn.data.streams.readers import Batch, Part, Stamp

@@ -33,12 +33,13 @@ from bbn.inference.exact.plan import (
     largest_clique,
     make_plan,
     price,
+    slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.pruning import CELLS, PrunedAnswer, Pruning, making
+from bbn.inference.exact.pruning import CELLS, FIRST, PrunedAnswer, Pruning, making
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
-from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model, as_mapping
 from bbn.model.options import Order, OrderedOptions
@@ -50,6 +51,8 @@ MASKED_VARIABLES = 100
 """Networks with more variables are never that small, so they are not triangulated to find out."""
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
+
+NONE: frozenset[int] = frozenset()
 
 KEPT_SHAPES = 512
 """The shapes of which it is known whether pruning pays."""
@@ -117,6 +120,7 @@ class JunctionTree(Engine):
         self._pruning: Pruning | None = None
         self._repeats: Repeats | None = None
         self._asked = False
+        self._slab: int | None = None
         self._prunes: dict[Any, bool] = {}
         """Whether a shape's questions are answered without the states that cannot occur."""
 
@@ -226,13 +230,14 @@ class JunctionTree(Engine):
         number = self.flat.number
         key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
         plan = self._plans.get(key)
-        if plan is None or options is not self.options:
+        if plan is None or plan.untried is not None or options is not self.options:
             question = Question(
                 frozenset(map(number.__getitem__, hard)),
-                frozenset(map(number.__getitem__, likelihood)),
-                targets=tuple(map(number.__getitem__, targets)),
+                frozenset(map(number.__getitem__, likelihood)) if likelihood else NONE,
+                False,
+                tuple(map(number.__getitem__, targets)),
             )
-            plan, pruned = self._plan_or_answer(key, question, findings, options)
+            plan, pruned = self._plan_or_answer(key, question, findings, options, plan)
             if pruned is not None:
                 return self._shaped(targets, pruned.joint(question.targets)), pruned.log_evidence
             assert plan is not None
@@ -340,22 +345,49 @@ class JunctionTree(Engine):
         return plan
 
     def _plan_or_answer(
-        self, key: Any, question: Question, findings: Findings, options: Mapping[str, Any]
+        self,
+        key: Any,
+        question: Question,
+        findings: Findings,
+        options: Mapping[str, Any],
+        known: Plan | None = None,
     ) -> tuple[Plan | None, PrunedAnswer | None]:
-        """The plan of a shape, or, where states that cannot occur make it large, the answer without them."""
+        """The plan of a shape, or, where states that cannot occur make it large, the answer without them.
+
+        `known` is the plan that the shape has already, if it has one.
+        """
+        if known is not None and known.untried is not None and options is self.options:
+            cost, known.untried = known.untried, None
+            answer = self._pruned(key, question, findings, options, cost)
+            if answer is None:
+                return known, None
+            self._plans.discard(key)
+            return None, answer
         pays = self._prunes.get(key)
         if pays and not (
             self._pruning and self._pruning.knows(key) and options["order"] == self.options["order"]
         ):
             pays = None
-        cost = None if pays else price(self.flat, question, options["order"])
-        large = pays is None and cost is not None and cost.cells > CELLS and not question.masked
-        if pays or (large and cost is not None and cost.cells > 2 * making(self.flat)):
-            answer = self._pruned(key, question, findings, options, cost)
+        if pays:
+            answer = self._pruned(key, question, findings, options, None)
             if answer is not None:
                 return None, answer
-        assert cost is not None
-        return self._keep(key, question, cost, options, self.flat), None
+        if self._slab is None:
+            self._slab = slab_of(self.flat)
+        cost = price(self.flat, question, options["order"], slab=self._slab)
+        untried = None
+        if pays is None and cost.cells > CELLS and not question.masked:
+            needed = making(self.flat)
+            if question.goal == QUERY and options is self.options and cost.cells <= FIRST * needed:
+                untried = cost if cost.cells > 2 * needed else None
+            elif cost.cells > 2 * needed:
+                answer = self._pruned(key, question, findings, options, cost)
+                if answer is not None:
+                    return None, answer
+        plan = self._keep(key, question, cost, options, self.flat)
+        if untried is not None:
+            plan.untried = untried
+        return plan, None
 
     def _pruned(
         self,

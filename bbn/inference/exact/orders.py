@@ -12,6 +12,7 @@ machine.
 from __future__ import annotations
 
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ SHARE, SHARE_OF_MANY = 0.025, 0.25
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
 FEWEST, MOST = 16, 2000
 """The steps of a search: at least FEWEST where the plan will be run again and again, at most MOST."""
+WORTHWHILE = 4
+"""With fewer steps than this, nothing much is found."""
 CELLS_PER_STEP, CELLS_PER_PAIR = 10_000.0, 10.0
 """What a step costs, in cells of a run: in any case, and for each pair of neighbours of an eliminated variable."""
 MOVES = ((1.0, 0.03), (1.0, 0.1), (0.2, 0.2), (0.05, 0.5))
@@ -85,17 +88,17 @@ def triangulate(
     cells = kernels.triangulate.total_cells(cards, *elimination)
     if cells <= SMALL or order != "auto":
         return Order(elimination, cells, 1, cells)
-    starts = [_Start(rules[0], elimination, cells, len(cards))]
+    found = [(cells, elimination, rules[0])]
     for name in rules[1:]:
-        other = ORDERS[name](cards, ptr, scope, most=min(10 * cells, most))
+        other = ORDERS[name](cards, ptr, scope, None, min(10 * cells, most))
         if len(other[0]) == len(elimination[0]) or cells > most:
-            others = kernels.triangulate.total_cells(cards, *other)
-            starts.append(_Start(name, other, others, len(cards)))
-    best = min(starts, key=lambda start: start.cells)
-    found = Order(best.elimination, best.cells, len(rules), best.cells)
-    if not HUGE < found.cells <= min(most, BEYOND):
-        return found
-    return _search(cards, ptr, scope, starts, found, thorough)
+            found.append((kernels.triangulate.total_cells(cards, *other), other, name))
+    fewest, best, _ = min(found, key=itemgetter(0))
+    greedy = Order(best, fewest, len(rules), fewest)
+    if not HUGE < fewest <= min(most, BEYOND):
+        return greedy
+    starts = [_Start(name, other, others, len(cards)) for others, other, name in found]
+    return _search(cards, ptr, scope, starts, greedy, thorough)
 
 
 def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Order, thorough: bool) -> Order:
@@ -103,6 +106,8 @@ def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Or
     rng = np.random.default_rng(0)
     fewest, share = (FEWEST, SHARE_OF_MANY) if thorough else (0, SHARE)
     cost = step_cost(found.elimination)
+    if not thorough and share * found.cells < WORTHWHILE * cost:
+        return found
     whole, tried = len(found.elimination[0]), 0
     best = min(starts, key=lambda start: start.cells)
     while tried < MOST and (tried < fewest or (tried + 1) * cost <= share * best.cells):

@@ -20,7 +20,7 @@ from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
 from bbn.inference.exact.orders import BEYOND, triangulate
-from bbn.kernels.contracts.tape import COLLECTED, QUERY, Layout
+from bbn.kernels.contracts.tape import COLLECTED, QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Model
@@ -34,6 +34,8 @@ SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
 MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""
+THIN_FROM, THIN = 16_384, 0.15
+"""Tables of at least so many entries are thin if no more than this share of them is not zero."""
 LONG = 1e8
 """Cells from which it is worth foretelling how long a run takes."""
 UNLOCKED = nullcontext()
@@ -156,6 +158,8 @@ class Plan:
 
     kept = 0
     """The bytes that it is kept with, 0 if it is not."""
+    untried: Price | None = None
+    """What it cost, where it was not tried whether its question is cheaper without states that cannot occur."""
 
     def __init__(
         self,
@@ -275,12 +279,15 @@ class Plan:
 
 def plan_bytes(model: FlatModel, layout: Layout) -> int:
     """The memory that a plan takes with one run of it: its tapes, its potentials, an answer, tables of its own."""
-    tables = model.tables.size if model.padded else 0
-    swept = swept_cells(model, layout)
-    certain = 2 * model.most_states
-    tapes = layout.once.size + layout.run.size
-    cells = tapes + layout.base_size + swept + layout.out_size + certain + tables
-    return 8 * cells + run_bytes(layout, swept)
+    out, swept, run = layout.out_size, 0, layout.run.size
+    if not kernels.COMPILED:
+        swept = swept_cells(model, layout)
+    cells = layout.once.size + run + layout.base_size + swept + 2 * (out + model.most_states)
+    if run:
+        cells += layout.work_size + swept + layout.scratch_size
+    if model.padded:
+        cells += model.tables.size
+    return 8 * cells
 
 
 def run_bytes(layout: Layout, swept: int = 0) -> int:
@@ -298,17 +305,31 @@ def swept_cells(model: FlatModel, layout: Layout) -> int:
 
 
 def price(
-    model: FlatModel, question: Question, order: str = "auto", most: float = BEYOND, once: bool = False
+    model: FlatModel,
+    question: Question,
+    order: str = "auto",
+    most: float = BEYOND,
+    once: bool = False,
+    slab: int = SLAB,
 ) -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
 
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
-    will hardly be run again, so that less is spent on a good order.
+    will hardly be run again, so that less is spent on a good order. `slab` is the most cells of a slab; see `slab_of`.
     """
-    targets = read_targets(model, question)
+    targets = question.targets
+    if len(targets) > 1:
+        targets = read_targets(model, question)
     role, factors, ptr, scope = reduced(model, question, targets)
     found = triangulate(model.cards, ptr, scope, order, question.goal != QUERY and not once, most)
-    return _laid_out(model, question.goal, targets, role, factors, found, False)
+    return _laid_out(model, question.goal, targets, role, factors, found, False, slab)
+
+
+def slab_of(model: FlatModel) -> int:
+    """The most cells of a slab where one evidence is run at a time: fewer where the tables are mostly zeros."""
+    size = model.tables.size
+    thin = size >= THIN_FROM and np.count_nonzero(model.tables) <= THIN * size
+    return THIN_SLAB if thin else SLAB
 
 
 def lay_out(model: FlatModel, question: Question, elimination: Elimination, cells: float) -> Price:
@@ -349,6 +370,7 @@ def _laid_out(
     factors: Ints,
     found: tuple[Elimination, float, int, float],
     store: bool,
+    slab: int = SLAB,
 ) -> Price:
     elimination, cells, tried, greedy = found
     if cells > BEYOND:
@@ -364,6 +386,7 @@ def _laid_out(
         targets,
         goal,
         store,
+        slab,
     )
     shared = 0 if model.padded else model.tables.nbytes
     return Price(elimination, cells, layout, shared + plan_bytes(model, layout), tried, greedy)

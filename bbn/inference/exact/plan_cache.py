@@ -42,6 +42,12 @@ class PlanCache:
             self._plans[key] = plan
             self._drop(plan.limit // 2, 1)
 
+    def discard(self, key: Hashable) -> None:
+        """Drop the plan of this key, if it is here."""
+        with self._lock:
+            if key in self._plans:
+                self._forget(self._plans.pop(key))
+
     def make_room(self, size: int) -> None:
         """Drop the oldest plans until those that stay take no more than `size` bytes."""
         with self._lock:

@@ -20,7 +20,7 @@ from bbn.core.frozen import Array
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.chain import Chain, Passed, backward, compile_chain, forward
 from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
-from bbn.inference.time.marginals import beliefs_of
+from bbn.inference.time.marginals import beliefs_of, refine_lost
 from bbn.inference.time.numbers import hidden_numbers
 from bbn.inference.time.sequences import Sequences, indexed_evidence, read_sequences
 from bbn.inference.time.slices import compiled
@@ -209,7 +209,10 @@ def chain_beliefs(
     else:
         gamma, right = _fixed_lag(chain, passed, int(lag))
     assert right is not None
-    return beliefs_of(chain, passed.alpha, gamma, right), passed.logs
+    found = beliefs_of(chain, passed.alpha, gamma, right)
+    if not lag:  # None or 0
+        refine_lost(chain, passed, lag is None, found)
+    return found, passed.logs
 
 
 def _fixed_lag(chain: Chain, passed: Passed, lag: int) -> tuple[Array, Array]:
@@ -268,7 +271,7 @@ def split_answers(
     last: int | None = None,
     more: Callable[[int, int], dict[str, Any]] | None = None,
 ) -> Any:
-    """Beliefs by sequence: all steps, or the last so many of each."""
+    """Beliefs by sequence: all steps, or the last few of each."""
     found = {}
     for s, name in enumerate(sequences.names):
         begin, end = int(sequences.ptr[s]), int(sequences.ptr[s + 1])

@@ -313,9 +313,13 @@ def _logs_of(chain: Chain, s: int) -> tuple[int, int, Array, Callable[[int], Arr
     if chain.sequences.numbers:
         likelihood = _log_numbers(chain, s, likelihood)
 
+    last: list[Any] = [-1, None]  # most steps have the matrix of the step before
+
     def matrix(t: int) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(chain.matrices[chain.which[t]]))
+        if chain.which[t] != last[0]:
+            with np.errstate(divide="ignore"):
+                last[:] = chain.which[t], np.log(chain.matrices[chain.which[t]])
+        return np.asarray(last[1])
 
     return begin, end, start, matrix, likelihood
 
@@ -360,6 +364,18 @@ def _log_forward(chain: Chain, s: int) -> tuple[Array, float]:
     with np.errstate(invalid="ignore"):
         beliefs = np.nan_to_num(np.exp(alpha - total[:, None]))
     return beliefs, float(total[-1] + chain.offset[begin:end].sum())
+
+
+def log_sides(chain: Chain, s: int, ahead: bool) -> tuple[Array, Array]:
+    """Logarithms of P(state, evidence so far) in one sequence, and of what its own evidence and what follows multiply.
+
+    Without `ahead`, its own evidence alone.
+    """
+    begin, end, _, matrix, likelihood = _logs_of(chain, s)
+    right = likelihood.copy()
+    for t in range(end - 2, begin - 1, -1) if ahead else ():
+        right[t - begin] += _log_sum(matrix(t + 1) + right[t + 1 - begin], 1)
+    return _log_alpha(chain, s), right
 
 
 def _log_backward(

@@ -172,7 +172,7 @@ class Kalman:
         return Step(mean, covariance, motion, seen, apart, known, gain), log
 
     def smooth(self, steps: Sequence[Step], lag: int | None) -> list[tuple[Array, Array]]:
-        """Mean and covariance of each step given what follows it, all of it or so many steps."""
+        """Mean and covariance of each step given what follows it, all of it or a number of steps."""
         if lag is None:
             return self._backward(steps)
         return [self._backward(steps[t : t + lag + 1])[0] for t in range(len(steps))]
@@ -203,7 +203,7 @@ def kalman_logs(dyn: DynamicNetwork, sequences: Sequences, limit: Any = None) ->
 def kalman_beliefs(
     dyn: DynamicNetwork, sequences: Sequences, lag: int | None, limit: Any = None, last: int | None = None
 ) -> Any:
-    """The beliefs given what is at most `lag` steps ahead (None: everything); of the last so many steps, or all."""
+    """The beliefs given what is at most `lag` steps ahead (None: everything); of the last steps asked for, or all."""
     from bbn.inference.time import chain_beliefs, split_answers
 
     arrays, logs = chain_beliefs(dyn, sequences._replace(numbers={}), lag, limit)

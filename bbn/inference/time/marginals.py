@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.inference.time.chain import Chain
+from bbn.inference.time.chain import Chain, Passed, log_sides
 from bbn.inference.time.numbers import moments
 from bbn.kernels.contracts.types import Int32s
 
@@ -63,6 +63,41 @@ def _emitted(chain: Chain, name: str, gamma: Array) -> Array:
         share = np.divide(gamma[steps], total, out=np.zeros_like(total), where=total > 0)
         own[steps] = weights * (share @ table.T)
     return own
+
+
+def refine_lost(chain: Chain, passed: Passed, ahead: bool, found: dict[str, Array]) -> None:
+    """In sequences that doubles cannot hold, the beliefs of what was summed out, anew in logarithms."""
+    slices, sequences = chain.slices, chain.sequences
+    names = [n for n in slices.core if n in found and n not in slices.history]
+    ptr = sequences.ptr
+    lost = np.flatnonzero((passed.scale[ptr[1:] - 1] == 0) & ~np.isneginf(passed.logs)) if names else ()
+    for s in map(int, lost):
+        alpha, right = log_sides(chain, s, ahead)
+        for name in names:
+            _summed_out_in_logs(chain, name, int(ptr[s]), alpha, right, found[name])
+            codes = sequences.codes.get(name)
+            if codes is not None:
+                seen = np.flatnonzero(codes < slices.variables[name].card)
+                found[name][seen] = np.eye(slices.variables[name].card)[codes[seen]]
+
+
+def _summed_out_in_logs(chain: Chain, name: str, begin: int, alpha: Array, right: Array, own: Array) -> None:
+    """As `_summed_out`, of the sequence that begins there."""
+    card = chain.slices.variables[name].card
+    for kind, patterns in enumerate(chain.patterns):
+        inside = (patterns.steps >= begin) & (patterns.steps < begin + len(right))
+        for p in np.unique(patterns.row_of[inside]).tolist():
+            rows: dict[str, Int32s] = {
+                n: np.full(card, codes[p], np.int32) for n, codes in patterns.rows.items() if n != name
+            }
+            made = chain.slices.matrices(kind, {**rows, name: np.arange(card, dtype=np.int32)}, card)
+            with np.errstate(divide="ignore"):
+                tables = np.log(made.values)
+            tables = tables + made.logs.reshape(-1, *[1] * (tables.ndim - 1))
+            for t in patterns.steps[inside & (patterns.row_of == p)].tolist():
+                sides = right[t - begin] if kind == 0 else alpha[t - begin - 1][:, None] + right[t - begin]
+                logs = np.logaddexp.reduce((tables + sides).reshape(card, -1), axis=1)
+                own[t] = np.exp(logs - np.logaddexp.reduce(logs))
 
 
 def _summed_out(chain: Chain, name: str, before: Array, right: Array) -> Array:

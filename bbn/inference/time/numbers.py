@@ -114,7 +114,7 @@ def numbers_of(slices: Slices, kind: int) -> Numbers:
 
 
 def column(sequences: Sequences, name: str, lag: int = 0) -> Array:
-    """The numbers of a variable so many steps back, NaN before the start and where it is not observed."""
+    """The numbers of a variable `lag` steps back, NaN before the start and where it is not observed."""
     own = sequences.numbers.get(name)
     if own is None:
         return np.full(sequences.n_steps, np.nan)

@@ -6,7 +6,7 @@ where one is given, numbers left out being unobserved steps), a list of tables, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +67,7 @@ class Sequences(NamedTuple):
         )
 
     def extended(self, cards: Mapping[str, int], steps: int) -> Sequences:
-        """Each sequence with so many unobserved steps at its end."""
+        """Each sequence with `steps` unobserved steps at its end."""
         lengths = np.diff(self.ptr)
         ptr = np.concatenate([[0], np.cumsum(lengths + steps)]).astype(np.int64)
         place = np.arange(self.n_steps) + np.repeat(steps * np.arange(len(lengths)), lengths)
@@ -159,7 +159,10 @@ def one_table(data: Any) -> tuple[Any, list[int] | None]:
     def column(name: str) -> NDArray[Any]:
         absent = (np.full(table.n_rows, None, object) for table in read)
         return np.concatenate(
-            [_values(t, name) if name in t.names else none for t, none in zip(read, absent, strict=True)]
+            [
+                column_values(t, name) if name in t.names else none
+                for t, none in zip(read, absent, strict=True)
+            ]
         )
 
     lengths = [table.n_rows for table in read]
@@ -399,7 +402,7 @@ def _row_weights(table: RawTable, weights: Any, members: Ints, ptr: Ints, n: int
 
 
 def indexed_evidence(dyn: DynamicNetwork, evidence: Any, steps: int) -> dict[str, list[Any]]:
-    """Findings by name and step, {"Umbrella[0]": "yes"}, as a table of so many steps; static ones by their names."""
+    """Findings by name and step, {"Umbrella[0]": "yes"}, as a table of `steps` steps; static ones by their names."""
     from bbn.model.previous import split_name
 
     if evidence is None:
@@ -423,56 +426,9 @@ def indexed_evidence(dyn: DynamicNetwork, evidence: Any, steps: int) -> dict[str
     return columns or {dyn.names[0]: [None] * steps}
 
 
-def whole_sequences(
-    dyn: DynamicNetwork, source: Any, sequence: str, columns: Sequence[str] = ()
-) -> Iterator[RawTable]:
-    """The batches of a source as tables of whole sequences; DataError if the rows of one do not lie together."""
-    from bbn.data.streams.open import read_batches
-
-    carried: dict[str, NDArray[Any]] = {}
-    done: set[Any] = set()
-    text = False
-    for batch in read_batches(source, [*dyn.names, sequence, *columns])[0]:
-        table = read_table(batch.data)
-        text = table.text
-        if sequence not in table.names:
-            raise DataError(
-                f"sequence={sequence!r} is not a column of the data{nearest(sequence, table.names)}"
-            )
-        own = {name: _values(table, name) for name in table.names}
-        own = {
-            name: np.concatenate([carried[name], values]) if carried else values
-            for name, values in own.items()
-        }
-        going_on = own[sequence] == own[sequence][-1]
-        carried = {name: values[going_on] for name, values in own.items()}
-        ready = {name: values[~going_on] for name, values in own.items()}
-        if len(ready[sequence]):
-            _note_done(done, ready[sequence], sequence)
-            yield _raw(ready, sequence, text)
-    if carried:
-        _note_done(done, carried[sequence], sequence)
-        yield _raw(carried, sequence, text)
-
-
-def _values(table: RawTable, name: str) -> NDArray[Any]:
+def column_values(table: RawTable, name: str) -> NDArray[Any]:
     """A column as an array of plain values, None where it is missing."""
     levels = table.levels(name)
     values = np.empty(len(levels.values) + 1, object)
     values[:-1] = levels.values
     return np.asarray(values[levels.codes])
-
-
-def _raw(columns: dict[str, NDArray[Any]], sequence: str, text: bool) -> RawTable:
-    return RawTable(tuple(columns), len(columns[sequence]), columns.__getitem__, ColumnDict(), text)
-
-
-def _note_done(done: set[Any], column: Any, sequence: str) -> None:
-    """Remember the sequences that were handed on; DataError if one comes again."""
-    found = set(column.tolist())
-    if done & found:
-        again = sorted(done & found, key=str)[0]
-        raise DataError(
-            f"the rows of {sequence}={again!r} do not lie together; sort the data by {sequence!r}"
-        )
-    done |= found

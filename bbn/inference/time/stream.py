@@ -18,8 +18,10 @@ from bbn.inference.time.chain import Chain, Patterns, compile_chain, forward
 from bbn.inference.time.kalman import Kalman
 from bbn.inference.time.marginals import beliefs_of
 from bbn.inference.time.numbers import log_densities, numbers_of
-from bbn.inference.time.sequences import Sequences, read_sequences, whole_sequences
+from bbn.inference.time.sequences import Sequences, read_sequences
 from bbn.inference.time.slices import Slices, compiled
+from bbn.inference.time.whole_sequences import whole_sequences
+from bbn.kernels.pure import chain as chain_floor
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.evidence import Evidence, Findings, check_evidence, observed_numbers
 from bbn.model.gaussian import Gaussian
@@ -65,7 +67,18 @@ class FilterState(Frozen):
     (array([0.8834, 0.1166]), 2)
     """
 
-    __slots__ = ("_alpha", "_kalman", "_last", "_memo", "_recent", "_slices", "dyn", "log_evidence", "step")
+    __slots__ = (
+        "_alpha",
+        "_kalman",
+        "_last",
+        "_logs",
+        "_memo",
+        "_recent",
+        "_slices",
+        "dyn",
+        "log_evidence",
+        "step",
+    )
 
     dyn: DynamicNetwork
     step: int
@@ -75,6 +88,8 @@ class FilterState(Frozen):
     _last: _Last | None
     _recent: tuple[Row, ...]
     _kalman: tuple[Kalman, Array, Array] | None
+    _logs: Array | None
+    """The logarithms of `_alpha`, once a state that is possible is too improbable for a double."""
     _memo: dict[str, Any]
 
     def __init__(
@@ -87,6 +102,7 @@ class FilterState(Frozen):
         last: _Last | None = None,
         recent: tuple[Row, ...] = (),
         kalman: tuple[Kalman, Array, Array] | None = None,
+        logs: Array | None = None,
     ) -> None:
         self._set(
             dyn=dyn,
@@ -97,6 +113,7 @@ class FilterState(Frozen):
             _last=last,
             _recent=recent,
             _kalman=kalman,
+            _logs=logs,
             _memo={},
         )
 
@@ -144,8 +161,13 @@ class FilterState(Frozen):
             )
             peak = float(logs.max())
             likelihood, log = likelihood * np.exp(logs[0] - peak), log + peak
-        now = (matrix if kind == 0 else self._alpha @ matrix) * likelihood
+        before = matrix if kind == 0 else self._alpha @ matrix
+        now = before * likelihood
         total = float(now.sum())
+        in_logs = None
+        if self._logs is not None or _faint(matrix, before, likelihood, now):
+            in_logs, total = self._in_logs(matrix, likelihood, kind)
+            now = np.exp(in_logs) * total
         if not total > 0:
             shown = ", ".join(f"{name}={state}" for name, state in (row or {}).items())
             raise ImpossibleEvidenceError(
@@ -153,7 +175,19 @@ class FilterState(Frozen):
             )
         last = _Last(self._alpha, likelihood / total, kind, findings)
         logs_so_far = self.log_evidence + math.log(total) + log
-        return FilterState(self.dyn, slices, now / total, self.step + 1, logs_so_far, last, recent, kalman)
+        taken = self.step + 1
+        return FilterState(self.dyn, slices, now / total, taken, logs_so_far, last, recent, kalman, in_logs)
+
+    def _in_logs(self, matrix: Array, likelihood: Array, kind: int) -> tuple[Array, float]:
+        """The logarithms of P(state | evidence) after a step, and what the step is divided by, 0 if impossible."""
+        with np.errstate(divide="ignore"):
+            steps, findings = np.log(matrix), np.log(likelihood)
+            if kind > 0:
+                logs = np.log(self._alpha) if self._logs is None else self._logs
+                steps = np.logaddexp.reduce(logs[:, None] + steps, axis=0)
+        now = steps + findings
+        total = float(np.logaddexp.reduce(now))
+        return now - (total if total > -math.inf else 0.0), math.exp(total)
 
     def run(self, rows: Any) -> tuple[FilterState, Beliefs]:
         """The state after a table of steps, and the beliefs of each of them.
@@ -164,12 +198,12 @@ class FilterState(Frozen):
             Evidence as `DynamicNetwork.filter` takes it, one sequence.
         """
         sequences = read_sequences(self.dyn, rows)
-        if self.dyn.continuous or sequences.several:
+        if self.dyn.continuous or sequences.several or self._logs is not None:
             return self._one_by_one(sequences)
         chain = compile_chain(self.dyn, sequences, step=self.step, before=self._alpha, slices=self._slices)
         passed = forward(chain, 1)
-        if np.isneginf(passed.logs[0]):
-            return self._one_by_one(sequences)  # raises, and names the step
+        if np.isneginf(passed.logs[0]) or not passed.scale[-1] > 0:
+            return self._one_by_one(sequences)  # raises and names the step, or goes on in logarithms
         side = chain.likelihood / passed.scale[:, None]
         arrays = beliefs_of(
             chain, np.concatenate([self._alpha[None], passed.alpha]), passed.alpha, side, shifted=True
@@ -289,7 +323,15 @@ class FilterState(Frozen):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self._alpha, self.step, self.log_evidence, self._last, self._recent, self._kalman)
+        parts = (
+            self._alpha,
+            self.step,
+            self.log_evidence,
+            self._last,
+            self._recent,
+            self._kalman,
+            self._logs,
+        )
         return _restored, (self.dyn, tuple(self._slices.widened), *parts)
 
 
@@ -330,6 +372,14 @@ def filter_batches(
     for batch in read_batches(source, list(dyn.names))[0]:
         state, beliefs = state.run(batch.data)
         yield beliefs
+
+
+def _faint(matrix: Array, before: Array, likelihood: Array, now: Array) -> bool:
+    """Whether a state that is possible is, or may be by the next step, too improbable for a double."""
+    possible = (before > 0) & (likelihood > 0)
+    least = float(matrix.min(initial=1.0, where=matrix > 0))
+    floor = max(chain_floor.FAINT, chain_floor.FAINTEST / least)
+    return bool((now[possible] < floor * now.sum()).any())
 
 
 def _matrix(slices: Slices, kind: int, hard: Mapping[str, int]) -> tuple[Array, float]:

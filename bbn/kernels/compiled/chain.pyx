@@ -3,12 +3,15 @@
 
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 from bbn.kernels.pure.chain import _check_codes, check_chain
 
 cdef double LOST = 1e-250
+cdef double FAINT = 1e-200
+cdef double FAINTEST = 1e-300
 
 
 def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::1] start_of,
@@ -16,7 +19,7 @@ def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::
             double[:, ::1] alpha, double[::1] scale):
     """See `pure.chain.forward`."""
     cdef int64_t n = start_of.shape[0], states = likelihood.shape[1], s, t, begin, end, i, j, done = 0
-    cdef double total, a
+    cdef double total, a, least, floor = 1.0
     cdef const double* row
     cdef const double* here
     cdef double* now
@@ -27,6 +30,11 @@ def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::
     if n == 0 or states == 0:
         return
     with nogil:
+        for i in range(matrices.shape[0]):
+            row = &matrices[i, 0, 0]
+            for j in range(states * states):
+                floor = row[j] if 0.0 < row[j] < floor else floor
+        floor = max(FAINT, FAINTEST / floor)
         for s in range(n):
             begin, end = ptr[s], ptr[s + 1]
             for t in range(begin, end):
@@ -40,10 +48,13 @@ def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::
                     row = &matrices[which[t], 0, 0]
                     propagate(before, row, now, states)
                 total = 0.0
+                least = INFINITY
                 for j in range(states):
-                    now[j] *= here[j]
-                    total += now[j]
-                if not total >= LOST:
+                    a = now[j] * here[j]
+                    least = a if a < least and now[j] > 0.0 and here[j] > 0.0 else least
+                    now[j] = a
+                    total += a
+                if not total >= LOST or least < floor * total:
                     for i in range(t, end):
                         scale[i] = 0.0
                         for j in range(states):

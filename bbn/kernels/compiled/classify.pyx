@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 cdef enum:
     BLOCK = 1024
 
-cdef double LARGE = 2.0**62  # a double beyond is no index
+cdef double LARGE = 2.0**62  # a larger double is not an index
 
 ctypedef fused number:
     const int64_t

@@ -3,7 +3,7 @@
 
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 
-from libc.math cimport log
+from libc.math cimport NAN, log
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -15,7 +15,7 @@ cdef enum:
     HEAD = 10
     MOST_AXES = 32
 
-cdef double TINY = 1e-150, HUGE = 1e150
+cdef double TINY = 1e-150, HUGE = 1e150, FAINT = 1e-290
 
 
 def run(const int64_t[::1] tape, double[::1] cells, int64_t[::1] choices):
@@ -48,7 +48,7 @@ cdef double step(const int64_t* words, double* cells, int64_t* choices, int64_t*
     cdef int64_t index[MOST_AXES]
     cdef int64_t size = 1, cell, axis, x, i, best_x, since = 0
     cdef double p, u, total, worth, best, goal, most = 0.0
-    cdef bint allowed, any_allowed
+    cdef bint allowed, any_allowed, lost = False
     for axis in range(n_axes):
         size *= cards[axis]
         index[axis] = 0
@@ -63,6 +63,10 @@ cdef double step(const int64_t* words, double* cells, int64_t* choices, int64_t*
             u = 0.0
             for i in range(n_p):
                 p *= cells[offsets[i] + x * tables[i * width + n_axes + 1]]
+            if not FAINT <= p <= 1.0 / FAINT and not lost:
+                lost = True
+                for i in range(n_p):
+                    lost = lost and cells[offsets[i] + x * tables[i * width + n_axes + 1]] > 0
             for i in range(n_p, n_p + n_u):
                 u += cells[offsets[i] + x * tables[i * width + n_axes + 1]]
             if kind == SUM:
@@ -108,9 +112,10 @@ cdef double step(const int64_t* words, double* cells, int64_t* choices, int64_t*
             axis -= 1
     if p_at >= 0 and most > 0 and not TINY < most < HUGE:
         for cell in range(size):
+            lost = lost or 0.0 < cells[p_at + cell] < FAINT * most
             cells[p_at + cell] /= most
-        return log(most)
-    return 0.0
+        return NAN if lost else log(most)
+    return NAN if lost else 0.0
 
 
 cdef int64_t check_tape(const int64_t[::1] tape, int64_t n_cells, int64_t n_choices) except -1:

@@ -24,10 +24,11 @@ cnp.import_array()
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 
-def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False):
+def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False,
+            int64_t slab=SLAB):
     """Lay a junction forest out and write its tapes; see `pure.layout.lay_out`."""
     cdef Writer writer = Writer()
-    writer.store = store
+    writer.store, writer.slab = store, slab
     writer.grow(cards, elimination, targets, goal)
     writer.take(scope_ptr, scope, table_ptr, factors, role)
     writer.seat()
@@ -61,7 +62,7 @@ cdef class Tape:
         return 0
 
     cdef int64_t begin(self, int64_t op, int64_t room) except -1:
-        """Start an instruction of at most so many fields; where it starts."""
+        """Start an instruction of at most `room` fields; where it starts."""
         self.reserve(room + 2)
         self.words[self.size] = op
         self.size += 2
@@ -101,6 +102,7 @@ cdef class Writer(Forest):
     cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
     cdef Tape sweeping
     cdef bint masked, store
+    cdef int64_t slab
     cdef int64_t *rows
     cdef int64_t *clique
     cdef int64_t *message
@@ -650,7 +652,7 @@ cdef class Writer(Forest):
         for i in range(start, stop):
             size *= self.cards[self.axes[i]]
         slab = size
-        while slab > SLAB and outer < stop - start - 1:
+        while slab > self.slab and outer < stop - start - 1:
             slab //= self.cards[self.axes[start + outer]]
             outer += 1
         if slab > self.scratch_size:

@@ -85,11 +85,43 @@ cdef int clear(State* state, int64_t offset, int64_t n) except -1 nogil:
     return 0
 
 
+cdef inline Source operand(State* state, Words step) noexcept nogil:
+    """Where the operand of a MUL or LIKELY step begins; NULL for a likelihood that the run does not have."""
+    if step[0] == LIKELY:
+        return state.likelihoods[step[3]]
+    return (state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)) + step[3]
+
+
+cdef inline int64_t offset_of(State* state, Words step, const int64_t* counter, int64_t n_outer) noexcept nogil:
+    """How far a slab's part of an operand lies from where the operand begins."""
+    cdef Words walk = step + 6 + 2 * step[4]
+    cdef int64_t j, offset = shift(step + 6, step[4], state.codes)
+    for j in range(n_outer):
+        offset += counter[j] * walk[j]
+    return offset
+
+
+cdef inline bint is_zero(State* state, Words step, int64_t n_ops, const int64_t* counter, int64_t n_outer) noexcept nogil:
+    """Whether one of the factors that are the same all over a slab is zero, so that there is nothing to be done."""
+    cdef int64_t k
+    cdef Words walk
+    cdef Source source
+    for k in range(n_ops):
+        if step[0] != ADD and step[5] == 1:
+            walk = step + 6 + 2 * step[4] + n_outer
+            if walk[1] == 0:
+                source = operand(state, step)
+                if source != NULL and source[offset_of(state, step, counter, n_outer)] == 0.0:
+                    return True
+        step += step[1]
+    return False
+
+
 cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
     cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
     cdef int64_t counter[DEEPEST]
-    cdef int64_t s, k, j, n_e, depth, offset
+    cdef int64_t s, k, depth, offset
     cdef Words outer = f + 7
     cdef Words step
     cdef Words walk
@@ -97,6 +129,7 @@ cdef int sweep(State* state, Words f) except -1 nogil:
     cdef double scale
     cdef Source current
     cdef Source source
+    cdef bint empty
     cdef double* sink
     for k in range(n_outer):
         counter[k] = 0
@@ -107,14 +140,12 @@ cdef int sweep(State* state, Words f) except -1 nogil:
             current = (state.base if f[2] == BASE else state.work) + f[0] + s * slab
         scale = 1.0
         step = f + 7 + n_outer
-        for k in range(n_ops):
+        empty = slabs > 1 and is_zero(state, step, n_ops, counter, n_outer)
+        for k in range(0 if empty else n_ops):
             # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
-            n_e, depth = step[4], step[5]
-            walk = step + 6 + 2 * n_e
-            offset = shift(step + 6, n_e, state.codes)
-            for j in range(n_outer):
-                offset += counter[j] * walk[j]
-            walk += n_outer
+            depth = step[5]
+            walk = step + 6 + 2 * step[4] + n_outer
+            offset = offset_of(state, step, counter, n_outer)
             if step[0] == ADD:
                 current = settle(target, current, scale, slab)
                 scale = 1.0
@@ -124,11 +155,7 @@ cdef int sweep(State* state, Words f) except -1 nogil:
                 else:
                     bbn_accumulate(sink + step[3] + offset, current, depth, walk, walk + depth)
             else:
-                if step[0] == LIKELY:
-                    source = state.likelihoods[step[3]]
-                else:
-                    source = state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)
-                    source += step[3]
+                source = operand(state, step)
                 if source != NULL:
                     if depth == 1 and walk[1] == 0:
                         scale *= source[offset]
@@ -137,7 +164,9 @@ cdef int sweep(State* state, Words f) except -1 nogil:
                         current = target
                         scale = 1.0
             step += step[1]
-        if f[3]:
+        if f[3] and empty:
+            memset(target, 0, slab * sizeof(double))
+        elif f[3]:
             current = settle(target, current, scale, slab)
             if current != target:
                 memcpy(target, current, slab * sizeof(double))

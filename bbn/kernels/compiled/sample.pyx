@@ -182,7 +182,7 @@ cdef int check_groups(code_t[:, :] codes, int64_t[::1] known, groups, int64_t n_
 
 
 cdef int check_table(int64_t start, int64_t rows, int64_t width, int64_t size, int64_t i) except -1:
-    """Raise ValueError unless so many rows of a table, from `start` on, are there."""
+    """Raise ValueError unless the table holds all the rows asked for, from `start` on."""
     if start < 0 or start + rows * width > size:
         raise ValueError(f"move {i}: expected {rows} rows of {width} from {start} on, found {size} entries")
     return 0

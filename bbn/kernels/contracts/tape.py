@@ -11,8 +11,9 @@ op        fields
 CLEAR     offset, n: zeros
 SCALAR    offset, n_e, (v, stride)…: a factor with nothing left but observed variables
 SWEEP     region, cells, left, keep, slabs, n_o, n_ops, outer dims…, steps…: go over a region slab by slab, so that a
-          slab stays in the nearest cache while all steps are applied to it; start from ``left`` (NOTHING: ones; BASE
-          or WORK: the region there); write the region back if ``keep``
+          slab stays in the nearest cache while all steps are applied to it, or is skipped if one that is the same all
+          over it is zero; start from ``left`` (NOTHING: ones; BASE or WORK: the region there); write the region back
+          if ``keep``
 RESCALE   region, n: divide by the largest cell, and count its log
 NORM      region, n: divide a message by its sum (in a maximum: its largest cell), and count the log
 TOTAL     region: count the log of a root's sum
@@ -68,6 +69,8 @@ RESCALE_EVERY: Final = 8
 """Sources of a clique after which its largest cell is made 1 again."""
 SLAB: Final = 2048
 """Cells of a slab: it and its operands fit the nearest cache."""
+THIN_SLAB: Final = 512
+"""Cells of a slab where many slabs are zero, since those are skipped: short ones more often are."""
 ORDERED: Final = 2048
 """The axes of larger cliques are ordered so that most messages walk them in long runs."""
 RUN: Final = 64

@@ -3,7 +3,8 @@
 A chain has S states. Step t is reached from step t − 1 through the matrix ``matrices[which[t]]``, rows from, columns
 to, and multiplied by ``likelihood[t]``; the first step of a sequence starts from ``start[start_of[sequence]]``.
 Sequences lie end to end, sequence s from step ``ptr[s]`` to ``ptr[s + 1]``. Each step is divided by its sum (Rabiner
-1989, section V.A), so nothing underflows and no logarithm is taken.
+1989, section V.A), so no logarithm is taken; where a state that is possible would underflow all the same, the sequence
+is given up.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from bbn.kernels.watch import check
 
 LOST = 1e-250
 """A step with a sum below this is given up: its numbers are too small beside each other for doubles."""
+FAINT, FAINTEST = 1e-200, 1e-300
+"""A possible state whose share of a step is below FAINT gives it up too, since later evidence may bring it back; so
+does one whose way through the smallest entry of the matrices would end below FAINTEST."""
 
 
 def forward(
@@ -50,6 +54,7 @@ def forward(
         At least 0.
     """
     check_chain(ptr, start, start_of, matrices, which, likelihood)
+    floor = max(FAINT, FAINTEST / float(matrices.min(initial=1.0, where=matrices > 0)))
     for s, begin, end in _sequences(ptr):
         alpha[begin:end] = 0.0
         scale[begin:end] = 0.0
@@ -57,7 +62,8 @@ def forward(
             before = start[start_of[s]] if t == begin else alpha[t - 1] @ matrices[which[t]]
             now = before * likelihood[t]
             total = float(now.sum())
-            if not total >= LOST:
+            least = float(now.min(initial=np.inf, where=(before > 0) & (likelihood[t] > 0)))
+            if not total >= LOST or least < floor * total:
                 break
             alpha[t], scale[t] = now / total, total
 

@@ -36,11 +36,13 @@ HEAD = 10
 """Words before the cards."""
 TINY, HUGE = 1e-150, 1e150
 """A table of products whose largest entry is beyond these is scaled to 1."""
+FAINT = 1e-290
+"""A product of probabilities, none of them 0, that is below this or above its reciprocal is too much for a double."""
 MOST_AXES = 32
 
 
 def run(tape: Ints, cells: Floats, choices: Ints) -> float:
-    """Carry out the steps in place; the sum of the logarithms of the scales.
+    """Carry out the steps in place; the sum of the logarithms of the scales, NaN where a product leaves the range.
 
     Parameters
     ----------
@@ -65,7 +67,11 @@ def run(tape: Ints, cells: Floats, choices: Ints) -> float:
             tables.append(np.lib.stride_tricks.as_strided(cells[start:], shape, strides.tolist()))
             place += n_axes + 2
         size = math.prod(cards)
-        p = math.prod(tables[:n_p], start=np.ones(shape))
+        with np.errstate(under="ignore", over="ignore"):
+            p = math.prod(tables[:n_p], start=np.ones(shape))
+        outside = ~((p >= FAINT) & (p <= 1 / FAINT))
+        if outside.any() and (outside & math.prod([t > 0 for t in tables[:n_p]], start=np.True_)).any():
+            log_scale = math.nan
         u = sum(tables[n_p : n_p + n_u], start=np.zeros(shape))
         if kind == SUM:
             total = p.sum(-1)
@@ -86,11 +92,54 @@ def run(tape: Ints, cells: Floats, choices: Ints) -> float:
         if p_at >= 0:
             most = total.max()
             if most > 0 and not TINY < most < HUGE:
+                if ((total > 0) & (total < FAINT * most)).any():
+                    log_scale = math.nan
                 total = total / most
                 log_scale += math.log(most)
             cells[p_at : p_at + size] = total.ravel()
         at += length
     return log_scale
+
+
+def run_in_logs(tape: Ints, cells: Floats, choices: Ints) -> float:
+    """As `run`, with logarithms of probabilities: slower, and of any range. The weight at the end is 1, or 0."""
+    check_tape(tape, len(cells), len(choices))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(cells)  # those of utilities are not used
+    at, found = 0, -math.inf
+    while at < len(tape):
+        check()
+        kind, length, n_axes, card, n_p, n_u, n_allowed, p_at, u_at, choice_at = tape[at : at + HEAD].tolist()
+        cards = tape[at + HEAD : at + HEAD + n_axes].tolist()
+        place, shape, tables = at + HEAD + n_axes, (*cards, card), []
+        for i in range(n_p + n_u + n_allowed):
+            start, strides = int(tape[place]), 8 * tape[place + 1 : place + 2 + n_axes]
+            source = logs if i < n_p else cells
+            tables.append(np.lib.stride_tricks.as_strided(source[start:], shape, strides.tolist()))
+            place += n_axes + 2
+        size = math.prod(cards)
+        p = sum(tables[:n_p], start=np.zeros(shape))
+        u = sum(tables[n_p : n_p + n_u], start=np.zeros(shape))
+        if kind == SUM:
+            total = np.logaddexp.reduce(p, axis=-1)
+            if u_at >= 0:
+                shift = np.where(np.isneginf(total), 0.0, total if p_at >= 0 else 0.0)
+                cells[u_at : u_at + size] = (np.exp(p - shift[..., None]) * u).sum(-1).ravel()
+        else:
+            goal = u if kind == MAX else p if kind == MOST else -p
+            for allowed in tables[n_p + n_u :]:
+                goal = np.where(allowed > 0, goal, -math.inf)
+            chosen = goal.argmax(-1)
+            choices[choice_at : choice_at + size] = chosen.ravel()
+            total = np.take_along_axis(p, chosen[..., None], -1)[..., 0]
+            if u_at >= 0:
+                cells[u_at : u_at + size] = np.take_along_axis(u, chosen[..., None], -1).ravel()
+        if p_at >= 0:
+            logs[p_at : p_at + size] = total.ravel()
+            found = float(total.ravel()[0])
+            cells[p_at : p_at + size] = np.isfinite(total).ravel()
+        at += length
+    return 0.0 if math.isinf(found) else found
 
 
 def check_tape(tape: Ints, n_cells: int, n_choices: int) -> None:

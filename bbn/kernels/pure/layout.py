@@ -37,6 +37,7 @@ def lay_out(
     targets: Sequence[int],
     goal: int,
     store: bool = False,
+    slab: int = t.SLAB,
 ) -> Layout:
     """Lay a junction forest out and write its tapes.
 
@@ -57,9 +58,11 @@ def lay_out(
         QUERY, MARGINALS or COLLECTED.
     store : bool
         Whether MARGINALS stores large cliques that evidence cannot change, which is faster and takes more memory.
+    slab : int
+        The most cells of a slab, if an axis can be cut for that.
     """
     return _Writer(
-        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store
+        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store, slab
     ).layout()
 
 
@@ -76,9 +79,10 @@ class _Writer(Forest):
         targets: Sequence[int],
         goal: int,
         store: bool,
+        slab: int,
     ) -> None:
         super().__init__(cards, elimination, targets, goal)
-        self.store = store
+        self.store, self.slab = store, slab
         check_factors(cards, scope_ptr, scope, table_ptr, factors, role)
         self.role: list[int] = role.tolist()
         starts, members = scope_ptr.tolist(), scope.tolist()
@@ -369,7 +373,7 @@ class _Writer(Forest):
         cards = [self.cards[v] for v in axes]
         size = slab = math.prod(cards)
         outer = 0
-        while slab > t.SLAB and outer < len(axes) - 1:
+        while slab > self.slab and outer < len(axes) - 1:
             slab //= cards[outer]
             outer += 1
         self.scratch_size = max(self.scratch_size, slab)

@@ -17,7 +17,7 @@ from bbn.core.frozen import Array
 
 METRICS = ("log loss", "Brier", "accuracy", "AUC")
 BINS = 10
-"""Probabilities are grouped into so many parts of 0 to 1 for calibration."""
+"""The number of equal parts of 0 to 1 into which calibration groups probabilities."""
 
 
 class Calibration(NamedTuple):

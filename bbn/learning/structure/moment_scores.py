@@ -77,7 +77,8 @@ class MomentScores:
 
     def __init__(self, source: DataSource) -> None:
         self.source = source
-        self.names = continuous_columns(source)
+        # by name, and so are parents: rounding then does not depend on the order of columns or of parents
+        self.names = tuple(sorted(continuous_columns(source)))
         self.discrete = {v.name: v for v in source.variables}
         whole = moments_of([GaussianFamily(Continuous(name), ()) for name in self.names], source)
         self.centre = np.array([float(m.means[0, 0]) for m in whole])
@@ -118,7 +119,9 @@ class MomentScores:
         terms = np.empty(len(families))
         for chosen, _, scatter in self._batches(families):
             size = scatter.shape[-1]
-            units = np.array([[self.scale[self._place[name]] for name in families[f]] for f in chosen])
+            units = np.array(
+                [[self.scale[self._place[name]] for name in self._ordered(families[f], 1)] for f in chosen]
+            )
             raw = scatter[0] * units[:, :, None] * units[:, None, :]
             raw[:, range(size), range(size)] += t
             logs = np.log(pivots(raw, t))
@@ -140,7 +143,7 @@ class MomentScores:
         logs, parameters = np.zeros(len(sets)), np.zeros(len(sets))
         scarce = np.zeros(len(sets), dtype=bool)
         measured = [s for s, names in enumerate(sets) if any(name in self._place for name in names)]
-        for chosen, moments, scatter in self._batches([sets[s] for s in measured]):
+        for chosen, moments, scatter in self._batches([sets[s] for s in measured], keep=0):
             q = scatter.shape[-1]
             seen = moments.n > 0
             n = moments.n[seen]
@@ -156,7 +159,7 @@ class MomentScores:
         """The correlation of x and y that given numbers leave, of each (x, y, given)."""
         found = np.empty(len(triples))
         families = [(*given, x, y) for x, y, given in triples]
-        for chosen, _, scatter in self._batches(families):
+        for chosen, _, scatter in self._batches(families, keep=2):
             a = np.ascontiguousarray(np.moveaxis(scatter[0], (-2, -1), (0, 1)))
             _eliminate(a, len(a) - 2)
             (xx, xy), yy = a[-2, -2:], a[-1, -1]
@@ -165,15 +168,21 @@ class MomentScores:
             found[chosen] = np.divide(xy, spread, out=np.zeros_like(xy), where=spread > least)
         return np.clip(found, -1.0, 1.0)
 
+    def _ordered(self, family: Family, keep: int) -> list[str]:
+        """The numbers of a family by name, but for the last `keep` variables of it, which stay last."""
+        cut = len(family) - keep
+        return [n for part in (sorted(family[:cut]), family[cut:]) for n in part if n in self._place]
+
     def _batches(
-        self, families: Sequence[Family]
+        self, families: Sequence[Family], keep: int = 1
     ) -> list[tuple[NDArray[np.intp], SettingMoments, NDArray[np.float64]]]:
         """Families with the same discrete parents and as many continuous ones together, with their scatter.
 
-        Scatter is (J, B, p + 1, p + 1), the child last. Families with too many settings are left out, as −∞.
+        Scatter is (J, B, p + 1, p + 1), the last `keep` variables of a family, the child, last.
+        Families with too many settings are left out, as −∞.
         """
         split = [
-            (tuple(sorted(n for n in family if n in self.discrete)), [n for n in family if n in self._place])
+            (tuple(sorted(n for n in family if n in self.discrete)), self._ordered(family, keep))
             for family in families
         ]
         wanted: dict[Family, set[str]] = {}

@@ -6,10 +6,12 @@ Spirtes & Glymour (1991), in the order-independent form of Colombo & Maathuis (2
     for k = 0, 1, 2, …:
         for every pair x – y still joined, given each set of k neighbours of x, or of y, as they were before this k:
             if x and y are independent given it, note it as their separating set and take the edge away
-    x – z – y, x and y not joined, z not in their separating set:  x → z ← y
+    x – z – y, x and y not joined, z in fewer than half of the sets of neighbours that separate them:  x → z ← y
     direct what follows from that (Meek 1995)
 
-A level's tests are counted in a few large batches. Tests of sets with k members cost tables of k + 2 variables.
+The last but one is their majority rule: one wrong test does not turn an arrow around, as it does where the first
+separating set decides alone. A level's tests are counted in a few large batches. Tests of sets with k members cost
+tables of k + 2 variables.
 """
 
 from __future__ import annotations
@@ -43,6 +45,10 @@ Test = tuple[int, int, tuple[int, ...]]
 """Two variables and a set to condition on."""
 WAVE = 64
 """Sets to try for each pair before looking at the results."""
+VOTERS = 1024
+"""The most sets that vote on the colliders between two variables; of larger ones all of a size are left out."""
+BATCH = 4096
+"""Tests of voters that are counted at a time."""
 P_TIE = 1e-6
 """P-values that differ by no more than this tie: rounding must not choose among sets that separate equally well."""
 
@@ -122,8 +128,9 @@ def pc(
     constraints = Constraints(variables, required, forbidden, tiers)
     p_values = independence_test(source, test)
     skeleton = _find_skeleton(constraints, p_values, alpha, max_condition, progress)
+    skeleton, votes = _vote(constraints, skeleton, p_values, alpha, max_condition)
     graph = to_graph(all_variables(source), _both_ways(constraints.names, skeleton.neighbours))
-    _direct(graph, constraints, skeleton)
+    _direct(graph, constraints, skeleton, votes)
     names = constraints.names
     graph.graph["sepsets"] = {
         frozenset((names[x], names[y])): tuple(names[z] for z in given)
@@ -132,6 +139,10 @@ def pc(
     graph.graph["n_tests"] = skeleton.n_tests
     graph.graph["interrupted"] = skeleton.interrupted
     return graph
+
+
+Votes = dict[tuple[int, int], list[tuple[float, tuple[int, ...]]]]
+"""For each pair that was separated, p-values and sets that separate it."""
 
 
 class Skeleton(NamedTuple):
@@ -214,11 +225,57 @@ def _sets(before: Sequence[Sequence[int]], x: int, y: int, size: int) -> Iterato
                 yield given
 
 
-def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton) -> None:
+def _vote(
+    constraints: Constraints, skeleton: Skeleton, p_values: PValues, alpha: float, max_condition: int | None
+) -> tuple[Skeleton, Votes]:
+    """The sets of neighbours that separate each pair with a common neighbour, by tests on the finished skeleton.
+
+    Where none of them does, the set that took the edge away decides alone; so it does everywhere after Ctrl-C.
+    """
+    alone: Votes = {pair: [found] for pair, found in skeleton.separators.items()}
+    if skeleton.interrupted:
+        return skeleton, alone
+    near = [sorted(own) for own in skeleton.neighbours]
+    tests = [
+        (x, y, given)
+        for x, y in sorted(alone)
+        if skeleton.neighbours[x] & skeleton.neighbours[y]
+        for given in _voters(near, x, y, max_condition)
+    ]
+    # tests that share a second variable and a set share their counting
+    tests.sort(key=lambda trial: (trial[2], trial[1], trial[0]))
+    votes: Votes = {}
+    try:
+        for start in range(0, len(tests), BATCH):
+            batch = tests[start : start + BATCH]
+            values = p_values([_named(constraints.names, trial) for trial in batch])
+            for k in np.flatnonzero(values > alpha).tolist():
+                x, y, given = batch[k]
+                votes.setdefault((x, y), []).append((float(values[k]), given))
+    except KeyboardInterrupt:
+        return skeleton._replace(interrupted=True), alone
+    return skeleton._replace(n_tests=skeleton.n_tests + len(tests)), alone | votes
+
+
+def _voters(
+    near: Sequence[Sequence[int]], x: int, y: int, max_condition: int | None
+) -> list[tuple[int, ...]]:
+    """The sets of neighbours of x or of y, smallest first, all of a size or none of it."""
+    found: list[tuple[int, ...]] = []
+    most = max(len(near[x]), len(near[y]))
+    for size in range(1 + (most if max_condition is None else min(most, max_condition))):
+        own = list(islice(_sets(near, x, y, size), VOTERS + 1 - len(found)))
+        if len(found) + len(own) > VOTERS:
+            break
+        found += own
+    return found
+
+
+def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton, votes: Votes) -> None:
     """Direct edges, in place: what is known before, then v-structures, then what follows.
 
-    Finite data may ask for v-structures that contradict each other. The pair that was separated with the largest
-    p-value goes first, and no arc is turned around or made to close a cycle.
+    Finite data may ask for v-structures that contradict each other. The clearest vote goes first, of equal ones the
+    pair that was separated with the largest p-value, and no arc is turned around or made to close a cycle.
     """
     names = constraints.names
     for i in range(len(names)):
@@ -229,22 +286,26 @@ def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton
         raise ModelError(
             "the required and forbidden arcs and the tiers make a cycle of the edges that were found"
         )
-    for x, z, y in _v_structures(constraints, skeleton):
+    for x, z, y in _v_structures(constraints, skeleton, votes):
         if may_orient(graph, x, z) and may_orient(graph, y, z):
             orient(graph, x, z)
             orient(graph, y, z)
     close_under_meek(graph)
 
 
-def _v_structures(constraints: Constraints, skeleton: Skeleton) -> Iterator[tuple[str, str, str]]:
-    """x, z, y that should be x → z ← y, the most certainly separated pairs first."""
-    names = constraints.names
-    separated = sorted(skeleton.separators.items())
-    by_p = ranked(np.array([p for _, (p, _) in separated]), P_TIE)
-    for (x, y), (_, given) in (separated[k] for k in by_p.tolist()):
+def _v_structures(
+    constraints: Constraints, skeleton: Skeleton, votes: Votes
+) -> Iterator[tuple[str, str, str]]:
+    """x, z, y that should be x → z ← y, the clearest votes first, then the most certainly separated pairs."""
+    found: list[tuple[float, float, tuple[int, int, int]]] = []
+    for (x, y), sets in sorted(votes.items()):
         for z in sorted(skeleton.neighbours[x] & skeleton.neighbours[y]):
-            if z not in given:
-                yield names[x], names[z], names[y]
+            share = sum(z in given for _, given in sets) / len(sets)
+            if share < 0.5:
+                found.append((share, max(p for p, _ in sets), (x, z, y)))
+    by_p = [found[k] for k in ranked(np.array([p for _, p, _ in found]), P_TIE).tolist()]
+    for _, _, (x, z, y) in sorted(by_p, key=lambda one: one[0]):
+        yield constraints.names[x], constraints.names[z], constraints.names[y]
 
 
 def _may_join(constraints: Constraints, x: int, y: int) -> bool:

@@ -15,7 +15,8 @@ from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.numbers import column
-from bbn.inference.time.sequences import Sequences, read_sequences, whole_sequences
+from bbn.inference.time.sequences import Sequences, read_sequences
+from bbn.inference.time.whole_sequences import whole_sequences
 from bbn.kernels.contracts.types import Ints
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.previous import split_name

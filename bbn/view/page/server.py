@@ -59,6 +59,7 @@ class Server(ThreadingHTTPServer):
     """A thread for each connection, of which there are not too many."""
 
     daemon_threads = True
+    request_queue_size = CLIENTS
 
     def __init__(self, address: tuple[str, int], explorer: Answering) -> None:
         self.explorer = explorer

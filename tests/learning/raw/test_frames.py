@@ -38,6 +38,7 @@ def test_a_raw_frame_and_its_csv_give_the_same_network(name, tmp_path):
     assert {column.name for column in learned.columns} == set(rows.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_held_out_rows_are_predicted_better_than_by_the_shares_of_the_states(name):
     target = TARGETS[name]

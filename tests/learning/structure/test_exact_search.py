@@ -192,6 +192,7 @@ def test_ctrl_c_gives_the_best_so_far(monkeypatch, owner, name, number, act):
     assert about["bound"] >= -11671.3242
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.usefixtures("heard")
 def test_ctrl_c_stops_an_integer_program_at_once(monkeypatch):

@@ -187,6 +187,53 @@ def test_the_class_of_a_known_network():
     assert bbn.compare(graph, cpdag(strong.graph)).shd == 0
 
 
+class TestColliders:
+    def test_one_wrong_test_does_not_make_an_arrow(self, monkeypatch):
+        # x → z → y, and a test that takes x and y for independent, which they are given z alone
+        p = {(): 0.06, ("z",): 0.9}
+
+        def nearly(source, test):
+            return lambda tests: np.array(
+                [p[given] if (x, y) == ("x", "y") else 0.0 for x, y, given in tests]
+            )
+
+        monkeypatch.setattr(module, "independence_test", nearly)
+        graph = bbn.pc({name: [0, 1] for name in "xyz"})
+        assert graph.graph["sepsets"] == {frozenset("xy"): ()}
+        assert set(graph.edges) == {("x", "z"), ("z", "x"), ("z", "y"), ("y", "z")}
+
+    def test_many_neighbours_vote_by_whole_sizes(self):
+        near = [[*range(2, 22)], [*range(2, 12)], *([] for _ in range(20))]
+        voters = module._voters(near, 0, 1, None)
+        assert len(voters) == len(set(voters)) <= module.VOTERS
+        assert {len(given) for given in voters} == {0, 1, 2}
+        assert len(voters) == 1 + 20 + math.comb(20, 2)
+        assert {len(given) for given in module._voters(near, 0, 1, 1)} == {0, 1}
+
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_arrows_of_known_networks(self, seed):
+        for name, most in (("sachs", 0), ("hepar2", 88)):
+            net = bbn.example(name)
+            graph = bbn.pc(net.sample(5000, seed=seed), continuous=())
+            assert bbn.compare(graph, cpdag(net.graph)).shd <= most
+
+    def test_interrupting_the_vote_keeps_the_first_separating_sets(self, monkeypatch):
+        data = sample(bbn.example("asia"), 2000, 1)
+        whole = bbn.pc(data)
+
+        def vote(*args):
+            def p_values(tests):
+                raise KeyboardInterrupt
+
+            return real(args[0], args[1], p_values, *args[3:])
+
+        real = module._vote
+        monkeypatch.setattr(module, "_vote", vote)
+        graph = bbn.pc(data)
+        assert graph.graph["interrupted"]
+        assert {frozenset(edge) for edge in graph.edges} == {frozenset(edge) for edge in whole.edges}
+
+
 def test_the_order_of_columns_does_not_matter():
     data = sample(bbn.example("asia"), 2000, 1)
     graphs = [

@@ -55,7 +55,7 @@ OTHERS = {
     "pc": bbn.pc,
     "pc, chi2": lambda rows: bbn.pc(rows, 0.2, "chi2"),
     "pc, mi": lambda rows: bbn.pc(rows, 0.01, "mi", max_condition=2),
-    "arc strength": lambda rows: bbn.arc_strength(rows, n=5, seed=0).network(0.4),
+    "arc strength": lambda rows: bbn.arc_strength(rows, n=3, seed=0).network(0.4),
 }
 """The other learners, as functions of a dict of columns."""
 
@@ -108,6 +108,7 @@ def all_arcs_elsewhere(**environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{"BBN_PURE": "1"}, {"PYTHONHASHSEED": "17"}], ids=str)
 def test_kernels_and_hash_seeds_do_not_matter(environment):
     here, there = all_arcs(), all_arcs_elsewhere(**environment)
