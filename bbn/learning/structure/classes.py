@@ -58,6 +58,24 @@ class EquivalenceClass:
             reached |= front
         return False
 
+    def below(self) -> list[int]:
+        """Per variable the mask of those that a way along arcs leads to from it."""
+        found = [-1] * len(self.children)
+        for start in range(len(found)):
+            stack = [start]
+            while stack:
+                i = stack[-1]
+                mask = self.children[i]
+                waiting = [j for j in members(mask) if found[j] < 0]
+                if waiting:
+                    stack += waiting
+                    continue
+                stack.pop()
+                for j in members(self.children[i]):
+                    mask |= found[j]
+                found[i] = mask
+        return found
+
     def with_arcs(self, arcs: Iterable[tuple[int, int]]) -> EquivalenceClass:
         """The graph with these arcs, new or in place of undirected edges."""
         directed, undirected = list(self.directed), list(self.undirected)
@@ -129,19 +147,19 @@ def _follows(
 
 def extension(graph: EquivalenceClass) -> list[int] | None:
     """The parents' masks of a structure with this graph's arcs, edges and v-structures; None if there is none."""
-    n = len(graph.directed)
+    children, undirected, adjacent = graph.children, graph.undirected, graph.adjacent
     parents = list(graph.directed)
-    left = (1 << n) - 1
-    while left:
-        for x in members(left):
-            open_ = graph.undirected[x] & left
-            if graph.children[x] & left:
-                continue
-            around = graph.adjacent[x] & left
-            if all(not around & ~(1 << y) & ~graph.adjacent[y] for y in members(open_)):
-                parents[x] |= open_
-                left &= ~(1 << x)
-                break
-        else:
-            return None
-    return parents
+    left = (1 << len(parents)) - 1
+    waiting = left  # those that may be sinks: one that is not stays so until one joined to it goes
+    while waiting:
+        bit = waiting & -waiting
+        waiting ^= bit
+        x = bit.bit_length() - 1
+        if children[x] & left:
+            continue
+        around, open_ = adjacent[x] & left, undirected[x] & left
+        if all(not around & ~(1 << y) & ~adjacent[y] for y in members(open_)):
+            parents[x] |= open_
+            left ^= bit
+            waiting |= around
+    return None if left else parents

@@ -15,7 +15,7 @@ changed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -168,49 +168,62 @@ class ClassSearch:
         """The parents' masks of a structure in the class."""
         self.state = class_of(self.members, constraints.numeric)
         self.operators: list[list[Operator]] = [[] for _ in range(n)]
+        """Insertions and deletions that gain, by y."""
+        self.turns: list[list[Operator]] = [[] for _ in range(n)]
         self.gains: list[dict[int, dict[int, float]]] = [{} for _ in range(n)]
         """By child and the mask of its parents: what each further parent gains, if it gains."""
-        self.banned: tuple[int, int] | None = None
-        """A pair that is not to be joined for now."""
+        self.tried: set[tuple[int, int]] = set()
+        """The pairs that were parted in the best class and led no higher."""
         self.n_iter = 0
         self.best, self.best_score = list(self.members), cache.total(self.members)
         self.refresh(range(n))
 
-    def climb(self, advance: Callable[..., object]) -> None:
-        """Apply operators while one gains: insertions, then deletions, then turns, and again."""
+    def climb(self, advance: Callable[..., object], apart: Set[int] = frozenset()) -> None:
+        """Apply operators while one gains: insertions, then deletions, then turns, and again.
+
+        A pair that is to stay apart is not joined, and what comes out is not taken as the best.
+        """
         moved = True
         while moved:
             moved = False
             for kind in (INSERT, DELETE, TURN):
-                while self.step(kind):
+                while self.step(kind, apart):
                     moved = True
                     self.n_iter += 1
                     advance(1, score=self.best_score)
+        if apart:
+            return
         total = self.cache.total(self.members)
-        if self.banned is None and total > self.best_score + self.tie:
+        if total > self.best_score + self.tie:
             self.best, self.best_score = list(self.members), total
+            self.tried.clear()
 
     def escape(self, advance: Callable[..., object]) -> bool:
-        """Part each edge of the best class in turn and climb, first without it; whether one of them led higher."""
+        """Part each edge of the best class in turn and climb, first without it; whether one of them led higher.
+
+        What an edge leads to depends on the best class alone, so none is parted twice in the same.
+        """
         before = self.best_score
         for y, mask in enumerate(list(self.best)):
             for x in members(mask):
-                if not self.best[y] >> x & 1:
-                    continue  # a better structure was found on the way
+                if not self.best[y] >> x & 1 or (x, y) in self.tried:
+                    continue  # a better structure was found on the way, or it is known to lead nowhere
+                self.tried.add((x, y))
                 parted = list(self.best)
                 parted[y] &= ~(1 << x)
-                self.banned = (min(x, y), max(x, y))
                 self.move_to(parted)
-                self.refresh([x, y])
-                self.climb(advance)
-                self.banned = None
-                self.refresh([x, y])
+                self.climb(advance, {x, y})
                 self.climb(advance)
         return self.best_score > before + self.tie
 
-    def step(self, kind: int) -> bool:
-        """Apply the best valid operator of a kind; False if none gains."""
-        ranked = [op for own in self.operators for op in own if op.kind == kind]
+    def step(self, kind: int, apart: Set[int] = frozenset()) -> bool:
+        """Apply the best valid operator of a kind, but join no pair that is to stay apart; False if none gains."""
+        listed = self.turns if kind == TURN else self.operators
+        ranked = [op for own in listed for op in own if op.kind == kind]
+        if kind == INSERT:
+            # no neighbour of y is below y, so these ways from y to x are there whatever is chosen
+            below = self.state.below()
+            ranked = [op for op in ranked if not below[op.y] >> op.x & 1 and {op.x, op.y} != apart]
         ranked.sort(key=lambda op: -op.gain)
         for operator in self._rank_ties(ranked):
             found = self.applied(operator)
@@ -232,37 +245,49 @@ class ClassSearch:
     def move_to(self, parents: list[int]) -> None:
         """Take a structure and its class; operators are found anew where a neighbourhood has changed.
 
-        Those that point at y depend on y's own edges, on the parents of those joined to it, and on which of these are
-        joined to each other.
+        Those that point at y depend on y's own edges, on what its neighbours are joined to, and turns on the parents of
+        those at the other end as well.
         """
         old, self.members = self.state, parents
         self.state = new = class_of(parents, self.constraints.numeric)
-        changed = 0
+        changed = headed = 0
         for i in range(len(parents)):
-            if (old.directed[i], old.undirected[i], old.adjacent[i]) != (
-                new.directed[i],
-                new.undirected[i],
-                new.adjacent[i],
-            ):
-                changed |= 1 << i
-        self.refresh([y for y, near in enumerate(new.adjacent) if changed & (near | 1 << y)])
+            if old.directed[i] != new.directed[i]:
+                headed |= 1 << i
+            elif old.undirected[i] == new.undirected[i] and old.children[i] == new.children[i]:
+                continue
+            changed |= 1 << i
+        touched, turned = [], []
+        for y, open_ in enumerate(new.undirected):
+            if changed & (open_ | 1 << y):
+                touched.append(y)
+            elif headed & new.children[y]:
+                turned.append(y)
+        self.refresh(touched, turned)
 
-    def refresh(self, listed: Iterable[int]) -> None:
-        """Find the operators that point at these variables and gain; new families come from two batches."""
+    def refresh(self, listed: Iterable[int], turned: Iterable[int] = ()) -> None:
+        """Find the operators that point at the variables listed, and the turns that point at others, and gain.
+
+        New families come from two batches.
+        """
         ys = list(listed)
         inserts = [(y, whole) for y in ys for whole in self._bases(y)]
         self._look_up({(y, self.state.directed[y] | whole) for y, whole in inserts})
-        others = [op for y in ys for x in members(self.state.adjacent[y]) for op in self._others(x, y)]
+        near = self.state.adjacent
+        others = [op for y in ys for x in members(near[y]) for op in self._deletes(x, y)]
+        others += [op for y in (*ys, *turned) for x in members(near[y]) for op in self._turns(x, y)]
         families = [family for *_, new, gone in others for family in (*new, *gone)]
         terms = dict(zip(families, self.cache.many(families), strict=True))
         for y in ys:
             self.operators[y] = []
+        for y in (*ys, *turned):
+            self.turns[y] = []
         for y, whole in inserts:
             self.operators[y] += self._inserts(y, whole)
         for kind, x, y, chosen, new, gone in others:
             gain = sum(terms[family] for family in new) - sum(terms[family] for family in gone)
             if gain > self.tie:
-                self.operators[y].append(Operator(gain, kind, x, y, chosen))
+                (self.turns if kind == TURN else self.operators)[y].append(Operator(gain, kind, x, y, chosen))
 
     def _look_up(self, wanted: Iterable[tuple[int, int]]) -> None:
         """What every further parent of these families gains, kept by child and parents."""
@@ -290,16 +315,11 @@ class ClassSearch:
         """
         state = self.state
         for x, gain in self.gains[y][state.directed[y] | whole].items():
-            if state.adjacent[y] >> x & 1 or self.banned == (min(x, y), max(x, y)):
+            if state.adjacent[y] >> x & 1:
                 continue
             shared = state.undirected[y] & state.adjacent[x]
             if not shared & ~whole:
                 yield Operator(gain, INSERT, x, y, whole & ~shared)
-
-    def _others(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
-        """Deletions and turns of the edge between x and y."""
-        yield from self._deletes(x, y)
-        yield from self._turns(x, y)
 
     def _deletes(self, x: int, y: int) -> Iterator[tuple[int, int, int, int, Families, Families]]:
         """Delete(X, Y, H): part x from y, where x → y or x – y; NA without H must be a clique."""

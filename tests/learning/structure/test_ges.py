@@ -8,6 +8,7 @@ import pytest
 
 import bbn
 from bbn.learning.structure.classes import class_of, extension
+from bbn.learning.structure.ges import ClassSearch
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -154,3 +155,64 @@ def test_limits_and_refusals():
         bbn.ges(data, max_parent=1)
     with pytest.raises(bbn.DataError, match="missing"):
         bbn.ges({**data, "a": [None, *data["a"][1:]]})
+
+
+def test_ways_and_members_of_graphs_are_those_found_one_by_one():
+    for parents in DAGS:
+        own = class_of(parents)
+        arcs = nx.DiGraph((p, c) for c, mask in enumerate(own.directed) for p in range(4) if mask >> p & 1)
+        arcs.add_nodes_from(range(4))
+        below = own.below()
+        for i in range(4):
+            assert below[i] == sum(1 << j for j in nx.descendants(arcs, i))
+            assert not below[i] & own.undirected[i]
+
+
+def lists_of(search):
+    return [[sorted(own) for own in lists] for lists in (search.operators, search.turns)]
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_operators_kept_from_step_to_step_are_those_found_anew(continuous, monkeypatch):
+    rng = np.random.default_rng(11)
+    columns = {}
+    for i in range(15):
+        total = sum((rng.normal() * columns[name] for name in columns if rng.random() < 0.3), np.zeros(500))
+        columns[f"x{i:02}"] = total + rng.normal(size=500)
+    data = columns if continuous else bbn.example("alarm").sample(1000, seed=3)
+    move_to, moves = ClassSearch.move_to, []
+
+    def checked(self, parents):
+        move_to(self, parents)
+        kept = lists_of(self)
+        self.refresh(range(len(parents)))
+        assert kept == lists_of(self)
+        moves.append(parents)
+
+    monkeypatch.setattr(ClassSearch, "move_to", checked)
+    bbn.ges(data, continuous=list(columns) if continuous else (), escapes=1)
+    assert len(moves) > 100
+
+
+def test_no_edge_is_parted_twice_in_the_same_class(monkeypatch):
+    data = bbn.example("alarm").sample(2000, seed=1)
+    seen, rounds, escape, climb = [], [], ClassSearch.escape, ClassSearch.climb
+
+    def noted(self, advance, apart=frozenset()):
+        if apart:
+            seen.append((tuple(self.best), apart))
+        climb(self, advance, apart)
+        assert not apart or not self.state.is_clique(sum(1 << i for i in apart))
+
+    def counted(self, advance):
+        rounds.append(escape(self, advance))
+        return rounds[-1]
+
+    monkeypatch.setattr(ClassSearch, "climb", noted)
+    monkeypatch.setattr(ClassSearch, "escape", counted)
+    bbn.ges(data)
+    assert len(rounds) > 1
+    assert not rounds[-1]
+    last = seen[-1][0]  # where it ended, every edge was parted once
+    assert sum(best == last for best, _ in seen) == sum(mask.bit_count() for mask in last)
+    assert all(seen.count(one) == 1 for one in seen)
