@@ -319,6 +319,11 @@ class CodedTable(Frozen):
                     )
         return self._cache["merged"]  # type: ignore[no-any-return]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        restore, (cls, values) = super().__reduce__()
+        cache = self._kept.index("_cache")  # bit maps and the like are made anew where they are needed
+        return restore, (cls, (*values[:cache], {}, *values[cache + 1 :]))
+
     def __repr__(self) -> str:
         return f"<CodedTable: {self.n_rows} rows, {len(self.variables) + len(self.numbers)} variables>"
 

@@ -94,9 +94,8 @@ class _Relaxed:
 
     def _run(self, allowed: dict[int, Array]) -> Any:
         tables = {allowed_name(d): table for d, table in allowed.items()}
-        return self.tape.run(
-            self.search.cells, self.search.given.hard, {**evidence_tables(self.search.given), **tables}
-        )
+        tables |= evidence_tables(self.search.given)
+        return self.tape.run(self.search.cells, self.search.given.hard, tables, self.search.memory_limit)
 
     def bound(self, allowed: dict[int, Array]) -> float:
         """What the relaxed diagram is worth."""

@@ -22,7 +22,6 @@ from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.problem import Known, Problem, Tab
 from bbn.kernels.contracts.types import Ints
-from bbn.kernels.pure.decide import run_in_logs
 from bbn.model.graphs import elimination_order
 
 SUM, MAX, MIN, MOST = range(4)
@@ -64,8 +63,14 @@ class Tape(NamedTuple):
     last: int
     """Where the weight of the evidence is; the expected value is behind it."""
 
-    def run(self, cells: Array, hard: Mapping[int, int], extra: Mapping[str, Array] | None = None) -> Answer:
-        """Run the steps on a copy of the problem's cells."""
+    def run(
+        self,
+        cells: Array,
+        hard: Mapping[int, int],
+        extra: Mapping[str, Array] | None = None,
+        memory_limit: int | float | str | None = None,
+    ) -> Answer:
+        """Run the steps on a copy of the problem's cells; BudgetError where logarithms are needed and do not fit."""
         words = self.words
         if hard:
             words = words.copy()
@@ -83,8 +88,9 @@ class Tape(NamedTuple):
         choices = np.zeros(self.n_choices, np.int64)
         log_scale = kernels.decide.run(words, work, choices)
         if log_scale != log_scale:  # NaN: a product left the range of a double
-            require_table([self.size], "probabilities beyond the range of a double", INSTEAD, copies=4)
-            log_scale = run_in_logs(words, work, choices)
+            what = "probabilities beyond the range of a double"
+            require_table([self.size], what, INSTEAD, memory_limit, copies=4)
+            log_scale = kernels.decide.run_in_logs(words, work, choices)
         return Answer(float(work[self.last + 1]), float(work[self.last]), log_scale, choices)
 
 

@@ -142,7 +142,7 @@ class Search:
     def update(self, rules: Mapping[int, Array], d: int) -> tuple[Array, float]:
         """The best rule for one decision while the others keep theirs, and what all are then worth."""
         tape = self._tape(d)
-        answer = tape.run(self.cells, self.given.hard, self._tables(rules))
+        answer = tape.run(self.cells, self.given.hard, self._tables(rules), self.memory_limit)
         slot = tape.slots.get(d)
         card = self.problem.cards[d]
         if slot is None:
@@ -153,13 +153,15 @@ class Search:
     def value(self, rules: Mapping[int, Array]) -> float:
         """What rules for all open decisions are worth."""
         tape = self._tape(None)
-        return self._objective(tape.run(self.cells, self.given.hard, self._tables(rules)))
+        return self._objective(tape.run(self.cells, self.given.hard, self._tables(rules), self.memory_limit))
 
     def relaxed_value(self) -> float:
         """What the decisions would be worth if each knew all that the earlier ones knew: no policy is worth more."""
         relaxed = perfect(self.problem)
         tape = strong_tape(relaxed, self.given, (), goal_of(self.scale), self.memory_limit)
-        return self._objective(tape.run(self.cells, self.given.hard, evidence_tables(self.given)))
+        return self._objective(
+            tape.run(self.cells, self.given.hard, evidence_tables(self.given), self.memory_limit)
+        )
 
     def named(self, rules: Mapping[int, Array]) -> dict[str, Rule]:
         """The rules by name."""

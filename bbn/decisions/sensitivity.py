@@ -18,7 +18,7 @@ import numpy as np
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
-from bbn.decisions.elimination import evidence_tables
+from bbn.decisions.elimination import Answer, evidence_tables
 from bbn.decisions.problem import Known, Problem, Tab, known, log_evidence_of
 from bbn.decisions.solve import evaluate, rules_of, strong_tape
 from bbn.kernels.watch import check
@@ -32,6 +32,10 @@ CLOSE = 1e-9
 """Policies whose worths differ by at most this much of the range of all totals are equally good."""
 STEPS = 60
 """The most crossings on the way to where a policy flips; a handful is usual."""
+
+
+MOST = 600.0
+"""Evidence counts as at most e to this times as probable as at present."""
 
 
 class Influence(NamedTuple):
@@ -243,26 +247,37 @@ class _Walk:
     ) -> None:
         self.problem, self.given, self.memory_limit = problem, given, memory_limit
         self.tape = strong_tape(problem, given, (), None, memory_limit)
-        self.rules, self.value, weight = self.best(problem.cells)
+        self.rules, self.value = self.best(problem.cells)
         answer = evaluate(problem, given, self.rules, memory_limit)
-        log_evidence_of(answer.weight, answer.log_scale, evidence)
-        self.weight = weight
+        # all worths and weights are relative to the present P(evidence), which may be too small for a double
+        self.log_weight = log_evidence_of(answer.weight, answer.log_scale, evidence)
         spans = [np.ptp(problem.cells[t.start : t.start + self._size(t)]) for t in problem.utilities]
         self.span = float(sum(spans)) or 1.0
 
     def _size(self, tab: Tab) -> int:
         return math.prod(self.problem.cards[v] for v in tab.scope)
 
-    def best(self, cells: Array) -> tuple[dict[str, Rule], float, float]:
-        """The best policy for these numbers, what it is worth, and P(evidence)."""
-        answer = self.tape.run(cells, self.given.hard, evidence_tables(self.given))
+    def best(self, cells: Array) -> tuple[dict[str, Rule], float]:
+        """The best policy for these numbers, and what it is worth."""
+        answer = self.tape.run(cells, self.given.hard, evidence_tables(self.given), self.memory_limit)
         rules = rules_of(self.problem, self.given, self.tape.slots, answer.choices)
-        return rules, answer.value, answer.weight * math.exp(answer.log_scale)
+        return rules, answer.value
 
     def worth(self, rules: dict[str, Rule], cells: Array) -> float:
-        """What a policy is worth for these numbers, times P(evidence): linear in each number."""
+        """What a policy is worth for these numbers, times P(evidence) over the present one: linear in each number."""
+        return self._weighed(rules, cells)[0]
+
+    def _weighed(self, rules: dict[str, Rule], cells: Array) -> tuple[float, float]:
+        """That, and P(evidence) over the present one."""
         answer = evaluate(self.problem, self.given, rules, self.memory_limit, cells)
-        return answer.value * answer.weight * math.exp(answer.log_scale)
+        weight = self._weight(answer)
+        return answer.value * weight, weight
+
+    def _weight(self, answer: Answer) -> float:
+        """P(evidence) over the present one."""
+        if not answer.weight > 0:
+            return 0.0
+        return math.exp(min(math.log(answer.weight) + answer.log_scale - self.log_weight, MOST))
 
     def moved(self, number: _Number, value: float) -> Array:
         """The cells with one number at another value."""
@@ -289,9 +304,9 @@ class _Walk:
         here = self.worth(self.rules, self.problem.cells)
         far = up if up - value >= value - down else down
         present = _Line(value, here, far, self.worth(self.rules, self.moved(number, far)))
-        derivative = present.slope / self.weight
+        derivative = present.slope
         if number.is_probability:  # P(evidence) moves too
-            derivative = (present.slope - self.value * self._weight_slope(number, value, far)) / self.weight
+            derivative -= self.value * self._weight_slope(number, value, far)
         below = self._flip(number, present, value, down)
         above = self._flip(number, present, value, up)
         return Influence(
@@ -309,20 +324,19 @@ class _Walk:
     def _weight_slope(self, number: _Number, value: float, far: float) -> float:
         if not self.given.hard and not self.given.likelihoods:
             return 0.0
-        answer = evaluate(self.problem, self.given, self.rules, self.memory_limit, self.moved(number, far))
-        return (answer.weight * math.exp(answer.log_scale) - self.weight) / (far - value)
+        return (self._weighed(self.rules, self.moved(number, far))[1] - 1.0) / (far - value)
 
     def _flip(self, number: _Number, present: _Line, value: float, far: float) -> tuple[float, Policy] | None:
         """Where, between the value and a far point, the policy stops being best, and the one that is best there."""
         if far == value:
             return None
-        tolerance = CLOSE * self.span * max(self.weight, 1e-300)
         at, found = far, None
         for _ in range(STEPS):
             cells = self.moved(number, at)
-            rules, _, _ = self.best(cells)
-            gain = self.worth(rules, cells) - present(at)
-            if gain <= tolerance:
+            rules, _ = self.best(cells)
+            worth, weight = self._weighed(rules, cells)
+            gain = worth - present(at)
+            if gain <= CLOSE * self.span * max(weight, 1.0):
                 return (self._rounded(at), found) if found is not None else None
             other = _Line(value, self.worth(rules, self.problem.cells), at, present(at) + gain)
             steeper = other.slope - present.slope

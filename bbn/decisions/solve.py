@@ -114,7 +114,7 @@ def solve(
         rules, value, bound, proved, how = found
     else:
         tape = strong_tape(problem, given, (), goal_of(scale), memory_limit)
-        answer = tape.run(cells, given.hard, evidence_tables(given))
+        answer = tape.run(cells, given.hard, evidence_tables(given), memory_limit)
         value, proved, how = objective(answer, scale, shift), True, "elimination"
         bound = value
         if scale is None:
@@ -335,7 +335,8 @@ def evaluate(
     key = ("worth", *_shape(given), tuple(kept.items()))
     tables = {rule_name(d): rules[problem.names[d]].to_cpt().table for d in ruled}
     cells = problem.cells if cells is None else cells
-    return kept_tape(problem, key, make).run(cells, given.hard, {**evidence_tables(given), **tables})
+    tape = kept_tape(problem, key, make)
+    return tape.run(cells, given.hard, {**evidence_tables(given), **tables}, memory_limit)
 
 
 def kept_tape(problem: Problem, key: Any, make: Callable[[], Tape]) -> Tape:

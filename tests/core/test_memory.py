@@ -100,7 +100,7 @@ def test_a_junction_tree_takes_what_was_foretold(asked):
 from bbn.inference.exact import junction_tree
 prices = []
 real = junction_tree.price
-junction_tree.price = lambda *args: prices.append(real(*args)) or prices[-1]
+junction_tree.price = lambda *args, **options: prices.append(real(*args, **options)) or prices[-1]
 net = pairs(rng, 24, 6, 5)
 used, _ = peak(lambda: (engine := bbn.JunctionTree(net), engine.{asked}))
 print(used, prices[-1].bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections import Counter
@@ -382,3 +383,12 @@ def test_columns_may_be_any_array_of_pandas(kind):
     assert [table.variables[0].states[c] for c in table.codes["X"]] == ["b", "a", "b"]
     assert code({"X": pd.Categorical(["a"], categories=["c", "a"])}).variables[0].states == ("c", "a")
     assert code({"X": pd.array([1, None, 2], dtype="Int64")}).incomplete == ("X",)
+
+
+def test_a_coded_table_pickles_without_what_it_keeps_for_counting():
+    table = code({"A": ["x", "y"] * 600, "B": ["u", "u", "v", "v"] * 300})
+    before = len(pickle.dumps(table))
+    counted = table.counts([("A", "B")])
+    again = pickle.loads(pickle.dumps(table))
+    assert len(pickle.dumps(table)) == before
+    assert np.array_equal(again.counts([("A", "B")])[0], counted[0])

@@ -18,7 +18,7 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.data.streams.stream import Streamed
-from bbn.inference.time.chain import Chain, Passed, backward, compile_chain, forward
+from bbn.inference.time.chain import Chain, Passed, backward, compile_chain, forward, is_lost, log_sides
 from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
 from bbn.inference.time.marginals import beliefs_of, refine_lost
 from bbn.inference.time.numbers import hidden_numbers
@@ -210,8 +210,7 @@ def chain_beliefs(
         gamma, right = _fixed_lag(chain, passed, int(lag))
     assert right is not None
     found = beliefs_of(chain, passed.alpha, gamma, right)
-    if not lag:  # None or 0
-        refine_lost(chain, passed, lag is None, found)
+    refine_lost(chain, passed, lag, found)
     return found, passed.logs
 
 
@@ -228,12 +227,20 @@ def _fixed_lag(chain: Chain, passed: Passed, lag: int) -> tuple[Array, Array]:
         for m in np.unique(which).tolist():
             own = which == m
             beta[steps[own]] = onward[own] @ chain.matrices[m].T
-        beta[steps] /= beta[steps].max(axis=1, keepdims=True)
+        beta[steps] *= passed.alpha[at[steps] - 1] > 0  # a state that is impossible must not set the scale
+        peak = beta[steps].max(axis=1, keepdims=True)
+        beta[steps] /= np.where(peak > 0, peak, 1.0)
     gamma = passed.alpha * beta
     total = gamma.sum(axis=1, keepdims=True)
-    return gamma / total, chain.likelihood * beta / (
-        np.where(passed.scale > 0, passed.scale, 1.0)[:, None] * total
-    )
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        right = chain.likelihood * beta / (np.where(passed.scale > 0, passed.scale, 1.0)[:, None] * total)
+        gamma /= total
+    for s in is_lost(chain, passed).tolist():
+        rows = slice(int(chain.sequences.ptr[s]), int(chain.sequences.ptr[s + 1]))
+        before, _, after = log_sides(chain, s, lag)
+        logs = before + after
+        gamma[rows], right[rows] = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None]), 0.0
+    return gamma, right
 
 
 def _is_kalman(dyn: DynamicNetwork, sequences: Sequences, limit: Any) -> bool:

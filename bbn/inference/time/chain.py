@@ -366,16 +366,26 @@ def _log_forward(chain: Chain, s: int) -> tuple[Array, float]:
     return beliefs, float(total[-1] + chain.offset[begin:end].sum())
 
 
-def log_sides(chain: Chain, s: int, ahead: bool) -> tuple[Array, Array]:
-    """Logarithms of P(state, evidence so far) in one sequence, and of what its own evidence and what follows multiply.
+def log_sides(chain: Chain, s: int, lag: int | None) -> tuple[Array, Array, Array]:
+    """Logarithms, in one sequence, of P(state, evidence so far), of its own evidence, and of what follows.
 
-    Without `ahead`, its own evidence alone.
+    What follows is that of `lag` steps, or of all (None).
     """
     begin, end, _, matrix, likelihood = _logs_of(chain, s)
-    right = likelihood.copy()
-    for t in range(end - 2, begin - 1, -1) if ahead else ():
-        right[t - begin] += _log_sum(matrix(t + 1) + right[t + 1 - begin], 1)
-    return _log_alpha(chain, s), right
+    n, beta = end - begin, np.zeros(likelihood.shape)
+    if lag is None:
+        for t in range(n - 2, -1, -1):
+            beta[t] = _log_sum(matrix(begin + t + 1) + (likelihood[t + 1] + beta[t + 1]), 1)
+    else:
+        for t in range(n if lag else 0):
+            for k in range(min(t + lag, n - 1), t, -1):
+                beta[t] = _log_sum(matrix(begin + k) + (likelihood[k] + beta[t]), 1)
+    return _log_alpha(chain, s), likelihood, beta
+
+
+def is_lost(chain: Chain, passed: Passed) -> Ints:
+    """The sequences that are possible, and that doubles cannot hold."""
+    return np.flatnonzero((passed.scale[chain.sequences.ptr[1:] - 1] == 0) & ~np.isneginf(passed.logs))
 
 
 def _log_backward(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.inference.time.chain import Chain, Passed, log_sides
+from bbn.inference.time.chain import Chain, Passed, is_lost, log_sides
 from bbn.inference.time.numbers import moments
 from bbn.kernels.contracts.types import Int32s
 
@@ -65,16 +65,15 @@ def _emitted(chain: Chain, name: str, gamma: Array) -> Array:
     return own
 
 
-def refine_lost(chain: Chain, passed: Passed, ahead: bool, found: dict[str, Array]) -> None:
+def refine_lost(chain: Chain, passed: Passed, lag: int | None, found: dict[str, Array]) -> None:
     """In sequences that doubles cannot hold, the beliefs of what was summed out, anew in logarithms."""
     slices, sequences = chain.slices, chain.sequences
     names = [n for n in slices.core if n in found and n not in slices.history]
     ptr = sequences.ptr
-    lost = np.flatnonzero((passed.scale[ptr[1:] - 1] == 0) & ~np.isneginf(passed.logs)) if names else ()
-    for s in map(int, lost):
-        alpha, right = log_sides(chain, s, ahead)
+    for s in is_lost(chain, passed).tolist() if names else ():
+        alpha, own, after = log_sides(chain, s, lag)
         for name in names:
-            _summed_out_in_logs(chain, name, int(ptr[s]), alpha, right, found[name])
+            _summed_out_in_logs(chain, name, int(ptr[s]), alpha, own + after, found[name])
             codes = sequences.codes.get(name)
             if codes is not None:
                 seen = np.flatnonzero(codes < slices.variables[name].card)

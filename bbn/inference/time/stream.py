@@ -21,7 +21,7 @@ from bbn.inference.time.numbers import log_densities, numbers_of
 from bbn.inference.time.sequences import Sequences, read_sequences
 from bbn.inference.time.slices import Slices, compiled
 from bbn.inference.time.whole_sequences import whole_sequences
-from bbn.kernels.pure import chain as chain_floor
+from bbn.kernels.contracts.chain import FAINT, FAINTEST
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.evidence import Evidence, Findings, check_evidence, observed_numbers
 from bbn.model.gaussian import Gaussian
@@ -378,7 +378,7 @@ def _faint(matrix: Array, before: Array, likelihood: Array, now: Array) -> bool:
     """Whether a state that is possible is, or may be by the next step, too improbable for a double."""
     possible = (before > 0) & (likelihood > 0)
     least = float(matrix.min(initial=1.0, where=matrix > 0))
-    floor = max(chain_floor.FAINT, chain_floor.FAINTEST / least)
+    floor = max(FAINT, FAINTEST / least)
     return bool((now[possible] < floor * now.sum()).any())
 
 

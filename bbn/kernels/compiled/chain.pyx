@@ -12,6 +12,7 @@ from bbn.kernels.pure.chain import _check_codes, check_chain
 cdef double LOST = 1e-250
 cdef double FAINT = 1e-200
 cdef double FAINTEST = 1e-300
+cdef double MOST = 1e300
 
 
 def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::1] start_of,
@@ -143,7 +144,7 @@ def backward(const int64_t[::1] ptr, const double[::1] weights, const int32_t[::
                 a = 1.0 / scale[t]
                 for j in range(states):
                     gamma[t, j] = alpha[t, j] * beta[j]
-                    onward[j] = here[j] * beta[j] * a
+                    onward[j] = min(here[j] * beta[j] * a, MOST)
                 if keep:
                     for j in range(states):
                         right[t, j] = onward[j]

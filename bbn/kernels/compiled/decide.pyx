@@ -2,6 +2,7 @@
 """Eliminating variables from probabilities and utilities: the compiled twin of `pure.decide`, which has the tape."""
 
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
+from bbn.kernels.pure.decide import run_in_logs  # logarithms are taken where doubles fail: the twin will do
 
 from libc.math cimport NAN, log
 from libc.stdint cimport int64_t

@@ -14,14 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.contracts.chain import FAINT, FAINTEST, LOST, MOST
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
 from bbn.kernels.watch import check
-
-LOST = 1e-250
-"""A step with a sum below this is given up: its numbers are too small beside each other for doubles."""
-FAINT, FAINTEST = 1e-200, 1e-300
-"""A possible state whose share of a step is below FAINT gives it up too, since later evidence may bring it back; so
-does one whose way through the smallest entry of the matrices would end below FAINTEST."""
 
 
 def forward(
@@ -106,7 +101,8 @@ def backward(
         beta = np.ones(alpha.shape[1])
         for t in range(end - 1, begin - 1, -1):
             gamma[t] = alpha[t] * beta
-            onward = likelihood[t] * beta / scale[t]
+            with np.errstate(over="ignore"):
+                onward = np.minimum(likelihood[t] * beta / scale[t], MOST)
             if right is not None:
                 right[t] = onward
             if t == begin:

@@ -62,3 +62,42 @@ def test_row_by_row_and_in_parts(dyn: bbn.DynamicNetwork) -> None:
     for found in (state, in_parts, dyn.start().run({"Seen": ROWS})[0]):
         assert found["Cause"][0] == pytest.approx(SHARE, rel=1e-9)
         assert found.log_evidence == pytest.approx(LOG, rel=1e-12)
+
+
+def coin(prior: list[float], heads: tuple[float, float] = (0.3, 0.7)) -> bbn.DynamicNetwork:
+    """A bias that never changes, and tosses."""
+    bias, toss = bbn.Variable("Bias", ["low", "high"]), bbn.Variable("Toss", ["h", "t"])
+    tossed = bbn.CPT(toss, [bias], [[p, 1 - p] for p in heads])
+    stays = bbn.CPT(bias, [bbn.Previous("Bias")], {("low",): [1, 0], ("high",): [0, 1]})
+    return bbn.DynamicNetwork([bbn.CPT(bias, [], prior), tossed], [stays, tossed])
+
+
+@pytest.mark.parametrize("lag", [1, 5, 899, 900, 1799, 5000])
+@pytest.mark.parametrize("heads", [(0.3, 0.7), (1e-300, 2e-300)])
+def test_fixed_lag_against_logarithms(lag: int, heads: tuple[float, float]) -> None:
+    codes = np.repeat([0, 1], 900)
+    found = coin([0.5, 0.5], heads).smooth({"Toss": np.array(["h", "t"])[codes].tolist()}, lag)["Bias"]
+    low, high = np.log([[p, 1 - p] for p in heads])
+    odds = (high - low)[codes].cumsum()[np.minimum(np.arange(1800) + lag, 1799)]  # ln of high against low
+    # logarithms add up to -1800 ln 0.7, or -900 ln 1e-300: so many digits are left behind the point
+    close = 1e-9 if heads[0] > 0.1 else 3e-7
+    np.testing.assert_allclose(found[:, 0], np.exp(-np.logaddexp(0, odds)), rtol=close, atol=0)
+    if heads == (0.3, 0.7):
+        assert found[-1, 0] == pytest.approx(0.5, rel=1e-9)
+
+
+def test_fixed_lag_of_what_was_summed_out(dyn: bbn.DynamicNetwork) -> None:
+    found = dyn.smooth({"Seen": ROWS[2800:3200]}, 400)
+    whole = dyn.smooth({"Seen": ROWS[2800:3200]})
+    np.testing.assert_allclose(found["Sign"], whole["Sign"], rtol=1e-9)
+    rows = ["x"] * 1200 + ["y"] * 1306
+    found, whole = dyn.smooth({"Seen": rows}, 2506), dyn.smooth({"Seen": rows})
+    np.testing.assert_allclose(found["Sign"], whole["Sign"], rtol=1e-9)
+    np.testing.assert_allclose(found["Cause"], whole["Cause"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("lag", [None, 0, 5, 1500])
+@pytest.mark.parametrize(("prior", "toss"), [([1.0, 0.0], "h"), ([0.0, 1.0], "t")])
+def test_an_impossible_state_that_evidence_favours(lag: int | None, prior: list[float], toss: str) -> None:
+    found = coin(prior).smooth({"Toss": [toss] * 1800}, lag)["Bias"]
+    assert np.array_equal(found, np.tile(prior, (1800, 1)))
