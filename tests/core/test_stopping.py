@@ -125,8 +125,10 @@ import threading, time, os, signal, sys
 import bbn
 from tests.core.test_stopping import grid
 net = {setup}
+sent = []
 def kick():
     time.sleep(0.5)
+    sent.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=kick, daemon=True).start()
 try:
@@ -134,7 +136,19 @@ try:
         {work}
 except KeyboardInterrupt:
     print("stopped")
+    print(time.process_time() - sent[0], file=sys.stderr)
 """
+
+
+def interrupted(setup: str, work: str) -> subprocess.CompletedProcess[str]:
+    """A process that repeats the work and gets SIGINT after half a second."""
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(setup=setup, work=work)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,11 +166,15 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_ctrl_c_is_heard_by_kernels(setup: str, work: str) -> None:
     """Each of these runs for many seconds a call; the process must end by KeyboardInterrupt."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(setup=setup, work=work)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    done = interrupted(setup, work)
     assert done.stdout == "stopped\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("question", ['query("HR", {"CVP": "LOW"}', 'posteriors({"CVP": "LOW"}'])
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_ctrl_c_ends_long_chains_within_a_second(question: str) -> None:
+    """Batches of this many sweeps take seconds each; the second is one of the process, whatever else is running."""
+    work = f"net.{question}, method='gibbs', n_samples=400_000_000, n_jobs=1, seed=1, progress=False)"
+    done = interrupted('bbn.example("alarm")', work)
+    assert done.stdout == "stopped\n", done.stderr[-2000:]
+    assert float(done.stderr.splitlines()[-1]) < 1.0

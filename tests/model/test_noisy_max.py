@@ -148,6 +148,59 @@ def test_a_hundred_parents_need_no_table():
         net["E"].to_cpt()
 
 
+@pytest.mark.parametrize("method", ["likelihood-weighting", "rejection", "importance"])
+def test_samplers_agree_with_the_posteriors_of_a_hundred_parents(method):
+    net, _, _ = wide()
+    names = ["C0", "C7", "C50", "C99"]
+    exact = net.posteriors({"E": "yes"})
+    found = net.posteriors({"E": "yes"}, method=method, n_samples=100_000, seed=3)
+    for name in names:
+        assert 0 < found[name].std_error[0] < 0.002
+        assert abs(found[name]["yes"] - exact[name]["yes"]) < 4 * found[name].std_error[0]
+    draws = net.sample(20_000, {"E": "yes"}, seed=4)
+    for name in names:
+        p = exact[name]["yes"]
+        assert abs((draws[name] == "yes").mean() - p) < 4 * math.sqrt(p * (1 - p) / 20_000)
+
+
+def equal_links(priors, link, leak):
+    """A noisy-OR whose links are equal, observed, and ln P of its best explanations with 0, 1, … causes.
+
+    With m causes it is ∑ ln(1 − p), the m largest log odds, and ln(1 − (1 − leak)(1 − link)^m).
+    """
+    n = len(priors)
+    causes = [bbn.Variable(f"C{i}", ["yes", "no"]) for i in range(n)]
+    effect = bbn.NoisyOr(bbn.Variable("E", ["yes", "no"]), causes, [link] * n, leak)
+    net = bbn.BayesianNetwork(
+        [*(bbn.CPT(v, table=[p, 1 - p]) for v, p in zip(causes, priors.tolist(), strict=True)), effect]
+    )
+    odds = np.sort(np.log(priors) - np.log1p(-priors))[::-1]
+    causes_on = np.concatenate([[0.0], np.cumsum(odds)])
+    shows = np.log1p(-(1 - leak) * (1 - link) ** np.arange(n + 1))
+    return net, np.log1p(-priors).sum() + causes_on + shows
+
+
+@pytest.mark.parametrize(
+    ("priors", "link", "leak", "n_causes"),
+    [
+        (np.full(100, 0.3), 0.3, 0.01, 1),
+        (np.full(100, 0.02), 0.3, 0.05, 0),
+        (np.random.default_rng(0).uniform(0.2, 0.49, 100), 0.2, 0.01, 6),
+        (np.random.default_rng(1).uniform(0.01, 0.6, 100), 0.2, 0.01, None),
+    ],
+)
+def test_the_best_explanation_of_a_hundred_parents_is_that_of_the_closed_form(priors, link, leak, n_causes):
+    net, best = equal_links(priors, link, leak)
+    found = net.mpe({"E": "yes"})
+    present = [name for name, state in found.states.items() if state == "yes"]
+    assert found.log_probability == pytest.approx(best.max(), abs=1e-9)
+    assert len(present) == best.argmax()
+    assert n_causes is None or len(present) == n_causes
+    assert math.log(net.probability({"E": "yes", **found.states})) == pytest.approx(best.max(), abs=1e-9)
+    if len(np.unique(priors)) > 1:  # no ties: the causes with the largest odds
+        assert {int(name[1:]) for name in present} == set(np.argsort(-priors)[: len(present)].tolist())
+
+
 def quickscore(priors, links, leaks, positive, negative):
     """P(findings) and P(disease | findings): a sum over subsets of the positive findings (Heckerman 1989).
 

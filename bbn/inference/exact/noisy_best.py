@@ -135,9 +135,9 @@ class NoisyBest:
                 offer(self._part({**part.fixed, where: code}, part.slopes, 6))
             if made > NODES:
                 raise BudgetError(
-                    f"the most probable explanation was not proved within {NODES:,} parts of the search, as "
-                    f"{', '.join(repr(c.name) for c in bounded(self.net))} have many parents; observe more variables, "
-                    "or ask for the states of fewer with `map`"
+                    f"the most probable explanation was not proved within {NODES:,} parts of the search, "
+                    f"for the many parents of {', '.join(repr(c.name) for c in bounded(self.net))}; observe more "
+                    "variables, or ask for the states of fewer with `map`"
                 )
         ranking = sorted(
             ((value, key) for key, (value, _) in found.items() if value > -math.inf),
