@@ -54,7 +54,7 @@ from .learning.incomplete.em import fit_em as fit_em
 from .learning.incomplete.gradient import fit_gradient as fit_gradient, gradient as gradient
 
 # learn structures
-from .learning.structure.scores import score as score, family_scores as family_scores
+from .learning.structure.score_cache import score as score, family_scores as family_scores
 from .learning.structure.k2 import k2 as k2
 from .learning.structure.chow_liu import chow_liu as chow_liu, tan as tan
 from .learning.structure.hill_climb import hill_climb as hill_climb

@@ -51,7 +51,7 @@ TESTS = (
     "inference/sampling/test_monte_carlo",
     "learning/incomplete/test_em",
     "learning/incomplete/test_gradient",
-    "learning/structure/test_scores",
+    "learning/structure/test_score_cache",
     "classifiers/test_networks",
     "classifiers/test_gaussian_mixture",
     "learning/gaussian/test_em",

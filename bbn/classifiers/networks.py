@@ -26,7 +26,7 @@ from bbn.learning.structure.chow_liu import chow_liu, tan
 from bbn.learning.structure.constraints import ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.k2 import k2
-from bbn.learning.structure.scores import score
+from bbn.learning.structure.score_cache import score
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import network_from_counts
 from bbn.learning.tables.priors import MEstimate

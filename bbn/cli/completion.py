@@ -194,7 +194,7 @@ def _formats(word: str, network: str | None) -> list[str]:
 
 
 def _scores(word: str, network: str | None) -> list[str]:
-    from bbn.learning.structure.count_scores import SCORES
+    from bbn.learning.structure.discrete_scores import SCORES
 
     return list(SCORES)
 

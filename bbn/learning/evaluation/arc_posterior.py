@@ -23,7 +23,7 @@ from bbn.learning.evaluation.arc_probabilities import ArcPosterior
 from bbn.learning.evaluation.structure_chains import run_chains
 from bbn.learning.structure.constraints import Arcs, Constraints, all_variables, complete_source
 from bbn.learning.structure.exact.parent_sets import all_sets
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import State
 
 EXACT = 16

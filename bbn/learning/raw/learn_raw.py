@@ -26,7 +26,7 @@ from bbn.learning.raw.candidates import (
 )
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
-from bbn.learning.structure.scores import family_scorer
+from bbn.learning.structure.score_cache import family_scorer
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.priors import BDeu
 from bbn.model.network import BayesianNetwork

@@ -20,7 +20,7 @@ from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.structure.constraints import Constraints, cycle_of, members, tie_of
 from bbn.learning.structure.neighbours import Around
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 
 Flags = NDArray[np.uint8]
 ADD, DELETE, REVERSE = range(3)

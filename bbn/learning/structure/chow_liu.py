@@ -35,8 +35,8 @@ from bbn.learning.structure.constraints import (
     ranked,
     to_graph,
 )
-from bbn.learning.structure.count_scores import flatten, log_likelihood
-from bbn.learning.structure.scores import family_scorer
+from bbn.learning.structure.discrete_scores import flatten, log_likelihood
+from bbn.learning.structure.score_cache import family_scorer
 from bbn.model.variable import State
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from bbn.learning.structure.constraints import (
     to_graph,
 )
 from bbn.learning.structure.neighbours import Around
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import State
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from bbn.learning.structure.constraints import (
     members,
     to_graph,
 )
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.previous import split_name
 from bbn.model.variable import State
 

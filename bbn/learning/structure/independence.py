@@ -25,9 +25,9 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource, continuous_columns
 from bbn.learning.structure.constraints import tie_of
-from bbn.learning.structure.count_scores import flatten
-from bbn.learning.structure.moment_scores import MomentScores
-from bbn.learning.structure.scores import MAX_CELLS
+from bbn.learning.structure.discrete_scores import flatten
+from bbn.learning.structure.gaussian_scores import MomentScores
+from bbn.learning.structure.score_cache import MAX_CELLS
 
 Triple = tuple[str, str, tuple[str, ...]]
 """Two variables, and those to condition on."""

@@ -18,8 +18,8 @@ from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.gaussian.estimates import FLOOR, LINKED_FLOOR
 from bbn.learning.structure.constraints import members
-from bbn.learning.structure.count_scores import FlatCounts, Term
-from bbn.learning.structure.moment_scores import COLLINEAR, MomentScores, log_densities, residuals
+from bbn.learning.structure.discrete_scores import FlatCounts, Term
+from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities, residuals
 
 
 class Around(NamedTuple):

@@ -31,7 +31,7 @@ from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.structure.completions import code_type, complete
 from bbn.learning.structure.constraints import Arcs, all_variables, ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
-from bbn.learning.structure.scores import score as score_of
+from bbn.learning.structure.score_cache import score as score_of
 from bbn.learning.tables.fit import fit, normalised
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork

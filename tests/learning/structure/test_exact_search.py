@@ -22,7 +22,7 @@ from bbn.learning.structure.exact.clusters import Columns
 from bbn.learning.structure.exact.local_scores import LocalScores
 from bbn.learning.structure.exact.parent_sets import useful_sets
 from bbn.learning.structure.exact.program import Program
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from tests.support.every_dag import dags, family_terms, table, totals
 
 

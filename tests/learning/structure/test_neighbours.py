@@ -8,7 +8,7 @@ import pytest
 import bbn
 from bbn.data import as_source
 from bbn.learning.structure.neighbours import Around
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from tests.support.learning_data import random_data
 
 

@@ -21,7 +21,7 @@ import pytest
 import bbn
 from bbn import kernels
 from bbn.learning.structure.constraints import ranked, tie_of
-from bbn.learning.structure.count_scores import SCORES
+from bbn.learning.structure.discrete_scores import SCORES
 from tests.support.learning_data import random_data, sample, sample_frame
 
 CLIMBS = [

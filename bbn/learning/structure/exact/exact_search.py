@@ -42,7 +42,7 @@ from bbn.learning.structure.exact.order_climb import BestChoice
 from bbn.learning.structure.exact.parent_sets import bare_sets, useful_sets
 from bbn.learning.structure.exact.parts import Part, Timer
 from bbn.learning.structure.hill_climb import hill_climb
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import State, Variable
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from bbn.learning.structure.constraints import Constraints
 from bbn.learning.structure.exact.levels import Ints, Level
 from bbn.learning.structure.exact.local_scores import Sets
 from bbn.learning.structure.exact.score_bounds import bound_of
-from bbn.learning.structure.scores import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import Variable
 
 BATCH = 50_000

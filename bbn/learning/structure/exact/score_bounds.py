@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bbn.core.frozen import Array
 from bbn.learning.structure.constraints import Constraints, members
 from bbn.learning.structure.exact.levels import Ints, Level
-from bbn.learning.structure.scores import MAX_CELLS, ScoreCache
+from bbn.learning.structure.score_cache import MAX_CELLS, ScoreCache
 from bbn.model.variable import Continuous, Variable
 
 

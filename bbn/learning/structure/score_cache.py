@@ -1,7 +1,7 @@
 """Scores: how well a structure explains data, as a sum of terms, one per family.
 
-A family with a discrete child has a term of its counts (`count_scores`), one with a continuous child a term of its
-moments (`moment_scores`). Either comes in batches, one request to the data for each, and a search keeps every term that
+A family with a discrete child has a term of its counts (`discrete_scores`), one with a continuous child a term of its
+moments (`gaussian_scores`). Either comes in batches, one request for each, and a search keeps every term that
 it has seen in a `ScoreCache`, the one that all searches share.
 """
 
@@ -21,8 +21,8 @@ from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import all_variables, members, require_complete
-from bbn.learning.structure.count_scores import MIXED, SCORES, Term, as_term, flatten
-from bbn.learning.structure.moment_scores import SETTINGS, MomentScores, refuse_discrete
+from bbn.learning.structure.discrete_scores import MIXED, SCORES, Term, as_term, flatten
+from bbn.learning.structure.gaussian_scores import SETTINGS, MomentScores, refuse_discrete
 from bbn.learning.structure.neighbours import Around, GaussianCounter, TableCounter
 from bbn.learning.structure.structure import observe, read_structure
 from bbn.model.variable import State
@@ -137,7 +137,7 @@ def family_scorer(source: DataSource, score: Any, searching: bool = False) -> Fa
 
 
 class MixedScorer:
-    """The terms of families of a source with columns of numbers; see `moment_scores`."""
+    """The terms of families of a source with columns of numbers; see `gaussian_scores`."""
 
     def __init__(self, source: DataSource, score: Any, searching: bool) -> None:
         kinds = {"bic": "bic-cg", "mdl": "bic-cg", "aic": "aic-cg", "log-likelihood": "loglik-cg"}

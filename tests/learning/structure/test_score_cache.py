@@ -16,8 +16,8 @@ from bbn.core.errors import DataError, ModelError
 from bbn.kernels import score as kernels
 from bbn.kernels.pure import score as twin
 from bbn.learning.structure.constraints import complete_source
-from bbn.learning.structure.count_scores import SCORES, as_term, log_regret
-from bbn.learning.structure.scores import ScoreCache, family_scores, score
+from bbn.learning.structure.discrete_scores import SCORES, as_term, log_regret
+from bbn.learning.structure.score_cache import ScoreCache, family_scores, score
 
 TEN_CASES = ["100", "111", "001", "111", "000", "011", "111", "000", "111", "000"]
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_t
 
 import bbn
-from bbn.learning.structure.moment_scores import pivots, residuals
+from bbn.learning.structure.gaussian_scores import pivots, residuals
 
 NUMBERS = ["u", "v", "w", "x"]
 
