@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Factored(CPT, cached=("_made",)):
     def steps(self) -> list[Array]:
         """The chain of tables: P(t_1 | x_1), then P(t_i | t_{i−1}, x_i), the last t being the child."""
 
-    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> Self:
+    def with_family(self, variable: Variable, parents: tuple[Variable, ...]) -> Factored:
         """The same numbers for other variables of as many states.
 
         Parameters
@@ -94,7 +94,7 @@ class Factored(CPT, cached=("_made",)):
         """
         return self._moved(variable, parents, range(len(parents)))
 
-    def ordered(self, ranked: Sequence[int]) -> Self:
+    def ordered(self, ranked: Sequence[int]) -> Factored:
         """The same with its parents in another order.
 
         Parameters
@@ -110,7 +110,7 @@ class Factored(CPT, cached=("_made",)):
         return self._moved(self.variable, tuple(self.parents[i] for i in ranked), ranked)
 
     @abstractmethod
-    def _moved(self, variable: Variable, parents: tuple[Variable, ...], ranked: Sequence[int]) -> Any:
+    def _moved(self, variable: Variable, parents: tuple[Variable, ...], ranked: Sequence[int]) -> Factored:
         """The numbers of the parents at these places, for these variables."""
 
     @abstractmethod

@@ -42,7 +42,8 @@ from bbn.learning.tables.priors import (
 )
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.dynamic_network import DynamicNetwork
-from bbn.model.expansion import Factored, factored_parts
+from bbn.model.expansion import factored_parts
+from bbn.model.factored import Factored
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
