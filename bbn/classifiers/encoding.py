@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
-from bbn.data.coding import MANY_NUMBERS
 from bbn.data.column_levels import Levels, column_levels
+from bbn.data.column_states import MANY_NUMBERS
 from bbn.data.discretize import Discretizer, short_between
 from bbn.model.evidence import is_missing
 from bbn.model.variable import State, Variable, plain

@@ -18,7 +18,7 @@ from bbn import kernels
 from bbn.core.budget import jobs
 from bbn.core.frozen import Array
 from bbn.core.threads import in_order
-from bbn.data.source import CodedTable
+from bbn.data.coded_table import CodedTable
 from bbn.learning.gaussian.estimates import FLOOR, Leaves, Units, estimate_leaves, widths
 from bbn.learning.gaussian.m_step import ROUNDING
 from bbn.learning.gaussian.moments import leaf_moments, refuse_overflow

@@ -19,7 +19,7 @@ from bbn.classifiers.estimator import UNLABELLED, AttributePrior, Examples, Netw
 from bbn.classifiers.measured import Measured
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
-from bbn.data.source import CodedTable
+from bbn.data.coded_table import CodedTable
 from bbn.learning.tables.fit import network_from_counts
 from bbn.learning.tables.priors import MEstimate
 from bbn.model.network import BayesianNetwork

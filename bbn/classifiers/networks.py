@@ -19,7 +19,7 @@ from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassif
 from bbn.classifiers.scoring import Scorer
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
-from bbn.data.source import CodedTable
+from bbn.data.coded_table import CodedTable
 from bbn.hypotheses.space import HypothesisSpace
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.structure.chow_liu import chow_liu, tan

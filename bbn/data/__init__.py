@@ -12,10 +12,11 @@ A batch query wants ``code(data, net.variables, absent="allow", extra="ignore")`
 that are there, and `table.kind` gives results back in the kind that came in.
 """
 
+from bbn.data.coded_table import CodedTable
 from bbn.data.coding import code
 from bbn.data.discretize import Discretizer, discretize
 from bbn.data.kinds import Kind
-from bbn.data.source import Block, CodedTable, DataSource, as_source, complete_data, continuous_columns
+from bbn.data.source import Block, DataSource, as_source, complete_data, continuous_columns
 from bbn.data.streams.open import open_data
 
 __all__ = [

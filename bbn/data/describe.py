@@ -97,7 +97,7 @@ def describe(
     age     whole number        5         3  3 states  3 different whole numbers; 'NA' is missing
     sex     category                      2  2 states  2 different words
     """
-    from bbn.data.coding import missing_tokens
+    from bbn.data.column_states import missing_tokens
 
     tokens = frozenset(missing_tokens(missing))
     profiles = _profiles(data, tokens, n_jobs)

@@ -90,7 +90,7 @@ def test_compiled_kernels_equal_their_twins():
 
 
 def test_threads_count_the_same(monkeypatch):
-    from bbn.data import source as module
+    from bbn.data import coded_table as module
 
     rng = np.random.default_rng(4)
     columns, states = table(rng, 500, [2, 3, 4, 2, 3, 5, 2, 4])
@@ -134,7 +134,7 @@ def test_ranges_of_rows_add_up(n_rows, sizes):
 
 def test_threads_share_rows(monkeypatch):
     """Few cells beside the rows: each thread counts some of the rows."""
-    from bbn.data import source as module
+    from bbn.data import coded_table as module
 
     columns, states = table(np.random.default_rng(6), 5_000, [2, 3, 4, 2, 3, 5, 2, 4])
     families = [(a, *list(columns)[:2]) for a in list(columns)[2:]]

@@ -15,17 +15,15 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
-from bbn.data.coding import (
-    MAX_STATES,
-    check_levels,
+from bbn.data.column_codes import MAX_STATES, check_levels, index_array
+from bbn.data.column_levels import Levels
+from bbn.data.column_states import (
     discovered,
     holds_fractions,
-    index_array,
     means_missing,
     missing_tokens,
     too_many_numbers,
 )
-from bbn.data.column_levels import Levels
 from bbn.data.columns import RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.number_columns import read_numbers

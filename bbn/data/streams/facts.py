@@ -9,7 +9,7 @@ import numpy as np
 
 from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, nearest
-from bbn.data.coding import missing_tokens
+from bbn.data.column_states import missing_tokens
 from bbn.data.streams.discovery import Column, Discovery
 from bbn.data.streams.readers import Reader
 from bbn.data.streams.sums import RunningSum

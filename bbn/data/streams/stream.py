@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
-from bbn.data.coding import finder
+from bbn.data.column_codes import finder
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, Family

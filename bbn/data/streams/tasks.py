@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
+from bbn.data.coded_table import CodedTable
 from bbn.data.coding import code
 from bbn.data.columns import read_table
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
-from bbn.data.source import Block, CodedTable
+from bbn.data.source import Block
 from bbn.data.streams.discovery import batch_weights, require_column
 from bbn.data.streams.sums import RunningSum
 from bbn.model.variable import Variable

@@ -6,7 +6,7 @@ import pytest
 
 import bbn
 from bbn.data import code
-from bbn.data.source import CodedTable
+from bbn.data.coded_table import CodedTable
 from bbn.learning.gaussian.estimates import GaussianFamily, estimate, estimate_leaves, overall
 from bbn.learning.gaussian.moments import leaf_moments, moments_of
 from bbn.learning.incomplete.ascent import Problem
