@@ -1,7 +1,8 @@
 """The public names, once: `bbn/__init__.py` resolves each when it is first used (SPEC 1)."""
 
 # define
-from .model.variable import Variable as Variable, Binned as Binned, Continuous as Continuous
+from .model.variable import Variable as Variable, Continuous as Continuous
+from .model.binned import Binned as Binned
 from .model.factor import Factor as Factor
 from .model.cpt import CPT as CPT
 from .model.gaussian import Gaussian as Gaussian
@@ -32,7 +33,8 @@ from .io.examples import example as example, examples as examples
 from .model.evidence import Virtual as Virtual, Soft as Soft, OneOf as OneOf, Not as Not
 from .results.posterior import Posterior as Posterior, Assignment as Assignment
 from .results.mixture_posterior import MixturePosterior as MixturePosterior
-from .results.policy import Policy as Policy, Rule as Rule, Solution as Solution
+from .results.policy import Policy as Policy, Solution as Solution
+from .results.rule import Rule as Rule
 from .inference.exact.enumeration import Enumeration as Enumeration
 from .inference.exact.elimination import VariableElimination as VariableElimination
 from .inference.exact.junction_tree import JunctionTree as JunctionTree
@@ -43,7 +45,8 @@ from .inference.sampling.gibbs import GibbsSampling as GibbsSampling
 from .inference.sampling.loopy import LoopyBeliefPropagation as LoopyBeliefPropagation
 
 # learn tables
-from .learning.tables.fit import fit as fit, fit_update as fit_update
+from .learning.tables.fit import fit as fit
+from .learning.tables.fit_update import fit_update as fit_update
 from .learning.tables.priors import (
     MEstimate as MEstimate,
     Dirichlet as Dirichlet,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bbn.core.errors import EvidenceError
 from bbn.core.keywords import keywords_checked
-from bbn.model.cpt import positive_code
+from bbn.model.holding_state import positive_code
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 

@@ -28,7 +28,8 @@ from bbn.data.columns import RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.number_columns import plain_array, read_numbers
 from bbn.data.profile import readable_levels
-from bbn.model.variable import Binned, Continuous, State, Variable, check_states
+from bbn.model.binned import Binned
+from bbn.model.variable import Continuous, State, Variable, check_states
 
 UNSEEN = ("raise", "warn", "missing")
 """What can be done with a value that is not a state."""

@@ -17,7 +17,8 @@ from bbn.core.errors import DataError, UnseenValuesWarning
 from bbn.data.column_levels import Levels
 from bbn.data.column_states import MANY_NUMBERS, means_missing
 from bbn.data.text_values import PLAIN, chosen_form, forms_of, is_missing_word, number_of, truth_of
-from bbn.model.variable import Binned, Variable, plain
+from bbn.model.binned import Binned
+from bbn.model.variable import Variable, plain
 
 MAX_STATES = 65535
 

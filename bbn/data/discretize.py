@@ -22,7 +22,7 @@ from bbn.data.columns import RawTable, read_table
 from bbn.data.describe import describe
 from bbn.data.kinds import Pandas
 from bbn.data.number_columns import read_numbers
-from bbn.model.variable import Binned, interval_labels
+from bbn.model.binned import Binned, interval_labels
 
 METHODS = ("quantiles", "equal-width", "k-means", "mdlp", "structure")
 

@@ -28,7 +28,7 @@ from bbn.decisions.elimination import (
 from bbn.decisions.limited import Rules, Search, perfect, same
 from bbn.decisions.solve import goal_of, kept_tape, rules_of, strong_groups
 from bbn.kernels.watch import check
-from bbn.results.policy import Rule
+from bbn.results.rule import Rule
 
 Case = tuple[int, tuple[int, ...]]
 """A decision, and the codes of what it observes."""

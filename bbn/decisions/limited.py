@@ -23,7 +23,7 @@ from bbn.core.frozen import Array
 from bbn.decisions.elimination import Tape, compile_tape, evidence_extras, evidence_tables, rule_name
 from bbn.decisions.problem import Known, Problem
 from bbn.decisions.solve import goal_of, kept_tape, objective, rule_extras, rules_of, strong_tape
-from bbn.results.policy import Rule
+from bbn.results.rule import Rule
 
 if TYPE_CHECKING:
     import networkx as nx

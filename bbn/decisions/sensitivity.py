@@ -24,7 +24,8 @@ from bbn.decisions.solve import evaluate, rules_of, strong_tape
 from bbn.kernels.watch import check
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.evidence import Evidence
-from bbn.results.policy import Policy, Rule
+from bbn.results.policy import Policy
+from bbn.results.rule import Rule
 
 REACH = 10.0
 """The farthest that a utility is moved, in ranges of all totals."""

@@ -38,7 +38,8 @@ from bbn.model.decision import Decision
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.evidence import Evidence, as_mapping
 from bbn.model.network import BayesianNetwork
-from bbn.results.policy import Policy, Rule, Solution, read_rule
+from bbn.results.policy import Policy, Solution
+from bbn.results.rule import Rule, read_rule
 
 METHODS = ("auto", "exact", "local")
 """How a network with limited memory is solved."""

@@ -41,9 +41,10 @@ from bbn.io.block_syntax import (
     unquoted,
     without_comments,
 )
-from bbn.io.build import Problems, RawNode, build
+from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
+from bbn.io.problems import Problems
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
 from bbn.io.writing import key_length

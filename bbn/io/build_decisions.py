@@ -7,15 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bbn.core.errors import ModelError
-from bbn.io.build import (
-    Problems,
-    RawNode,
-    Where,
-    add_cycle,
-    checked_conditionals,
-    find_families,
-    find_variables,
-)
+from bbn.io.build import RawNode, add_cycle, checked_conditionals, find_families, find_variables
+from bbn.io.problems import Problems, Where
 from bbn.io.source_text import Source
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_network import DecisionNetwork

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn, Protocol
 
-from bbn.io.build import Problems, Where
+from bbn.io.problems import Problems, Where
 
 MAX_DEPTH = 100
 """Lists and mappings may be nested this deep; a table of 32 axes needs 35."""

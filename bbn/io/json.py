@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as TypingMapping
 from typing import Any, NoReturn
 
-from bbn.io.build import Problems, Where
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from bbn.io.problems import Problems, Where
 from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from bbn.core.errors import LossyFormatWarning, ModelError, warn_user
 from bbn.io.build import RawNode
 from bbn.io.number_tables import tables
+from bbn.model.binned import Binned, interval_labels
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Binned, State, Variable, interval_labels
+from bbn.model.variable import State, Variable
 
 
 class Label(NamedTuple):

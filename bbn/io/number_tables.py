@@ -14,7 +14,7 @@ from bbn import kernels
 from bbn.core.budget import MAX_AXES
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
-from bbn.io.build import Where
+from bbn.io.problems import Where
 from bbn.io.source_text import OversizedFileError, Source, cut
 from bbn.model.cpt import CPT
 from bbn.model.decision_network import DecisionNetwork

@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.core.errors import nearest
-from bbn.io.build import Problems, RawGaussian, RawNode, Where, build
+from bbn.io.build import RawGaussian, RawNode, build
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.problems import Problems, Where
 from bbn.io.spec_decisions import DECISION, NEEDED, UTILITY, UtilityReader
 from bbn.io.spec_decisions import FIELDS as DECISION_FIELDS
 from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
@@ -39,7 +40,8 @@ from bbn.io.spec_rule import FIELDS as RULE_FIELDS
 from bbn.io.spec_slices import read_slices, split_starts
 from bbn.io.spec_tables import DraftTable, TableReader
 from bbn.io.writing import VERSION
-from bbn.model.variable import State, interval_labels
+from bbn.model.binned import interval_labels
+from bbn.model.variable import State
 
 _FIELDS = {
     "": ("states", "parents", "table", "type", "bins"),

@@ -16,8 +16,9 @@ from collections.abc import Sequence as SequenceABC
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.io.build import RawNode, RawUtility, Where, refusal
+from bbn.io.build import RawNode, RawUtility, refusal
 from bbn.io.document import Mapping, Node, Scalar, Sequence
+from bbn.io.problems import Where
 from bbn.io.source_text import OversizedFileError
 from bbn.io.spec_gaussians import GaussianReader
 from bbn.io.spec_tables import Parents

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.io.build import RawGaussian, Where, refusal
+from bbn.io.build import RawGaussian, refusal
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
+from bbn.io.problems import Where
 from bbn.io.source_text import OversizedFileError, listed
 from bbn.io.spec_tables import KeyedRows, Parents, TableReader
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bbn.io.build import RawNoisy, Where
+from bbn.io.build import RawNoisy
 from bbn.io.document import Document, Mapping, Node, Scalar
+from bbn.io.problems import Where
 from bbn.io.spec_tables import DraftTable, Parents, TableReader
 from bbn.io.writing import state_text
-from bbn.model.cpt import holding
+from bbn.model.holding_state import holding
 from bbn.model.variable import State
 
 NOISY_MAX, NOISY_OR = "noisy-max", "noisy-or"

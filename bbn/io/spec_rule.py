@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bbn.io.build import RawRule, Where
+from bbn.io.build import RawRule
 from bbn.io.document import Document, Node, Scalar
+from bbn.io.problems import Where
 from bbn.io.spec_noisy import NoisyReader
 from bbn.io.spec_tables import Parents
 from bbn.io.writing import state_text

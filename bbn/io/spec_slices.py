@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bbn.core.errors import ModelError
-from bbn.io.build import Problems, RawNode, Where, build
+from bbn.io.build import RawNode, build
 from bbn.io.document import Mapping as MappingNode
 from bbn.io.document import Node, Scalar
 from bbn.io.document import Sequence as SequenceNode
+from bbn.io.problems import Problems, Where
 from bbn.model.cpt import CPT
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian

@@ -13,8 +13,9 @@ from itertools import product
 from math import fsum, prod
 from typing import NamedTuple
 
-from bbn.io.build import Where, refusal
+from bbn.io.build import refusal
 from bbn.io.document import Document, Node, Scalar, Sequence
+from bbn.io.problems import Where
 from bbn.io.row_sums import TOLERATED
 from bbn.io.shares import share
 from bbn.io.source_text import OversizedFileError, listed

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.core.errors import ModelError
-from bbn.model.cpt import CPT, holding
+from bbn.model.binned import Binned, interval_labels
+from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.gaussian import Gaussian
+from bbn.model.holding_state import holding
 from bbn.model.network import BayesianNetwork
 from bbn.model.node_notes import DESCRIPTIONS, LATENT, described, latent_names
 from bbn.model.noisy_max import NoisyMax
-from bbn.model.variable import Binned, State, Variable, interval_labels
+from bbn.model.variable import State, Variable
 
 VERSION = 1
 """The version of the format that is read and written. A file that names none is of version 1."""

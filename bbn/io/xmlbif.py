@@ -13,9 +13,10 @@ import re
 from xml.sax.saxutils import escape
 
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.build import Problems, RawNode, build
+from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.number_tables import BadNumberError, NumberParser, row_texts, tables
+from bbn.io.problems import Problems
 from bbn.io.source_text import Source
 from bbn.io.xml import Element, parse
 from bbn.model.network import BayesianNetwork

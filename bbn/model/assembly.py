@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import ModelError, nearest
+from bbn.model.binned import Binned
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
-from bbn.model.variable import Binned, Continuous, Variable
+from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -17,6 +17,8 @@ from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.model.factor import Factor
+from bbn.model.holding_state import positive_code as positive_code
+from bbn.model.holding_state import told_holding_code as told_holding_code
 from bbn.model.previous import table_parents
 from bbn.model.table_input import read_table, row_name, settings, shape_of
 from bbn.model.variable import Continuous, State, Variable
@@ -408,57 +410,3 @@ def discrete_child(child: str, parent: str) -> str:
         "because posteriors would no longer be mixtures of Gaussians; turn the arc around, or make the parent "
         "discrete with bbn.discretize"
     )
-
-
-HOLDING_WORDS = {
-    frozenset(pair): pair[0]
-    for pair in (
-        ("yes", "no"),
-        ("y", "n"),
-        ("true", "false"),
-        ("t", "f"),
-        ("1", "0"),
-        ("present", "absent"),
-        ("positive", "negative"),
-        ("on", "off"),
-    )
-}
-"""The states of a binary variable, in small letters, and which of them means that it holds."""
-
-
-def holding_code(variable: Variable) -> int | None:
-    """The code of the state of a binary variable that means that it holds; None if the words do not tell."""
-    return holding(variable.states)
-
-
-def holding(states: Sequence[State]) -> int | None:
-    """Which of two states means that a variable holds; None if the words do not tell.
-
-    >>> holding(["No", "Yes"]), holding(["left", "right"])
-    (1, None)
-    """
-    words = [str(state).strip().casefold() for state in states]
-    word = HOLDING_WORDS.get(frozenset(words))
-    return None if word is None else words.index(word)
-
-
-def told_holding_code(variable: Variable, holds: Any) -> int:
-    """The code of the state that holds: as it is said, else as the words tell; ModelError if neither does."""
-    told = holds.get(variable.name) if isinstance(holds, Mapping) else holds
-    code = holding_code(variable) if told is None else variable.find(told)
-    if code is None:
-        what = (
-            f"holds= says {told!r}, which is not a state of it"
-            if told is not None
-            else "its words do not tell"
-        )
-        raise ModelError(
-            f"which of the states {list(variable.states)} of {variable.name!r} means that it holds? {what}; "
-            f"say holds={{{variable.name!r}: {variable.states[0]!r}}}"
-        )
-    return code
-
-
-def positive_code(variable: Variable) -> int:
-    """The code of the state of a binary variable that means that it holds; the first where the words do not tell."""
-    return holding_code(variable) or 0

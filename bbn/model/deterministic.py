@@ -17,8 +17,8 @@ import numpy as np
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array
-from bbn.model.cpt import holding, told_holding_code
 from bbn.model.factored import Factored, checked_family
+from bbn.model.holding_state import holding, told_holding_code
 from bbn.model.variable import State, Variable
 
 Rule = Literal["or", "and", "xor", "at-least", "max", "min", "sum"]

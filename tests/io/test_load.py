@@ -15,7 +15,7 @@ import pytest
 import bbn
 from bbn.core.errors import MOST_COMPARED, ParseError, nearest
 from bbn.io import dumps, find_format, loads
-from bbn.io.build import MAX_PROBLEMS
+from bbn.io.problems import MAX_PROBLEMS
 from bbn.io.source_text import MAX_COMPARED, MAX_MESSAGE, Source
 
 COIN = b"nodes: {Coin: {states: [heads, tails], table: [0.5, 0.5]}}\n"

@@ -22,7 +22,7 @@ from bbn.io.json import JsonDocument
 from bbn.io.quick import quick_json, quick_yaml
 from bbn.io.source_text import Source
 from bbn.io.spec import read_network
-from bbn.io.yaml import YamlDocument
+from bbn.io.yaml_document import YamlDocument
 from tests.support.strategies import networks, words
 
 OWN = ("yaml", "json")

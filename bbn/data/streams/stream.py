@@ -28,7 +28,8 @@ from bbn.data.streams.facts import Facts
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.sums import RunningSum, T
 from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
-from bbn.model.variable import Binned, Continuous, State, Variable
+from bbn.model.binned import Binned
+from bbn.model.variable import Continuous, State, Variable
 
 
 class Streamed(ABC):

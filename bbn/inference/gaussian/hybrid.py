@@ -25,7 +25,8 @@ from bbn.inference.gaussian.observed_numbers import Observed, StandIn, discrete_
 from bbn.model.evidence import Evidence, as_mapping, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
-from bbn.results.mixture_posterior import AllPosteriors, MixturePosterior
+from bbn.results.all_posteriors import AllPosteriors
+from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:

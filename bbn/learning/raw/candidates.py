@@ -26,8 +26,8 @@ from bbn.learning.structure.chow_liu import tan
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
+from bbn.model.binned import Binned
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Binned
 
 JUDGED = 6_000
 """The most rows that candidates are judged on."""

@@ -19,7 +19,8 @@ from bbn.data.describe import Description, describe
 from bbn.data.discretize import mdlp_cuts, quantile_cuts
 from bbn.data.source import is_source
 from bbn.data.streams.readers import is_many
-from bbn.model.variable import Binned, Continuous, State, Variable
+from bbn.model.binned import Binned
+from bbn.model.variable import Continuous, State, Variable
 
 SAMPLE = 20_000
 """Rows of data larger than memory that cuts are found in, and that choices are made on."""

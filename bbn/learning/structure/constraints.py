@@ -17,9 +17,10 @@ from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource, complete_data, continuous_columns
 from bbn.data.reading import Reading
+from bbn.model.binned import Binned
 from bbn.model.cpt import discrete_child
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Binned, Continuous, Variable
+from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -32,7 +32,8 @@ from bbn.learning.structure.completions import code_type, complete
 from bbn.learning.structure.constraints import Arcs, all_variables, ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.score_cache import score as score_of
-from bbn.learning.tables.fit import fit, normalised
+from bbn.learning.tables.counted_cpt import normalised
+from bbn.learning.tables.fit import fit
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable

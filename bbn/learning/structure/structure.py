@@ -17,10 +17,11 @@ from bbn.core.errors import DataError, ModelError, nearest
 from bbn.data import DataSource, continuous_columns
 from bbn.data.reading import Reading
 from bbn.data.source import is_source
+from bbn.model.binned import Binned
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Binned, Continuous, State, Variable, check_states
+from bbn.model.variable import Continuous, State, Variable, check_states
 
 if TYPE_CHECKING:
     import networkx as nx

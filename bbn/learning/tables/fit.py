@@ -16,30 +16,16 @@ import numpy as np
 
 from bbn.core.budget import MAX_AXES, require_memory, require_table
 from bbn.core.errors import DataError, UnseenRowsWarning, warn_user
-from bbn.core.frozen import Array, read_only
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.data import complete_data
 from bbn.data.reading import Reading
-from bbn.learning.gaussian.estimates import (
-    Moments,
-    estimate,
-    known_moments,
-    overall,
-    pool,
-    read_gaussians,
-    warn_of,
-)
+from bbn.learning.gaussian.estimates import Moments, estimate, overall, pool, read_gaussians, warn_of
 from bbn.learning.gaussian.moments import moments_of
 from bbn.learning.structure.structure import Structure, observe, read_structure
+from bbn.learning.tables.counted_cpt import CountedCPT, normalised
 from bbn.learning.tables.noisy_links import fit_links
-from bbn.learning.tables.priors import (
-    NormalInverseGamma,
-    Prior,
-    PseudoCounts,
-    checked_gaussian_prior,
-    checked_prior,
-)
+from bbn.learning.tables.priors import NormalInverseGamma, Prior, checked_gaussian_prior, checked_prior
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.expansion import factored_parts
@@ -132,9 +118,9 @@ def fit(
 
         told = (gaussian_prior, tied_variance, fixed_variance)
         return count_sequences(over_time.dyn, over_time, prior, *told, keep_counts)  # type: ignore[return-value]
-    gaussians = _Gaussians(gaussian_prior, tied_variance, fixed_variance)
+    gaussians = GaussianOptions(gaussian_prior, tied_variance, fixed_variance)
     with progress_bar(progress, 1, "counting", "pass") as advance:
-        net = _fit(structure, data, prior, gaussians, keep_counts, reading)
+        net = learn_conditionals(structure, data, prior, gaussians, keep_counts, reading)
         advance(1)
     return net
 
@@ -169,7 +155,7 @@ def sequences_for(
     return SequenceData(structure, data, *own, **options)
 
 
-class _Gaussians(NamedTuple):
+class GaussianOptions(NamedTuple):
     """How Gaussians are learned."""
 
     prior: NormalInverseGamma | None = None
@@ -179,14 +165,15 @@ class _Gaussians(NamedTuple):
     """Moments by child that are added to those of the data."""
 
 
-def _fit(
+def learn_conditionals(
     structure: Any,
     data: Any,
     prior: Prior | None,
-    gaussians: _Gaussians,
+    gaussians: GaussianOptions,
     keep_counts: bool,
     reading: Reading,
 ) -> BayesianNetwork:
+    """Count, apply the priors, and put the network together; what `fit` and `fit_update` share."""
     shape = read_structure(structure)
     variables, source = observe(shape, data, reading)
     parents = {name: tuple(variables[p] for p in shape.parents[name]) for name in shape.names}
@@ -249,87 +236,6 @@ def _require_tables(shapes: list[list[int]], prior: Prior | None, keep_counts: b
     require_memory(size, what, "use fewer parents or states")
 
 
-@keywords_checked
-def fit_update(
-    net: BayesianNetwork,
-    data: Any,
-    weight: float,
-    *,
-    weights: Any = None,
-    missing: Any = (),
-    unseen: str = "raise",
-    keep_counts: bool = False,
-) -> BayesianNetwork:
-    """Add new data to what a network already says, as if that had been learned from `weight` rows.
-
-    The network's joint, times `weight`, is the prior: α_jk = weight · P(x = k, parents = j) (Heckerman, Geiger and
-    Chickering 1995, section 6). So updating with the data it was fitted to, or with none of any weight, changes
-    nothing, and the order of two updates does not matter if the second's weight counts the first's rows. A Gaussian
-    joins as the moments of such rows; one with continuous parents is refused.
-
-    Parameters
-    ----------
-    net : BayesianNetwork
-        What is known so far.
-    data : table
-        The new rows, complete.
-    weight : float
-        The rows that the network is worth.
-    weights : str or array, optional
-        The weight of each row: a column's name, or numbers.
-    missing : collection, default ()
-        Further values that mean "missing".
-    unseen : {"raise", "missing"}, default "raise"
-        What to do with a value that is not a state of its variable.
-    keep_counts : bool, default False
-        Keep the counts with each table, for credible intervals.
-
-    Returns
-    -------
-    BayesianNetwork
-        A new network.
-
-    Raises
-    ------
-    DataError
-        The data do not fit the network, or have missing values.
-
-    See Also
-    --------
-    fit : Learn from data alone.
-
-    Examples
-    --------
-    >>> from bbn.model.network import BayesianNetwork
-    >>> coin = BayesianNetwork([CPT(Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
-    >>> fit_update(coin, {"Coin": ["heads"] * 10}, weight=10)["Coin"].table
-    array([0.75, 0.25])
-    """
-    if not (np.isfinite(weight) and weight >= 0):
-        raise DataError(
-            f"weight is {weight!r}; expected the number of rows that the network is worth, at least 0"
-        )
-    from bbn.inference.exact.expected_counts import family_marginals
-
-    alpha = {name: weight * table for name, table in family_marginals(net).items()}
-    gaussians = _Gaussians(known={name: _known(net, name, weight) for name in net.continuous})
-    reading = Reading(None, weights, missing, unseen)
-    return _fit(net, data, PseudoCounts(alpha), gaussians, keep_counts, reading)
-
-
-def _known(net: BayesianNetwork, name: str, weight: float) -> Moments:
-    """The moments of a Gaussian, as if learned from `weight` rows."""
-    gaussian: Any = net[name]
-    if gaussian.continuous_parents:
-        raise DataError(
-            f"{name!r} has the continuous parent {gaussian.continuous_parents[0].name!r}, which fit_update does not "
-            "take; bbn.fit with gaussian_prior=bbn.NormalInverseGamma(…) says what is known before the data"
-        )
-    parents = [p.name for p in gaussian.discrete_parents]
-    shares = net.discrete_part().query(parents).values if parents else np.ones(1)
-    return known_moments(gaussian, weight * shares)
-
-
 def network_from_counts(
     parents: Mapping[str, tuple[Variable, ...]],
     variables: Mapping[str, Variable],
@@ -367,44 +273,3 @@ def network_from_counts(
             UnseenRowsWarning,
         )
     return BayesianNetwork([*cpts, *others], like.name if like else "", like.metadata if like else None)
-
-
-def normalised(counts: Any) -> tuple[Array, int]:
-    """Each row of counts divided by its sum; rows without counts uniform, and how many they are."""
-    sums = np.asarray(counts.sum(axis=-1, keepdims=True), dtype=np.float64)
-    if sums.all():
-        return counts / sums, 0
-    empty = sums == 0
-    table = np.where(empty, 1.0 / counts.shape[-1], counts / np.where(empty, 1.0, sums))
-    return table, int(empty.sum())
-
-
-class CountedCPT(CPT, like=CPT):
-    """A CPT that remembers what it was learned from.
-
-    Attributes
-    ----------
-    counts
-        Array like the table: the parameters of each row's Dirichlet posterior, counts plus pseudo-counts (plus one
-        each where no prior was given, the posterior under a uniform prior).
-    """
-
-    __slots__ = ("counts",)
-
-    counts: Array
-
-    @classmethod
-    def from_counts(
-        cls, variable: Variable, parents: tuple[Variable, ...], table: Array, counts: Array
-    ) -> CountedCPT:
-        """A counted CPT from parts known to be right."""
-        cpt = cls.__new__(cls)
-        cpt._set(
-            variable=variable, parents=parents, table=read_only(table), _hash=None, counts=read_only(counts)
-        )
-        return cpt
-
-    def draw(self, generator: np.random.Generator) -> CPT:
-        """A table drawn from the posterior."""
-        gammas = np.maximum(generator.standard_gamma(self.counts), np.finfo(float).tiny)
-        return CPT.trusted(self.variable, self.parents, gammas / gammas.sum(axis=-1, keepdims=True))
