@@ -22,7 +22,7 @@ from bbn.data import code
 from bbn.inference.time import chain_beliefs, log_evidences
 from bbn.inference.time.best_paths import best_paths
 from bbn.inference.time.sequences import Sequences, read_sequences
-from bbn.learning.incomplete.ascent import climb
+from bbn.learning.incomplete.climbing import climb
 from bbn.learning.incomplete.em import EM
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.tables.priors import Dirichlet

@@ -162,7 +162,7 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     from bbn.learning.incomplete.em import fit_em
     from bbn.learning.incomplete.gradient import fit_gradient
     from bbn.learning.tables.fit import fit
-    from bbn.learning.tables.priors import parse_prior
+    from bbn.learning.tables.prior_text import parse_prior
 
     if options.method not in METHODS:
         raise DataError(

@@ -60,7 +60,7 @@ def learn_structure(options: argparse.Namespace) -> tuple[LearnResult, str]:
     """What was learned, structure and tables, and what happened in one line."""
     from bbn.core.display import counted
     from bbn.learning.learn import learn
-    from bbn.learning.tables.priors import parse_prior
+    from bbn.learning.tables.prior_text import parse_prior
 
     if options.structure is not None:
         raise DataError(

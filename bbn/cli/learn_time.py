@@ -21,7 +21,7 @@ def learn_over_time(options: argparse.Namespace) -> tuple[DynamicNetwork, str]:
     """The dynamic network, and what happened in one line."""
     from bbn.learning.structure.hill_climb import hill_climb
     from bbn.learning.tables.fit import fit
-    from bbn.learning.tables.priors import parse_prior
+    from bbn.learning.tables.prior_text import parse_prior
 
     if options.method not in (AUTO, "hill-climb"):
         raise DataError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 FILE = "a network file, - for standard input, or the name of an example"
+DATA = "a CSV or Parquet file, - for standard input"
 
 
 def add_network(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,8 @@ fitting of likelihoods; Deming and Stephan 1940), impossible evidence, options.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, cast, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
 import numpy as np
 
@@ -18,8 +17,9 @@ from bbn.core.budget import require_memory, require_table
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, shown
 from bbn.core.frozen import Array
 from bbn.core.keywords import unknown_keyword
-from bbn.core.threads import default_time_limit, time_limit
+from bbn.core.threads import default_time_limit
 from bbn.inference.exact.soft import fit_soft
+from bbn.inference.timed import timed
 from bbn.model.evidence import Evidence, Findings, Model, as_mapping, check_evidence, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import EngineOptions
@@ -33,27 +33,6 @@ LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
 """What one of the k best assignments takes, with those it may lead to, and each state of it."""
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
-
-
-Question = TypeVar("Question", bound=Callable[..., Any])
-
-
-def timed(question: Question) -> Question:
-    """The question, stopped with a TimeLimitError where it takes longer than the engine's or its own `time_limit`."""
-
-    @wraps(question)
-    def within(self: Engine, *args: Any, **options: Any) -> Any:
-        if not options and self.time_limit is None:
-            return question(self, *args)
-        seconds = options.get("time_limit")
-        if seconds is None:
-            seconds = self.time_limit
-        if seconds is None or not self.exact:
-            return question(self, *args, **options)
-        with time_limit(seconds):
-            return question(self, *args, **options)
-
-    return cast(Question, within)
 
 
 class Engine:

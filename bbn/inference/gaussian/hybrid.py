@@ -20,8 +20,9 @@ import numpy as np
 
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.inference.engine import Engine, timed
+from bbn.inference.engine import Engine
 from bbn.inference.gaussian.observed_numbers import Observed, StandIn, discrete_network
+from bbn.inference.timed import timed
 from bbn.model.evidence import Evidence, as_mapping, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable

@@ -12,16 +12,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import require_memory
 from bbn.core.errors import BBNError, DataError, EvidenceError, nearest, shown
 from bbn.core.frozen import Array
 from bbn.data import code
 from bbn.data.columns import RawTable, read_table
 from bbn.data.kinds import ColumnDict
+from bbn.inference.time.sequence_rows import (
+    column_values,
+    group_rows,
+    placed_rows,
+    row_weights,
+    sequence_weights,
+    take_virtual,
+    timed_rows,
+)
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.dynamic_network import DynamicNetwork
-from bbn.model.evidence import OneOf, Soft, Virtual, is_missing
-from bbn.model.variable import Continuous, Variable
+from bbn.model.evidence import is_missing
+from bbn.model.variable import Continuous
 
 
 class Sequences(NamedTuple):
@@ -128,7 +136,7 @@ def _read(
             parts.append(_read_table(dyn, read_table(table), None, time, None, own))
         except (DataError, EvidenceError) as fault:
             raise type(fault)(f"table {k}: {fault}") from None
-    return _joined(dyn, parts)._replace(weights=_sequence_weights(options.get("weights"), len(parts)))
+    return _joined(dyn, parts)._replace(weights=sequence_weights(options.get("weights"), len(parts)))
 
 
 def _tables(data: Any) -> list[Any] | None:
@@ -229,22 +237,22 @@ def _read_table(
     if not table.n_rows:
         raise EvidenceError("the table has no rows; expected one per step")
     variables = [dyn.variable(name) for name in table.names if name not in roles]
-    table, likelihoods = _virtual(table, variables)
+    table, likelihoods = take_virtual(table, variables)
     coded = code(table, variables, absent="allow", extra="ignore", **{**options, "weights": None})
-    names, members, ptr = _groups(table, sequence, lengths)
+    names, members, ptr = group_rows(table, sequence, lengths)
     columns: dict[Any, Any] = {
         **{name: own.astype(np.int32) for name, own in coded.codes.items()},
         **coded.numbers,
         **{(name,): own for name, own in likelihoods.items()},
     }
     origins: tuple[Any, ...] = (0,) * len(names)
-    own_weights = _row_weights(table, weights, members, ptr, len(names))
+    own_weights = row_weights(table, weights, members, ptr, len(names))
     if time is None:
         columns = {name: own[members] for name, own in columns.items()}
     else:
-        members, ptr, origins, place = _timed(table, time, names, members, ptr, len(columns))
+        members, ptr, origins, place = timed_rows(table, time, names, members, ptr, len(columns))
         columns = {
-            name: _spread(own, members, place, int(ptr[-1]), dyn, name) for name, own in columns.items()
+            name: placed_rows(own, members, place, int(ptr[-1]), dyn, name) for name, own in columns.items()
         }
     return Sequences(
         names,
@@ -256,149 +264,6 @@ def _read_table(
         origins,
         own_weights,
     )
-
-
-def _virtual(table: RawTable, variables: Sequence[Variable]) -> tuple[RawTable, dict[str, Array]]:
-    """The table without its virtual findings, and these as arrays (rows, states)."""
-    found: dict[str, Array] = {}
-    cleared: dict[str, Any] = {}
-    for variable in variables:
-        column = table.column(variable.name)
-        if isinstance(variable, Continuous) or not (
-            isinstance(column, list | tuple) or str(getattr(column, "dtype", "")) == "object"
-        ):
-            continue
-        values = list(column)
-        if not any(issubclass(kind, Virtual | OneOf | Mapping) for kind in set(map(type, values))):
-            continue  # as nearly always
-        places = [i for i, value in enumerate(values) if isinstance(value, Virtual | OneOf)]
-        for i, value in enumerate(values):
-            if isinstance(value, Mapping):
-                raise EvidenceError(
-                    f"row {i}: evidence on {variable.name!r} is a bare mapping; bbn.Virtual({value!r}) is a likelihood "
-                    "to multiply in"
-                )
-        if not places:
-            continue
-        own = np.ones((len(values), variable.card))
-        for i in places:
-            if isinstance(values[i], Soft):
-                raise EvidenceError(
-                    f"row {i}: Soft evidence on {variable.name!r} is not possible over time; use bbn.Virtual"
-                )
-            own[i] = values[i].array(variable)
-            values[i] = None
-        found[variable.name], cleared[variable.name] = own, values
-    if not cleared:
-        return table, found
-    before = table.column
-    return table._replace(column=lambda name: cleared[name] if name in cleared else before(name)), found
-
-
-def _groups(table: RawTable, sequence: str | None, lengths: Any) -> tuple[list[Any], Ints, Ints]:
-    """What the sequences are called, the rows of each one after the other, and where each begins."""
-    n = table.n_rows
-    if lengths is not None:
-        each = np.asarray(lengths)
-        if each.ndim != 1 or each.dtype.kind not in "iu" or (len(each) and each.min() < 1) or each.sum() != n:
-            raise EvidenceError(
-                f"lengths is {shown(lengths)}; expected whole numbers of at least 1 that add up to {n} rows"
-            )
-        return list(range(len(each))), np.arange(n), np.concatenate([[0], np.cumsum(each)]).astype(np.int64)
-    if sequence is None:
-        return [0], np.arange(n), np.array([0, n], np.int64)
-    levels = table.levels(sequence)
-    codes = np.asarray(levels.codes).astype(np.int64)
-    if codes.min() < 0:
-        raise EvidenceError(
-            f"row {int(np.argmin(codes))}: the column {sequence!r} does not say which sequence it is"
-        )
-    used, first = np.unique(codes, return_index=True)
-    in_order = used[np.argsort(first, kind="stable")]
-    rank = np.empty(int(used.max()) + 1, np.int64)
-    rank[in_order] = np.arange(len(in_order))
-    members = np.argsort(rank[codes], kind="stable")
-    counts = np.bincount(rank[codes], minlength=len(in_order))
-    names = [levels.values[c] for c in in_order.tolist()]
-    return names, members, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _timed(
-    table: RawTable, time: str, names: list[Any], members: Ints, ptr: Ints, n_columns: int
-) -> tuple[Ints, Ints, tuple[int, ...], Ints]:
-    """Rows sorted by time in each sequence, the sequences with their gaps, and the step that each row becomes."""
-    levels = table.levels(time)
-    for value in levels.values:
-        if isinstance(value, bool) or not (isinstance(value, int) or (table.text and _is_whole(value))):
-            raise EvidenceError(f"the column {time!r} holds {value!r}; expected whole numbers of steps")
-    if np.asarray(levels.codes).min() < 0:
-        raise EvidenceError(
-            f"row {int(np.argmin(levels.codes))}: the column {time!r} does not say which step it is"
-        )
-    when = np.array([int(value) for value in levels.values], np.int64)[levels.codes][members]
-    owner = np.repeat(np.arange(len(names)), np.diff(ptr))
-    order = np.lexsort((when, owner))
-    members, when = members[order], when[order]
-    same = np.flatnonzero((np.diff(when) == 0) & (np.diff(owner) == 0))
-    if len(same):
-        k = int(same[0])
-        raise EvidenceError(f"sequence {names[owner[k]]!r}: step {when[k]} of {time!r} is there twice")
-    begin, last = when[ptr[:-1]], when[ptr[1:] - 1]
-    lengths = last - begin + 1
-    cells = float((last.astype(float) - begin + 1).sum()) * max(n_columns, 1)
-    require_memory(
-        int(8 * cells), f"the steps that {time!r} spans, gaps included", "number the steps without wide gaps"
-    )
-    spread = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    place = spread[owner] + when - begin[owner]
-    return members, spread, tuple(begin.tolist()), place
-
-
-def _is_whole(value: Any) -> bool:
-    try:
-        int(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _spread(
-    own: NDArray[Any], members: Ints, place: Ints, steps: int, dyn: DynamicNetwork, name: Any
-) -> NDArray[Any]:
-    empty: Any = (
-        1.0 if isinstance(name, tuple) else np.nan if own.dtype.kind == "f" else dyn.variable(name).card
-    )
-    out = np.full((steps, *own.shape[1:]), empty, own.dtype)
-    out[place] = own[members]
-    return out
-
-
-def _sequence_weights(weights: Any, n: int) -> Array | None:
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        raise DataError(
-            "weights= is the name of a column only in one long table; expected one number per sequence"
-        )
-    values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (n,) or not (np.isfinite(values) & (values >= 0)).all():
-        raise DataError(f"weights must be {n} finite numbers, one per sequence and at least 0")
-    return values
-
-
-def _row_weights(table: RawTable, weights: Any, members: Ints, ptr: Ints, n: int) -> Array | None:
-    """One weight per sequence: given as such, or as a column that says the same in all rows of a sequence."""
-    if not isinstance(weights, str):
-        return _sequence_weights(weights, n)
-    if weights not in table.names:
-        raise DataError(f"weights={weights!r} is not a column of the data{nearest(weights, table.names)}")
-    values = code(table, [Continuous(weights)], extra="ignore").numbers[weights][members]
-    first = values[ptr[:-1]]
-    if (values != np.repeat(first, np.diff(ptr))).any():
-        raise DataError(
-            f"the column {weights!r} has several weights within one sequence; expected one per sequence"
-        )
-    return _sequence_weights(first, n)
 
 
 def indexed_evidence(dyn: DynamicNetwork, evidence: Any, steps: int) -> dict[str, list[Any]]:
@@ -424,11 +289,3 @@ def indexed_evidence(dyn: DynamicNetwork, evidence: Any, steps: int) -> dict[str
         if not is_missing(value):
             columns.setdefault(name, [None] * steps)[at] = value
     return columns or {dyn.names[0]: [None] * steps}
-
-
-def column_values(table: RawTable, name: str) -> NDArray[Any]:
-    """A column as an array of plain values, None where it is missing."""
-    levels = table.levels(name)
-    values = np.empty(len(levels.values) + 1, object)
-    values[:-1] = levels.values
-    return np.asarray(values[levels.codes])

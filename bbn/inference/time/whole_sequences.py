@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError, nearest
 from bbn.data.columns import RawTable, read_table
 from bbn.data.kinds import ColumnDict
-from bbn.inference.time.sequences import column_values
+from bbn.inference.time.sequence_rows import column_values
 from bbn.model.dynamic_network import DynamicNetwork
 
 

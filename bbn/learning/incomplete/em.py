@@ -20,7 +20,8 @@ from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
-from bbn.learning.incomplete.ascent import Point, Problem, Stop, climb
+from bbn.learning.incomplete.ascent import Point, Problem
+from bbn.learning.incomplete.climbing import Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.links import with_links
 from bbn.learning.tables.fit import sequences_for

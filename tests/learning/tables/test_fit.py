@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import bbn
-from bbn.learning.tables.priors import parse_prior
+from bbn.learning.tables.prior_text import parse_prior
 
 ARCS = [("A", "C"), ("B", "C"), ("C", "D")]
 
