@@ -12,11 +12,12 @@ from tests.causal.test_effect import DESIGNS
 
 TITLE = "Causes"
 NOTES = """
-A warm question with `do=` against the same question without: the network with its arcs cut is kept with its plan, so
-the two should cost the same. `identify` on a random graph of 100 variables with hidden causes, formula included, in
-under a second. `effect` on 1,000,000 rows of asia, three estimators and their intervals, against a `fit` and two
-questions of the fitted network. The front door of pyAgrum and ours, from the graph to the number. Last, how often
-intervals of 95 % hold the truth, on 500 simulated tables of each design; two standard errors are 2 %.
+A warm question with `do=` is timed against the same question without it: the network with its arcs cut is kept with
+its plan, so the two should cost the same. `identify` runs on a random graph of 100 variables with hidden causes,
+formula included, and should take under a second. `effect` on 1,000,000 rows of asia, three estimators and their
+intervals, is timed against a `fit` and two questions of the fitted network. Then pyAgrum's front door and ours, from
+the graph to the number. The last rows say how often 95 % intervals hold the truth, on 500 simulated tables of each
+design; two standard errors are 2 %.
 """
 
 

@@ -29,10 +29,10 @@ from tests.benchmarks.harness import Figure, Row
 
 TITLE = "On a cluster"
 NOTES = """
-Dask's LocalCluster on the two cores of this machine: worker processes of one thread each, the scheduler and the client
-in a third process that shares the cores with them. The column "bbn" is two workers, times are per row of ALARM in
-Parquet; the data are read, coded and counted anew in each pass. Bytes are those that leave the sockets during one pass:
-the results and the work, and on top of them Dask's own messages, which are a matter of the number of partitions alone.
+Dask's LocalCluster on the two cores of this machine: worker processes of one thread each, and a third process with
+the scheduler and the client, which shares the cores with them. The column "bbn" is two workers. Times are per row of
+ALARM in Parquet; each pass reads, codes and counts the data anew. Bytes are those that leave the sockets during one
+pass: the results and the work, plus Dask's own messages, which depend only on the number of partitions.
 """
 PARTITIONS = (16, 64, 256)
 

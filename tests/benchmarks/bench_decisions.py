@@ -15,10 +15,10 @@ from tests.support.diagrams import DIAGRAMS, diagram, pigs
 
 TITLE = "Decisions"
 NOTES = """
-The best policy and what it is worth, on diagrams that were published with pyAgrum or with the algorithms. "First": a
-network that has not been asked before, so the elimination is planned too; pyAgrum makes a new engine. "Again": the same
-network with other evidence each time. pyAgrum's numbers are handed over exactly. pyAgrum refuses limited memory unless
-one pass solves it; bbn proves those by branch and bound, so there is nothing to compare.
+The best policy and its value, on diagrams that were published with pyAgrum or with the algorithms. "First" asks a
+network that has not been asked before, so planning the elimination is included; pyAgrum makes a new engine. "Again"
+asks the same network with other evidence each time. pyAgrum gets exactly the same numbers. It refuses limited memory
+unless one pass solves it; bbn solves those diagrams with a proof by branch and bound, so there is nothing to compare.
 """
 
 

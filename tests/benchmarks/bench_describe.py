@@ -19,9 +19,9 @@ from tests.benchmarks.harness import Figure
 
 TITLE = "Describing raw tables"
 NOTES = """
-`bbn.describe` on rows of 30 columns: ten of words (half of them categories), ten of fractions, one with holes, ten of
-whole numbers; in memory as a DataFrame, and as a folder of Parquet files of 250,000 rows each. Each figure is the best
-of three calls in a process of its own, on all cores, with the process's peak of resident memory.
+`bbn.describe` on rows of 30 columns: ten of words (half of them categories), ten of fractions (one of them with
+holes), and ten of whole numbers; in memory as a DataFrame, and as a folder of Parquet files of 250,000 rows each.
+Each figure is the best of three calls in a process of its own, on all cores, with the process's peak resident memory.
 """
 FILE_ROWS = 250_000
 

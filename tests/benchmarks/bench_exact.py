@@ -12,8 +12,8 @@ from tests.benchmarks.harness import Figure, Row
 
 TITLE = "The best structure, proved"
 NOTES = """
-Rows are drawn from the network named. Proofs are of BIC with at most three parents, counting included. pgmpy lists
-every DAG; with four variables there are 543. The figures are one run each, in processor seconds of one thread.
+Rows are drawn from the network named. Proofs are for BIC with at most three parents, counting included. pgmpy lists
+every DAG; with four variables there are 543. Each figure is one run, in CPU seconds of one thread.
 """
 NETWORKS = ("water", "child", "insurance", "mildew", "alarm", "hailfinder")
 DYNAMIC = """

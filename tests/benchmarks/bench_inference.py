@@ -19,16 +19,16 @@ from tests.benchmarks.harness import Figure, Row
 
 TITLE = "Exact inference"
 NOTES = """
-pyAgrum's tables are handed over exactly, and its engines are kept and warm but in "first query". Its exact engines
-(LazyPropagation, ShaferShenoyInference, for one target VariableElimination too) and its ways to give them new values
-(`setEvidence`, which starts afresh, `updateEvidence`, and `chgEvidence` of the values that differ) all run first; the
-fastest counts. More threads do not make it faster here. What it answers is left as its tensors, not turned into numpy
-arrays. "All posteriors" observes a tenth of the nodes and goes round up to 16 different cases of values, drawn from the
-network; the time is that of one case. "One target" does the same for one posterior: once with the same few nodes
-observed, most of which do not bear on it, so that an engine that is told only what changed has little to do, and once
-with all leaves observed. "First query" includes everything a program does on a network it has just loaded:
-triangulation, compilation, one answer. Batches are given per row. "Without compiled kernels" is the same work as "all
-posteriors" in a process of its own with BBN_PURE=1, where the numpy twins serve.
+pyAgrum gets exactly the same tables, and its engines are kept warm except in "first query". All its exact engines
+(LazyPropagation, ShaferShenoyInference, and VariableElimination for one target) and all its ways to set new values
+(`setEvidence`, which starts afresh, `updateEvidence`, and `chgEvidence` for the values that differ) are tried first;
+the fastest counts. More threads do not make it faster here. Its answers stay its own tensors; they are not turned
+into numpy arrays. "All posteriors" observes a tenth of the nodes and cycles through up to 16 different cases of
+values, drawn from the network; the time is per case. "One target" does the same for one posterior: once with the same
+few nodes observed, most of them irrelevant to it, so that an engine that is told only what changed has little to do,
+and once with all leaves observed. "First query" includes everything that a program does with a network it has just
+loaded: triangulation, compilation, one answer. Batches are timed per row. "Without compiled kernels" is the same work
+as "all posteriors" in a process of its own with BBN_PURE=1, which uses the numpy twins.
 """
 
 WARM = {

@@ -20,8 +20,8 @@ TITLE = "Reading and writing files"
 NOTES = """
 Each row reads and checks one of the repository's BIF files, from the disk to a network. pyAgrum keeps single
 precision and cannot read child. pgmpy builds its grammar anew for each file, which takes about a second, and needs
-minutes for the large ones, so its time is the best of three reads after one that does not count, and of files of up
-to 70 kB only. Writing is `dumps`, against reading the same text.
+minutes for large files; so its time is the best of three reads after a warm-up, for files of up to 70 kB only.
+Writing is `dumps`, against reading the same text.
 """
 PYAGRUM_FAILS = {"child"}
 SLOW_IN_PGMPY = 70_000  # bytes

@@ -17,11 +17,11 @@ from tests.benchmarks.harness import Row, layouts
 TITLE = "Mixtures of Gaussians"
 NOTES = """
 EM for a mixture of 5 Gaussians on 1,000,000 rows of 4 columns, against scikit-learn's diagonal `GaussianMixture` from
-the same start, without its regularisation: one iteration (an M step and the E step after it) by itself, then a whole
-run of ten. Then `NaiveBayes(continuous=True)` against `GaussianNB` on the same rows, and both kinds on wide tables. One
-thread on both sides (two make scikit-learn's EM slower here). bbn reads an ordinary array, row after row; scikit-learn
-is given that and one whose columns lie together, and the faster counts. Last, smoothing a linear-Gaussian chain of
-hidden numbers, each seen through a noisy one, at two lengths: four times as long should take four times as long.
+the same start, without its regularisation: first one iteration (an M step and the E step after it), then a whole run
+of ten. Then `NaiveBayes(continuous=True)` against `GaussianNB` on the same rows, and both on wide tables. Both sides
+use one thread (two make scikit-learn's EM slower here). bbn reads an ordinary array, row after row; scikit-learn is
+given that array and one stored by columns, and the faster counts. Last, smoothing a linear-Gaussian chain of hidden
+numbers, each observed through a noisy one, at two lengths: a chain four times as long should take four times as long.
 """
 STEPS = 10
 

@@ -16,11 +16,11 @@ from tests.benchmarks.harness import Figure, Row
 
 TITLE = "Sampling and approximate inference"
 NOTES = """
-Times are per row, or per sample. A sample of Gibbs is a sweep, which redraws every variable; an iteration of
-pyAgrum's redraws one. All posteriors are read in both, unless the row asks for one: then bbn draws only what can
-matter. Two threads share one network's work and give the same numbers as one. pyAgrum's samplers run both with their
-own period between looks at the stopping rule and with one of a thousand samples, whichever is faster; its rows stay in
-its own database, and are not turned into a table.
+Times are per row, or per sample. A Gibbs sample is a sweep, which redraws every variable; one iteration of pyAgrum's
+redraws one. Both compute all posteriors, unless the row asks for one: then bbn draws only what can matter. Two
+threads share the work on one network and give the same numbers as one. pyAgrum's samplers run with their own period
+between checks of the stopping rule and with a period of a thousand samples, and the faster counts; its rows stay in
+its own database and are not turned into a table.
 """
 
 EVIDENCE = {"HRBP": "HIGH", "CVP": "LOW"}

@@ -32,15 +32,15 @@ from tests.support.learning_data import ALARM_ORDER
 TITLE = "Data larger than memory"
 NOTES = """
 Folders of Parquet files with rows of ALARM (37 columns of text, as dictionaries, row groups of 131,072 rows, snappy),
-written by `net.sample(n, to=folder)`. Each figure is that of a process of its own: rows per second of the whole call,
-passes over the data, CPU time per row, and the peak of resident memory, of which Python, numpy and pyarrow alone take
-about 110 MB. The states are declared; finding them takes the pass that the first row of each size shows. EM is one E
-step on the true network with every value there, K2 takes Cooper and Herskovits' order and at most five parents.
+written by `net.sample(n, to=folder)`. Each figure comes from a process of its own: rows per second of the whole call,
+passes over the data, CPU time per row, and peak resident memory, of which Python, numpy and pyarrow alone take about
+110 MB. The states are declared; the first row of each size shows the pass that finding them takes. EM is one E step
+on the true network with no value missing. K2 takes Cooper and Herskovits' order and at most five parents.
 
 The last rows compare `bbn.fit(graph, open_data(file), states=…)` with pyarrow, which only reads the same file: 5 M
-rows of ten columns, written by pandas or polars as text or as categories. Both have two threads and take turns; pyarrow
-reads in the faster of two ways, `iter_batches` and `read_row_group`. The ratio is that of
-the least times of seven rounds.
+rows of ten columns, written by pandas or polars as text or as categories. Both have two threads and take turns;
+pyarrow reads in the faster of two ways, `iter_batches` and `read_row_group`. The ratio compares the least times of
+seven rounds.
 """
 FOREIGN_ROWS = 5_000_000
 FOREIGN_COLUMNS = 10

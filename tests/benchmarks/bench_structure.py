@@ -19,17 +19,17 @@ from tests.support.learning_data import ALARM_ORDER, sample
 
 TITLE = "Finding the structure"
 NOTES = """
-Rows are drawn from ALARM. Both programs have read and coded the table before the clock starts, and nothing counted is
-kept from round to round. K2 takes Cooper and Herskovits' order and score, at most five parents, and both give the
-same arcs. Hill climbing takes the BDeu score of both programs; ours also cuts variables off and puts them back, and
-must not score less; neither makes a restart, which ours does by default. PC takes the G² test at 0.05 with at most
-three conditions; pgmpy runs its three variants on text and on codes, pyAgrum its PC with and without the stable
-order, and the fastest of each counts. Chow-Liu learns a tree over 1,000 binary variables from 100,000 rows; beside it
-stands one product of two float32 matrices of that size, which is what the mutual information of all pairs costs by
-linear algebra. The rows of numbers climb the bic-g score of linear Gaussian networks with about three arcs a variable,
-beside pgmpy's search and PyBNesian's, and must not score less. GES runs without escapes beside causal-learn's, which
-has none; it must not score less either. PyBNesian, causal-learn and xges are not among the project's dependencies:
-rows and figures that need them are there where they are installed.
+Rows are drawn from ALARM. Both programs have read and coded the table before the clock starts, and no counts are kept
+from round to round. K2 takes Cooper and Herskovits' order and score and at most five parents, and both give the same
+arcs. Hill climbing uses the BDeu score in both programs; ours also cuts variables off and puts them back, and must
+not score less. Neither makes a restart, which ours does by default. PC takes the G² test at 0.05 with at most three
+conditions; pgmpy runs its three variants on text and on codes, pyAgrum its PC with and without the stable order, and
+the fastest of each counts. Chow-Liu learns a tree over 1,000 binary variables from 100,000 rows; beside it is one
+product of two float32 matrices of that size, which is what the mutual information of all pairs costs by linear
+algebra. The rows of numbers climb the bic-g score of linear Gaussian networks with about three arcs per variable,
+beside pgmpy's and PyBNesian's searches, and must not score less. GES runs without escapes beside causal-learn's,
+which has none; it must not score less either. PyBNesian, causal-learn and xges are not among the project's
+dependencies: rows and figures that need them appear only where they are installed.
 """
 
 

@@ -20,9 +20,9 @@ from tests.benchmarks.harness import Figure, Row
 
 TITLE = "Learning tables"
 NOTES = """
-The structure of alarm (37 nodes). Counting starts from a DataFrame and includes coding it. pyAgrum takes the DataFrame
-or a CSV file that the clock sees written; the faster counts. The EM data have 20 % of
-their values missing and one variable hidden; pyAgrum's step is the difference of runs of several and of one steps, on
+The structure of alarm (37 nodes). Counting starts from a DataFrame and includes coding it. pyAgrum takes the
+DataFrame, or a CSV file whose writing is timed too; the faster counts. The EM data have 20 % of their values missing
+and one variable hidden; the time of pyAgrum's step is the difference between runs of several steps and of one, on
 fewer rows, scaled up.
 """
 ROWS = 100_000

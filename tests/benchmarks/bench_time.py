@@ -20,15 +20,15 @@ from tests.inference.time.test_wide import chains
 
 TITLE = "Time"
 NOTES = """
-One iteration of Baum-Welch (an M step and the E step after it) on 1,000 sequences of 100 steps with 10 hidden
-states, against hmmlearn's compiled "scaling" implementation from the same parameters: categorical emissions of 8
-values, then Gaussian ones of 4 columns, then the same Gaussians with 20 % of the numbers missing, which hmmlearn
-refuses (its time is that without holes). Then smoothing 1,000 steps of a slice of three variables, against
-unrolling the network for them and asking its junction tree; and against a network unrolled and compiled beforehand,
-whose evidence is a dict made beforehand too, while ours reads its table anew: both give every belief as an array. Then
-filtering 1,000 steps of the umbrella world, against pgmpy's `DBNInference`, and the time and memory of filtering a
-million steps of the three variables in batches of 10,000. Last, smoothing 50 steps of eleven coupled hidden chains
-by messages that stay products of tables, against the chain over their 2,048 joint states. One thread.
+One iteration of Baum-Welch (an M step and the E step after it) on 1,000 sequences of 100 steps with 10 hidden states,
+against hmmlearn's compiled "scaling" implementation from the same parameters: categorical emissions of 8 values, then
+Gaussian ones of 4 columns, then the same Gaussians with 20 % of the numbers missing, which hmmlearn refuses (its time
+is that without holes). Then smoothing 1,000 steps of a slice of three variables, against unrolling the network and
+asking its junction tree; and against a network that was unrolled and compiled beforehand, whose evidence is also a
+ready-made dict, while ours reads its table anew. Both give every belief as an array. Then filtering 1,000 steps of
+the umbrella world, against pgmpy's `DBNInference`, and the time and memory of filtering a million steps of the three
+variables in batches of 10,000. Last, smoothing 50 steps of eleven coupled hidden chains by messages that stay
+products of tables, against the chain over their 2,048 joint states. One thread.
 """
 N, T, STATES, VALUES, COLUMNS = 1000, 100, 10, 8, 4
 
