@@ -5,14 +5,14 @@
 A chain over the S joint states of the interface pays S² a step. Here a step eliminates the variables of the slice
 before and of the slice's own rest in an order that keeps tables small, and what evidence never joined stays apart: K
 chains of c states that are coupled cost K c^(K+1) in place of c^(2K), and K that are not cost K c². Observed variables
-take no room. Each table of a message sums to 1; what it was divided by goes to ln P(evidence).
+take no room. Each table of a message sums to 1; what it was divided by goes to ln P(evidence). Sequences whose numbers
+are too small beside each other for doubles are done again in logarithms (`table_products`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import log, prod
-from string import ascii_letters
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.inference.time.sequences import Sequences
 from bbn.inference.time.slices import BEFORE, NOTHING, Layout
+from bbn.inference.time.table_products import Arithmetic, Doubles, Logs, Message, Names, OutOfRange, Table
+from bbn.kernels.watch import check
 from bbn.model.dynamic_network import DynamicNetwork
 
 WIDE = 1024
@@ -30,19 +32,6 @@ GAIN = 20
 """So many times fewer cells than S² a step must visit to be chosen for speed: the chain's loop is compiled."""
 KEPT = 4096
 """Plans and restricted tables that are kept."""
-
-Names = tuple[str, ...]
-
-
-class Table(NamedTuple):
-    """A table over some variables."""
-
-    names: Names
-    values: Array
-
-
-Message = list[Table]
-"""Tables over disjoint variables."""
 
 
 class _Plan(NamedTuple):
@@ -82,27 +71,38 @@ def wide_beliefs(
     n = sequences.n_steps
     found = {v.name: np.zeros((n, v.card)) for v in dyn.variables}
     logs = np.zeros(len(sequences.names))
-    for s in range(len(sequences.names)):
-        run = _Run(wide, sequences, s, limit)
+
+    def asked(run: _Run) -> float:
         run.forward()
         run.require_possible()
-        logs[s] = run.log
-        begin = int(sequences.ptr[s])
+        begin = int(sequences.ptr[run.s])
         for t, after in run.ahead(lag):
             for name in dyn.names:
                 found[name][begin + t] = run.belief(name, t, after)
+        return run.log
+
+    for s in range(len(sequences.names)):
+        logs[s] = _in_range(asked, wide, sequences, s, limit)
     return found, logs
 
 
 def wide_logs(dyn: DynamicNetwork, sequences: Sequences, limit: Any = None) -> Array:
     """ln P of each sequence, -inf where it is impossible."""
     wide = _wide(dyn)
-    logs = np.zeros(len(sequences.names))
-    for s in range(len(sequences.names)):
-        run = _Run(wide, sequences, s, limit, keep=False)
-        run.forward()
-        logs[s] = run.log
-    return logs
+
+    def asked(run: _Run) -> float:
+        run.forward(keep=False)
+        return run.log
+
+    return np.array([_in_range(asked, wide, sequences, s, limit) for s in range(len(sequences.names))])
+
+
+def _in_range(asked: Callable[[_Run], float], wide: _Wide, sequences: Sequences, s: int, limit: Any) -> float:
+    """What a run over a sequence gives, in doubles or else in logarithms."""
+    try:
+        return asked(_Run(wide, sequences, s, limit, Doubles))
+    except OutOfRange:
+        return asked(_Run(wide, sequences, s, limit, Logs))
 
 
 def _wide(dyn: DynamicNetwork) -> _Wide:
@@ -132,24 +132,27 @@ class _Wide:
             self._scopes[key] = (*(p.name for p in cpt.parents), name)
         return self._scopes[key]
 
-    def table(self, name: str, kind: int, seen: Mapping[str, int]) -> Table:
+    def table(self, name: str, kind: int, seen: Mapping[str, int], arithmetic: Arithmetic) -> Table:
         """That table, with what is observed fixed."""
         scope = self.scope(name, kind)
         codes = tuple(seen.get(own, -1) for own in scope)
-        key = (name, kind, codes)
+        key = (name, kind, codes, arithmetic)
         found = self._tables.get(key)
         if found is None:
             cpt = self.layout.conditional(name, kind)
             index = tuple(slice(None) if code < 0 else code for code in codes)
             left = tuple(own for own, code in zip(scope, codes, strict=True) if code < 0)
-            found = Table(left, np.ascontiguousarray(cpt.table[index]))
+            found = arithmetic.table(left, cpt.table[index])
             if len(self._tables) >= KEPT:
                 self._tables.clear()
             self._tables[key] = found
         return found
 
-    def contracted(self, tables: Sequence[Table], keep: Iterable[str], limit: Any) -> Message:
+    def contracted(
+        self, tables: Sequence[Table], keep: Iterable[str], arithmetic: Arithmetic, limit: Any
+    ) -> Message:
         """Σ of the product over all variables but those to keep, as tables over disjoint variables."""
+        check()
         scopes = tuple(table.names for table in tables)
         kept = tuple(keep)
         plan = self.plan(scopes, kept)
@@ -162,7 +165,7 @@ class _Wide:
         )
         pool = list(tables)
         for members, names in plan.steps:
-            pool.append(_product([pool[i] for i in members], names))
+            pool.append(arithmetic.product([pool[i] for i in members], names))
         return [pool[i] for i in plan.left]
 
     def plan(self, scopes: Sequence[Names], keep: Iterable[str]) -> _Plan:
@@ -222,26 +225,13 @@ class _Wide:
         return [j for j, scope in active.items() if j == i or not own.isdisjoint(scope)]
 
 
-def _product(tables: list[Table], names: Names) -> Table:
-    """The product of some tables, summed down to some variables, table by table."""
-    made = tables[0]
-    for k, table in enumerate(tables[1:], 2):
-        union = tuple(dict.fromkeys((*made.names, *table.names))) if k < len(tables) else names
-        made = _pair(made, table, union)
-    return made if made.names == names else _pair(made, Table((), np.ones(())), names)
-
-
-def _pair(left: Table, right: Table, names: Names) -> Table:
-    letter = dict(zip(dict.fromkeys((*left.names, *right.names)), ascii_letters, strict=False))
-    a, b, c = ("".join(letter[name] for name in own) for own in (left.names, right.names, names))
-    return Table(names, np.asarray(np.einsum(f"{a},{b}->{c}", left.values, right.values)))
-
-
 class _Run:
     """One sequence: what is seen in each step, and its forward messages."""
 
-    def __init__(self, wide: _Wide, sequences: Sequences, s: int, limit: Any, keep: bool = True) -> None:
-        self.wide, self.sequences, self.s, self.limit, self.keep = wide, sequences, s, limit, keep
+    def __init__(self, wide: _Wide, sequences: Sequences, s: int, limit: Any, arithmetic: Arithmetic) -> None:
+        self.wide, self.sequences, self.s, self.limit = wide, sequences, s, limit
+        self.arithmetic = arithmetic
+        self.log = 0.0
         begin, end = int(sequences.ptr[s]), int(sequences.ptr[s + 1])
         # a variable of one state is as good as observed, and takes no axis
         single = dict.fromkeys((name for name in wide.names if wide.cards[name] == 1), 0)
@@ -256,9 +246,11 @@ class _Run:
             for t, row in enumerate(own[begin:end]):
                 if (row != 1).any():
                     code = self.seen[t].get(name)
-                    self.weights[t].append(Table((name,), row) if code is None else Table((), row[code]))
+                    own_names, values = ((name,), row) if code is None else ((), np.asarray(row[code]))
+                    table, offset = arithmetic.weights(own_names, values)
+                    self.weights[t].append(table)
+                    self.log += offset
         self.messages: list[Message] = []
-        self.log = 0.0
         self.stopped: int | None = None
 
     def factors(self, t: int) -> list[Table]:
@@ -268,20 +260,23 @@ class _Run:
         seen = dict(self.seen[t])
         if t:
             seen |= {name + BEFORE: code for name, code in self.seen[t - 1].items()}
-        return [*(wide.table(name, kind, seen) for name in wide.names), *self.weights[t]]
+        return [*(wide.table(name, kind, seen, self.arithmetic) for name in wide.names), *self.weights[t]]
 
-    def forward(self) -> None:
+    def contracted(self, tables: Sequence[Table], keep: Iterable[str]) -> Message:
+        """Σ of the product over all variables but those to keep."""
+        return self.wide.contracted(tables, keep, self.arithmetic, self.limit)
+
+    def forward(self, keep: bool = True) -> None:
         """All messages, and ln P of what is seen; stops at the first step that is impossible."""
         message: Message = []
         for t in range(len(self.seen)):
-            before = [Table(tuple(name + BEFORE for name in own.names), own.values) for own in message]
-            tables = [*before, *self.factors(t)]
-            message, scale = _normalised(self.wide.contracted(tables, self.wide.state, self.limit))
-            if not scale > 0:
+            tables = [*_before(message), *self.factors(t)]
+            message, scale = self.arithmetic.normalised(self.contracted(tables, self.wide.state))
+            if scale == -np.inf:
                 self.log, self.stopped = -np.inf, t
                 return
-            self.log += log(scale)
-            if self.keep:
+            self.log += scale
+            if keep:
                 self.messages.append(message)
                 cells = sum(own.values.size for own in message)
                 if t % 64 == 0:
@@ -307,8 +302,8 @@ class _Run:
     def back(self, t: int, message: Message) -> Message:
         """What slice t and the messages after it say of the slice before."""
         keep = tuple(name + BEFORE for name in self.wide.state)
-        found, _ = _normalised(self.wide.contracted([*self.factors(t), *message], keep, self.limit))
-        return [Table(tuple(name.removesuffix(BEFORE) for name in own.names), own.values) for own in found]
+        found, _ = self.arithmetic.normalised(self.contracted([*self.factors(t), *message], keep))
+        return [own.renamed(tuple(name.removesuffix(BEFORE) for name in own.names)) for own in found]
 
     def ahead(self, lag: int | None) -> Iterable[tuple[int, Message]]:
         """Each step with what the steps after it, up to `lag` of them, say of its state."""
@@ -334,11 +329,14 @@ class _Run:
         tables = [*self.messages[t], *after]
         if name not in self.wide.state:
             before = self.messages[t - 1] if t else []
-            tables = [Table(tuple(n + BEFORE for n in own.names), own.values) for own in before]
-            tables += [*self.factors(t), *after]
-        found = self.wide.contracted(_connected(tables, name), (name,), self.limit)
-        values = next(own.values for own in found if own.names)
-        return np.asarray(values / values.sum())
+            tables = [*_before(before), *self.factors(t), *after]
+        found = self.contracted(_connected(tables, name), (name,))
+        return self.arithmetic.shares(next(own for own in found if own.names))
+
+
+def _before(message: Message) -> Message:
+    """The tables of a message, read in the slice after it."""
+    return [own.renamed(tuple(name + BEFORE for name in own.names)) for own in message]
 
 
 def _connected(tables: list[Table], name: str) -> list[Table]:
@@ -352,14 +350,3 @@ def _connected(tables: list[Table], name: str) -> list[Table]:
         chosen += more
         left = [own for own in left if near.isdisjoint(own.names)]
         near.update(n for own in more for n in own.names)
-
-
-def _normalised(message: Message) -> tuple[Message, float]:
-    """Each table divided by its sum, and the product of these; tables without variables are numbers."""
-    scale, kept = 1.0, []
-    for own in message:
-        total = float(own.values.sum())
-        scale *= total
-        if own.names and total > 0:
-            kept.append(Table(own.names, own.values / total))
-    return kept, scale
