@@ -103,30 +103,72 @@ def triangulate(
 
 def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Order, thorough: bool) -> Order:
     """The best order of a climb from these starts."""
-    rng = np.random.default_rng(0)
     fewest, share = (FEWEST, SHARE_OF_MANY) if thorough else (0, SHARE)
     cost = step_cost(found.elimination)
     if not thorough and share * found.cells < WORTHWHILE * cost:
         return found
-    whole, tried = len(found.elimination[0]), 0
-    best = min(starts, key=lambda start: start.cells)
-    while tried < MOST and (tried < fewest or (tried + 1) * cost <= share * best.cells):
+    climb = Climb([cards], ptr, scope, starts)
+    while climb.tried < MOST and (
+        climb.tried < fewest or (climb.tried + 1) * cost <= share * climb.best.cells
+    ):
+        climb.step()
+    return Order(climb.best.elimination, climb.best.cells, found.tried + climb.tried, found.greedy)
+
+
+class Climb:
+    """A search for a better order, step by step; it may be put aside and continued.
+
+    Parameters
+    ----------
+    samples
+        The states of each variable, as they may be; what counts is the mean number of cells.
+    ptr, scope
+        The scopes as offsets and members.
+    starts
+        Where to climb from; the three rules of the portfolio unless given.
+    """
+
+    def __init__(
+        self, samples: list[Ints], ptr: Ints, scope: Ints, starts: list[_Start] | None = None
+    ) -> None:
+        self._samples, self._ptr, self._scope = samples, ptr, scope
+        self._cards = np.maximum(np.rint(np.mean(samples, axis=0)), 1).astype(np.int64)
+        if starts is None:
+            starts = []
+            for name in PORTFOLIO:
+                elimination = ORDERS[name](self._cards, ptr, scope)
+                starts.append(_Start(name, elimination, self.cells(elimination), len(self._cards)))
+        self._starts = starts
+        self._rng = np.random.default_rng(0)
+        self.best = min(starts, key=lambda start: start.cells)
+        self.tried = 0
+
+    def cells(self, elimination: Elimination) -> float:
+        """The mean number of cells of the cliques of an elimination."""
+        counted = [kernels.triangulate.total_cells(cards, *elimination) for cards in self._samples]
+        return sum(counted) / len(counted)
+
+    def step(self) -> bool:
+        """Try one more order; whether it is the best by now."""
         check()
-        start = best if rng.random() < 0.5 else starts[rng.integers(len(starts))]
+        rng, starts = self._rng, self._starts
+        start = self.best if rng.random() < 0.5 else starts[rng.integers(len(starts))]
         part, spread = MOVES[rng.integers(len(MOVES))]
-        moved = rng.random(len(cards)) < part
+        moved = rng.random(len(self._cards)) < part
         bias = start.bias.copy()
         bias[moved] *= np.exp(spread * rng.standard_normal(int(moved.sum())))
-        other = ORDERS[start.rule](cards, ptr, scope, most=start.cells, bias=bias)
-        tried += 1
-        if len(other[0]) < whole:  # given up
-            continue
-        cells = kernels.triangulate.total_cells(cards, *other)
-        if cells <= start.cells:
-            start.elimination, start.cells, start.bias = other, cells, bias
-            if cells < best.cells:
-                best = start
-    return Order(best.elimination, best.cells, found.tried + tried, found.greedy)
+        other = ORDERS[start.rule](self._cards, self._ptr, self._scope, most=start.cells, bias=bias)
+        self.tried += 1
+        if len(other[0]) < len(start.elimination[0]):  # given up
+            return False
+        cells = self.cells(other)
+        if cells > start.cells:
+            return False
+        start.elimination, start.cells, start.bias = other, cells, bias
+        if cells >= self.best.cells:
+            return False
+        self.best = start
+        return True
 
 
 def step_cost(elimination: Elimination) -> float:

@@ -5,9 +5,7 @@ occur (arc consistency, `kernels.consistency`). Without such states the cards ar
 planned has 2 to 120 times fewer cells. It depends on the values observed, so each new evidence has a plan of its own:
 that pays where a run of the plan for all values costs more than making another, which is predicted. The first plan of a
 shape is triangulated anew; later ones take a tree of the graph of all states, without the variables that have one
-state left, since an induced part of a triangulated graph is triangulated. That tree is the one of the plan for all
-values, or one found by counting the states that the second question leaves, if that is smaller: how many are left
-differs little from value to value.
+state left (`pruned_trees`).
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
-from bbn.inference.exact.orders import triangulate
 from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, lay_out, price, read_targets, reduced
+from bbn.inference.exact.pruned_trees import PrunedTree
 from bbn.kernels.contracts.tape import QUERY
 from bbn.kernels.contracts.types import Floats, Ints
 from bbn.model.graphs import Elimination
@@ -65,8 +63,7 @@ class Pruning:
         self._base = np.ones(int(self.state_ptr[-1]), np.uint8)
         self._possible = self._prune(self._base)
         self._last: dict[Any, tuple[bytes, Plan]] = {}
-        self._trees: dict[Any, tuple[Elimination, bool]] = {}
-        """The tree of each shape, and whether it was chosen by the states that are left."""
+        self._trees: dict[Any, PrunedTree] = {}
 
     def domain(self, hard: Hard, likelihoods: Likelihoods) -> Flags | None:
         """1 for each state that is possible given findings, by variable number; None if a variable has none."""
@@ -123,27 +120,22 @@ class Pruning:
     ) -> Price:
         """The cost of a plan of restricted tables: of a tree of its own if `whole` is given, the price of all states.
 
-        Otherwise of the tree that is known for the shape, which is chosen anew at the second question.
+        Otherwise of the tree that is known for the shape, which improves while it is used.
         """
         question = question._replace(targets=read_targets(self.model, question))  # as the tree has them
         if whole is None:
-            tree, chosen = self._trees[key]
-            if not chosen:
-                tree = self._smaller_tree(tree, model.cards, question, order)
-                self._trees[key] = tree, True
-            return on_tree(model, question, tree)
+            tree = self._trees[key]
+            if not tree.chosen:
+                _, _, *scopes = reduced(self.model, question, question.targets)
+                tree.choose(model.cards, tuple(scopes), order, question.goal != QUERY)
+            cost = on_tree(model, question, tree.elimination)
+            tree.used(model.cards, cost.cells + making(self.model))
+            return cost
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
-        self._trees[key] = whole.elimination, False
+        self._trees[key] = PrunedTree(whole.elimination)
         own, other = price(model, question, order, once=True), on_tree(model, question, whole.elimination)
         return own if own.cells <= other.cells else other
-
-    def _smaller_tree(self, tree: Elimination, cards: Ints, question: Question, order: str) -> Elimination:
-        """That tree of a question about all states, or another, whichever has fewer cells with these cards."""
-        _, _, ptr, scope = reduced(self.model, question, question.targets)
-        cells = kernels.triangulate.total_cells(cards, *tree)
-        found = triangulate(cards, ptr, scope, order, question.goal != QUERY)
-        return found.elimination if found.cells < cells else tree
 
     def knows(self, key: Any) -> bool:
         """Whether the tree of a shape is known."""
