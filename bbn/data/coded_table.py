@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
-from bbn.core.budget import jobs, memory_limit, require_memory
+from bbn.core.budget import Ledger, jobs, memory_limit, require_memory
 from bbn.core.frozen import Array, Frozen
 from bbn.core.threads import worker_map
 from bbn.data.counts import ContingencyTables
@@ -19,6 +19,12 @@ from bbn.model.variable import Variable
 
 PARALLEL = 20_000_000
 """Families times rows from which on several threads count."""
+
+WEIGHTED_PARTS = 4
+"""In how many parts such rows are counted where they have weights."""
+
+Near = tuple[int, tuple[int, ...], list[int], list[int]]
+"""A child, its parents, further parents, and parents to go without, as numbers of variables."""
 
 
 class CodedTable(Frozen):
@@ -135,12 +141,65 @@ class CodedTable(Frozen):
             require_memory(int(8 * total), f"the counts of {len(sizes)} families", "ask for fewer at a time")
         offsets = np.zeros(len(ptr), dtype=np.int64)
         sizes.cumsum(out=offsets[1:], dtype=np.int64)
-        threads = 1
-        if len(sizes) * self.n_rows >= PARALLEL:
-            threads = jobs(n_jobs)
+        threads = self._threads(len(sizes), n_jobs)
         columns = self._prepared(ptr, members, threads)
         cells = self._in_parts(columns, members, ptr, offsets, threads)
         return ContingencyTables(cells, offsets, lengths, ptr)
+
+    def around(
+        self, wanted: list[Near], place: NDArray[np.int64], most_cells: int
+    ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """The counts of the families around some children and their parents; see `kernels.count.Columns.around`.
+
+        Parameters
+        ----------
+        wanted
+            Each a child, its parents, a list of further parents and a list of parents to go without.
+        place
+            The position among `variables` of each variable that these are numbers of.
+        most_cells
+            No fewer cells than all tables have.
+        """
+        n_families = sum([len(add) or 1 for _, _, add, _ in wanted])
+        threads = self._threads(n_families, None)
+        columns = self._cache.get("prepared") if self._cache.get("all bitmaps") else None
+        if columns is None:
+            listed = [
+                [*z, *own, child] for child, own, add, _ in wanted for z in ([[p] for p in add] or [[]])
+            ]
+            ptr = np.cumsum([0, *map(len, listed)])
+            columns = self._prepared(ptr, place[np.concatenate(listed)], threads)
+        parts = self._by_rows(
+            lambda first, last: columns.around(wanted, place, self.weights, first, last),
+            self._parts(n_families, threads, 12 * most_cells),
+            threads,
+        )
+        cells, offsets, cards = parts[0]
+        for part, _, _ in parts[1:]:
+            cells += part
+        return cells, offsets, cards
+
+    def _threads(self, n_families: int, n_jobs: int | None) -> int:
+        """How many threads count so many families."""
+        return jobs(n_jobs) if n_families * self.n_rows >= PARALLEL else 1
+
+    def _parts(self, n_families: int, threads: int, each: int) -> int:
+        """In how many parts to count the rows, where each needs so many bytes: no more than fit in memory.
+
+        Weights are added up in as many parts whatever the number of threads, so that rounding does not depend on it.
+        """
+        many = self.weights is not None and n_families * self.n_rows >= PARALLEL
+        wanted = WEIGHTED_PARTS if many else threads
+        return 1 if wanted == 1 else Ledger().workers(wanted, each)
+
+    def _by_rows(self, count: Callable[[int, int], Any], n_parts: int, threads: int) -> list[Any]:
+        """What `count` gives for the rows from one number to before another, of all parts of the rows."""
+        if n_parts == 1:
+            return [count(0, self.n_rows)]
+        step = -(-self.n_rows // (64 * n_parts)) * 64
+        ends = [*range(0, self.n_rows, step), self.n_rows]
+        with worker_map(threads, n_parts) as spread:
+            return list(spread(count, ends[:-1], ends[1:]))
 
     def _radixes(self) -> NDArray[np.int64]:
         """How many codes each column may hold."""
@@ -160,28 +219,26 @@ class CodedTable(Frozen):
         threads: int,
     ) -> NDArray[Any]:
         """All families, by several threads where there is work for them: each takes some rows, or some families."""
-        n_families, n_rows = len(ptr) - 1, self.n_rows
+        n_families = len(ptr) - 1
         if threads == 1:
             return columns.count(ptr, members, offsets, self.weights)
-        if self.weights is None and offsets[-1] <= n_rows:  # whole numbers add up to the same in any order
-            ends = [*range(0, n_rows, -(-n_rows // (128 * threads)) * 64), n_rows]
-            with worker_map(threads, threads) as spread:
-                parts = list(
-                    spread(
-                        lambda start, stop: columns.count(ptr, members, offsets, None, start, stop),
-                        ends[:-1],
-                        ends[1:],
-                    )
-                )
-            cells: NDArray[Any] = parts[0]
+        if (
+            self.weights is None and offsets[-1] <= self.n_rows
+        ):  # whole numbers add up to the same in any order
+            parts = self._by_rows(
+                lambda first, last: columns.count(ptr, members, offsets, None, first, last),
+                self._parts(n_families, threads, 12 * int(offsets[-1])),
+                threads,
+            )
             for part in parts[1:]:
-                cells += part
-            return cells
+                parts[0] += part
+            return parts[0]  # type: ignore[no-any-return]
+        cells = np.empty(offsets[-1], dtype=np.int64 if self.weights is None else np.float64)
 
-        def some(start: int, stop: int) -> NDArray[Any]:
+        def some(start: int, stop: int) -> None:
             """The tables of some of the families, which do not depend on the others."""
             own = slice(start, stop + 1)
-            return columns.count(
+            cells[offsets[start] : offsets[stop]] = columns.count(
                 ptr[own] - ptr[start],
                 members[ptr[start] : ptr[stop]],
                 offsets[own] - offsets[start],
@@ -190,7 +247,8 @@ class CodedTable(Frozen):
 
         ends = np.linspace(0, n_families, 4 * threads + 1).astype(int).tolist()
         with worker_map(threads, threads) as spread:
-            return np.concatenate(list(spread(some, ends[:-1], ends[1:])))
+            list(spread(some, ends[:-1], ends[1:]))
+        return cells
 
     def _prepared(
         self, ptr: NDArray[np.int64], members: NDArray[np.int64], threads: int
@@ -215,7 +273,10 @@ class CodedTable(Frozen):
                         bits[c] = maps
         if new or "prepared" not in cache:
             cache["prepared"] = kernels.count.Columns(columns, bits, radixes)
-            cache["all bitmaps"] = all(maps is not None for maps in bits)
+            # of rows with weights, and of columns with many states, there are none
+            cache["all bitmaps"] = self.weights is not None or not any(
+                maps is None and column.dtype == np.uint8 for maps, column in zip(bits, columns, strict=True)
+            )
         return cache["prepared"]  # type: ignore[no-any-return]
 
     def reduce(self, f: Callable[[Block], Sequence[Array]]) -> list[Array]:

@@ -13,142 +13,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #if defined(__SSE2__)
-    #include <emmintrin.h>
-    #endif
-    #if defined(__GNUC__) && defined(__x86_64__)
-    #include <immintrin.h>
-    /* Which way of counting bits the processor has. */
-    #define BBN_BITS_LEVEL (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq") ? 2 \
-                            : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") ? 1 : 0)
-    #else
-    #define BBN_BITS_LEVEL 0
-    #endif
-
-    static int bbn_bits(uint64_t x) {
-    #if defined(__GNUC__)
-        return __builtin_popcountll(x);
-    #else
-        x = x - ((x >> 1) & 0x5555555555555555ULL);
-        x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
-        return (int)((((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0FULL) * 0x0101010101010101ULL) >> 56);
-    #endif
-    }
-
-    #if defined(__GNUC__) && defined(__x86_64__)
-    /* Bits of nibbles by look-up, 32 bytes at a time (Mula, Kurz & Lemire 2018). */
-    __attribute__((target("avx2,popcnt")))
-    static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) {
-        const __m256i bits = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-                                              0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
-        const __m256i nibble = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
-        __m256i total = zero;
-        int64_t i = 0, rest = 0;
-        while (i + 4 <= n) {
-            __m256i bytes = zero;
-            int64_t end = i + 4 * 31 <= n ? i + 4 * 31 : n;
-            for (; i + 4 <= end; i += 4) {
-                __m256i both = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)(a + i)),
-                                                _mm256_loadu_si256((const __m256i *)(b + i)));
-                __m256i low = _mm256_shuffle_epi8(bits, _mm256_and_si256(both, nibble));
-                __m256i high = _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble));
-                bytes = _mm256_add_epi8(bytes, _mm256_add_epi8(low, high));
-            }
-            total = _mm256_add_epi64(total, _mm256_sad_epu8(bytes, zero));
-        }
-        for (; i < n; i++) rest += __builtin_popcountll(a[i] & b[i]);
-        return rest + _mm256_extract_epi64(total, 0) + _mm256_extract_epi64(total, 1)
-             + _mm256_extract_epi64(total, 2) + _mm256_extract_epi64(total, 3);
-    }
-
-    /* The processor's own count, eight words at a time. */
-    __attribute__((target("avx512f,avx512vpopcntdq")))
-    static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) {
-        __m512i total = _mm512_setzero_si512();
-        int64_t i = 0;
-        for (; i + 8 <= n; i += 8)
-            total = _mm512_add_epi64(total, _mm512_popcnt_epi64(_mm512_and_si512(
-                _mm512_loadu_si512((const void *)(a + i)), _mm512_loadu_si512((const void *)(b + i)))));
-        if (i < n) {
-            __mmask8 rest = (__mmask8)((1u << (n - i)) - 1);
-            total = _mm512_add_epi64(total, _mm512_popcnt_epi64(_mm512_and_si512(
-                _mm512_maskz_loadu_epi64(rest, (const void *)(a + i)),
-                _mm512_maskz_loadu_epi64(rest, (const void *)(b + i)))));
-        }
-        return _mm512_reduce_add_epi64(total);
-    }
-
-    /* The same of four at a time, so that b is loaded once for all. */
-    __attribute__((target("avx512f,avx512vpopcntdq")))
-    static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {
-        __m512i t0 = _mm512_setzero_si512(), t1 = t0, t2 = t0, t3 = t0;
-        const uint64_t *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
-        for (int64_t i = 0; i < n; i += 8) {
-            __mmask8 k = i + 8 <= n ? (__mmask8)255 : (__mmask8)((1u << (n - i)) - 1);
-            __m512i own = _mm512_maskz_loadu_epi64(k, b + i);
-            t0 = _mm512_add_epi64(t0, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a0 + i))));
-            t1 = _mm512_add_epi64(t1, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a1 + i))));
-            t2 = _mm512_add_epi64(t2, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a2 + i))));
-            t3 = _mm512_add_epi64(t3, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a3 + i))));
-        }
-        out[0] = _mm512_reduce_add_epi64(t0);
-        out[1] = _mm512_reduce_add_epi64(t1);
-        out[2] = _mm512_reduce_add_epi64(t2);
-        out[3] = _mm512_reduce_add_epi64(t3);
-    }
-    #else
-    static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
-    static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
-    static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {}
-    #endif
-
-    /* The largest code of a column. */
-    static int64_t bbn_largest(const uint8_t *codes, int64_t n) {
-        uint8_t largest = 0;
-        for (int64_t i = 0; i < n; i++) largest = codes[i] > largest ? codes[i] : largest;
-        return largest;
-    }
-    static int64_t bbn_largest_wide(const uint16_t *codes, int64_t n) {
-        uint16_t largest = 0;
-        for (int64_t i = 0; i < n; i++) largest = codes[i] > largest ? codes[i] : largest;
-        return largest;
-    }
-
-    /* The number of bits that are set in both. */
-    static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int level) {
-        int64_t total = 0, i;
-        if (level == 2) return bbn_common_avx512(a, b, n);
-        if (level == 1) return bbn_common_avx2(a, b, n);
-        for (i = 0; i < n; i++) total += bbn_bits(a[i] & b[i]);
-        return total;
-    }
-
-    /* The number of bits that are set in b and in each of four others. */
-    static void bbn_common_four(const uint64_t *const *a, const uint64_t *b, int64_t n, int level, int64_t *out) {
-        if (level == 2) bbn_common_four_avx512(a, b, n, out);
-        else for (int k = 0; k < 4; k++) out[k] = bbn_common(a[k], b, n, level);
-    }
-
-    /* Bit i of out is set where codes[i] == state; out was cleared. */
-    static void bbn_bitmap(const uint8_t *codes, int64_t n, uint8_t state, uint64_t *out) {
-        int64_t i = 0;
-    #if defined(__SSE2__)
-        const __m128i wanted = _mm_set1_epi8((char)state);
-        for (; i + 63 < n; i += 64) {
-            uint64_t word = 0;
-            for (int part = 0; part < 4; part++) {
-                __m128i sixteen = _mm_loadu_si128((const __m128i *)(codes + i + 16 * part));
-                word |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, wanted)) << (16 * part);
-            }
-            out[i >> 6] = word;
-        }
-    #endif
-        for (; i < n; i++) out[i >> 6] |= (uint64_t)(codes[i] == state) << (i & 63);
-    }
-    """
+cdef extern from "bits.h":
     int BBN_BITS_LEVEL
     int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int level) noexcept nogil
     void bbn_common_four(const uint64_t** a, const uint64_t* b, int64_t n, int level, int64_t* out) noexcept nogil
@@ -163,9 +28,15 @@ cdef enum:
     MAX_SETTINGS = 256  # of what a run has in common, for bit maps to be used
     MIN_RUN = 4  # families in a run, for bit maps to be used
 
+cdef double MOST_CELLS = 2.0**53  # that an offset can reach
+
 ctypedef fused index_t:
     uint16_t
     uint32_t
+
+ctypedef fused number:
+    int64_t
+    double
 
 cdef struct Column:
     const uint8_t* narrow
@@ -346,6 +217,44 @@ cdef void count_bits(
             out[(radix - 1) * size + seen[b]] += left[b]
 
 
+cdef void sum_axis(const number* table, int64_t outer, int64_t radix, int64_t inner, number* out) noexcept nogil:
+    """out[o, i] += Σ_r table[o, r, i]."""
+    cdef int64_t o, r, i
+    for o in range(outer):
+        for r in range(radix):
+            for i in range(inner):
+                out[o * inner + i] += table[(o * radix + r) * inner + i]
+
+
+cdef void sum_out(
+    int64_t n_wanted, const int64_t* about, const int64_t* ptr, const int64_t* members, const int64_t* offsets,
+    const int64_t* axes, const int64_t* radixes, number* cells,
+) noexcept nogil:
+    """The tables with no parent more, and with one less: sums of those that are there."""
+    cdef int64_t w, f, t, k, i, n_own, inner, outer, base
+    cdef const int64_t* family
+    cdef const number* own
+    for w in range(n_wanted):
+        f, t = about[4 * w], about[4 * w + 1]
+        own = cells + offsets[t + about[4 * w + 2] + about[4 * w + 3]]
+        base = offsets[t + about[4 * w + 2] + about[4 * w + 3] + 1] - (own - cells)
+        family = members + ptr[f]
+        n_own = ptr[f + 1] - ptr[f] - 1
+        if about[4 * w + 2]:
+            sum_axis(cells + offsets[t], 1, radixes[family[0]], base, <number*> own)
+            family += 1
+            n_own -= 1
+        t += about[4 * w + 2]
+        for k in range(about[4 * w + 3]):
+            inner = 1
+            for i in range(axes[0] + 1, n_own + 1):
+                inner *= radixes[family[i]]
+            outer = base // (inner * radixes[family[axes[0]]])
+            sum_axis(own, outer, radixes[family[axes[0]]], inner, cells + offsets[t])
+            axes += 1
+            t += 1
+
+
 cdef bint same_rest(const int64_t* members, const int64_t* ptr, int64_t f, int64_t g) noexcept nogil:
     cdef int64_t n_rest = ptr[f + 1] - ptr[f] - 1, i
     if ptr[g + 1] - ptr[g] - 1 != n_rest:
@@ -467,8 +376,138 @@ cdef class Columns:
         int64_t first=0, last=None,
     ):
         """See `pure.count.Columns.count`."""
-        cdef int64_t n_families = ptr.shape[0] - 1, n_rows = self.n_rows
-        cdef int64_t stop = n_rows if last is None else last
+        cdef int64_t n_families = ptr.shape[0] - 1, stop = self.n_rows if last is None else last
+        check_families(ptr, members, self.n_columns)
+        check_tables(ptr, members, self.radixes, offsets)
+        self.check_rows(first, stop)
+        result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
+        if first < stop and n_families:
+            self.fill(n_families, &ptr[0], &members[0] if members.shape[0] else NULL, &offsets[0], &offsets[1], weights,
+                      result, first, stop)
+        return result
+
+    def around(self, list wanted, const int64_t[::1] place, weights, int64_t first=0, last=None):
+        """See `pure.count.Columns.around`."""
+        cdef int64_t stop = self.n_rows if last is None else last
+        cdef int64_t n_counted = 0, n_members = 0, n_tables = 0, n_axes = 0, n_wanted = len(wanted)
+        cdef int64_t w, f = 0, m = 0, t = 0, k = 0, i, column, n_own, n_add, base
+        cdef double size, total = 0.0
+        cdef const int64_t[::1] radixes = self.radixes
+        cdef object child, v
+        cdef tuple own
+        cdef list add, delete
+        self.check_rows(first, stop)
+        for child, own, add, delete in wanted:
+            n_add = len(add)
+            n_counted += max(n_add, 1)
+            n_members += max(n_add, 1) * (<int64_t> len(own) + 1) + n_add
+            n_tables += n_add + <int64_t> len(delete) + 1
+            n_axes += len(delete)
+        ends, lengths = np.empty(n_tables + 1, dtype=np.int64), np.empty(n_tables, dtype=np.int64)
+        cdef int64_t[::1] offsets = ends, cards = lengths
+        cdef int64_t* ptr = <int64_t*> malloc((3 * n_counted + 1 + n_members + n_axes + 4 * n_wanted) * sizeof(int64_t))
+        cdef int64_t* members = ptr + n_counted + 1
+        cdef int64_t* starts = members + n_members
+        cdef int64_t* stops = starts + n_counted
+        cdef int64_t* axes = stops + n_counted
+        cdef int64_t* about = axes + n_axes  # of each: its first family, its first table, its candidates and its deletions
+        cdef int64_t[::1] cells
+        cdef double[::1] sums
+        if ptr == NULL:
+            raise MemoryError
+        try:
+            ptr[0] = 0
+            offsets[0] = 0
+            for w in range(n_wanted):
+                child, own, add, delete = wanted[w]
+                n_own, n_add = len(own), len(add)
+                about[4 * w] = f
+                about[4 * w + 1] = t
+                about[4 * w + 2] = n_add
+                about[4 * w + 3] = len(delete)
+                size = 1.0
+                for i in range(max(n_add, 1)):
+                    if n_add:
+                        members[m] = self.column_of(add[i], place)
+                        m += 1
+                    if i == 0:
+                        for v in own:
+                            members[m] = self.column_of(v, place)
+                            size *= radixes[members[m]]
+                            m += 1
+                        members[m] = self.column_of(child, place)
+                        size *= radixes[members[m]]
+                        m += 1
+                    else:
+                        for k in range(n_own + 1):
+                            members[m] = members[ptr[f] + 1 + k]
+                            m += 1
+                    ptr[f + i + 1] = m
+                column = members[m - 1]
+                for i in range(n_add):
+                    total += size * radixes[members[ptr[f + i]]]
+                for v in delete:
+                    if v not in own:
+                        raise ValueError(f"delete: {v} is not a parent of {child}")
+                    i = own.index(v)
+                    axes[0] = i
+                    axes += 1
+                    total += size / radixes[members[m - 1 - n_own + i]]
+                total += size
+                if total > MOST_CELLS:
+                    raise ValueError(f"expected fewer cells than {MOST_CELLS:.3g}")
+                base = <int64_t> size
+                for i in range(n_add):
+                    offsets[t + 1] = offsets[t] + base * radixes[members[ptr[f + i]]]
+                    starts[f + i] = offsets[t]
+                    stops[f + i] = offsets[t + 1]
+                    t += 1
+                for i in range(<int64_t> len(delete)):
+                    k = (axes - <int64_t> len(delete) + i)[0]
+                    offsets[t + 1] = offsets[t] + base // radixes[members[m - 1 - n_own + k]]
+                    t += 1
+                offsets[t + 1] = offsets[t] + base
+                if n_add == 0:
+                    starts[f] = offsets[t]
+                    stops[f] = offsets[t + 1]
+                t += 1
+                for i in range(about[4 * w + 1], t):
+                    cards[i] = radixes[column]
+                f += max(n_add, 1)
+            axes -= n_axes
+            result = np.zeros(offsets[n_tables], dtype=np.int64 if weights is None else np.float64)
+            if first < stop and n_counted:
+                self.fill(n_counted, ptr, members, starts, stops, weights, result, first, stop)
+                if weights is None:
+                    cells = result
+                    sum_out(n_wanted, about, ptr, members, &offsets[0], axes, &radixes[0], &cells[0])
+                else:
+                    sums = result
+                    sum_out(n_wanted, about, ptr, members, &offsets[0], axes, &radixes[0], &sums[0])
+        finally:
+            free(ptr)
+        return result, ends, lengths
+
+    cdef int64_t column_of(self, object variable, const int64_t[::1] place) except -1:
+        """The column of a variable."""
+        cdef int64_t v = variable
+        if not (0 <= v < place.shape[0] and 0 <= place[v] < self.n_columns):
+            raise ValueError(f"wanted: variable {v} has no column")
+        return place[v]
+
+    cdef int check_rows(self, int64_t first, int64_t stop) except -1:
+        if not (0 <= first <= stop <= self.n_rows) or first % 64 or (stop % 64 and stop != self.n_rows):
+            raise ValueError(
+                f"rows: expected a range between multiples of 64 below {self.n_rows}, found {(first, stop)}"
+            )
+        return 0
+
+    cdef int fill(
+        self, int64_t n_families, const int64_t* ptr, const int64_t* members, const int64_t* offsets,
+        const int64_t* ends, weights, result, int64_t first, int64_t stop,
+    ) except -1:
+        """Count families in some rows, each into ``result[offsets[f]:ends[f]]``."""
+        cdef int64_t n_rows = self.n_rows
         cdef const int64_t[::1] radixes = self.radixes
         cdef Column* column = self.column
         cdef const double[::1] weight_view
@@ -483,14 +522,7 @@ cdef class Columns:
         cdef int64_t n_runs = 0, start, length
         cdef int level = BBN_BITS_LEVEL
         cdef bint all_bits
-        check_families(ptr, members, self.n_columns)
-        check_tables(ptr, members, radixes, offsets)
-        if not (0 <= first <= stop <= n_rows) or first % 64 or (stop % 64 and stop != n_rows):
-            raise ValueError(f"rows: expected a range between multiples of 64 below {n_rows}, found {(first, stop)}")
-        result = np.zeros(offsets[n_families], dtype=np.int64 if weights is None else np.float64)
-        if first == stop or n_families == 0:
-            return result
-        for i in range(members.shape[0]):
+        for i in range(ptr[n_families]):
             c = members[i]
             if not self.checked[c]:
                 check_codes(&column[c], n_rows, radixes[c], c)
@@ -502,7 +534,7 @@ cdef class Columns:
         # a joint table may have as many cells as it is still cheap to clear and to sum down
         room = max(<int64_t> 16, min(<int64_t> 4096, (stop - first) // 8))
         for f in range(n_families):
-            largest = max(largest, offsets[f + 1] - offsets[f])
+            largest = max(largest, ends[f] - offsets[f])
         try:
             if index == NULL or base == NULL or run == NULL:
                 raise MemoryError
@@ -520,7 +552,7 @@ cdef class Columns:
             with nogil:
                 f = 0
                 while f < n_families:
-                    size = offsets[f + 1] - offsets[f]
+                    size = ends[f] - offsets[f]
                     n_rest = ptr[f + 1] - ptr[f] - 1
                     if n_rest < 0:
                         if weight != NULL:
@@ -531,14 +563,14 @@ cdef class Columns:
                         f += 1
                         continue
                     firsts[0] = members[ptr[f]]
-                    rest = &members[ptr[f]] + 1
+                    rest = members + ptr[f] + 1
                     base_size = size // radixes[firsts[0]]
                     if weight == NULL and n_rest and base_size <= MAX_SETTINGS:
                         all_bits = True
                         for i in range(n_rest):
                             all_bits = all_bits and column[rest[i]].bits != NULL
                         g = f
-                        while (all_bits and g < n_families and same_rest(&members[0], &ptr[0], f, g)
+                        while (all_bits and g < n_families and same_rest(members, ptr, f, g)
                                and column[members[ptr[g]]].bits != NULL):
                             g += 1
                         if g - f >= MIN_RUN:
@@ -550,7 +582,7 @@ cdef class Columns:
                     k = 1
                     if weight == NULL:
                         out[0] = &cells[offsets[f]]
-                        while f + k < n_families and k < MAX_BUNDLE and same_rest(&members[0], &ptr[0], f, f + k):
+                        while f + k < n_families and k < MAX_BUNDLE and same_rest(members, ptr, f, f + k):
                             c = members[ptr[f + k]]
                             if size * radixes[c] > room:
                                 break
@@ -577,7 +609,7 @@ cdef class Columns:
                 while n_runs and start * 64 < stop:
                     length = min(<int64_t> WORDS, (stop + 63) // 64 - start)
                     for i in range(n_runs):
-                        count_bits(column, &members[0], &ptr[0], &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
+                        count_bits(column, members, ptr, &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
                                    length, &cells[0], base, base + MAX_SETTINGS * WORDS, level)
                     start += length
         finally:
@@ -585,7 +617,7 @@ cdef class Columns:
             free(base)
             free(run)
             free(table)
-        return result
+        return 0
 
 
 def count_families(

@@ -19,6 +19,10 @@ from bbn.kernels.contracts.checks import (
 from bbn.kernels.contracts.types import Floats, Ints
 
 Bits = NDArray[np.uint64]
+Near = tuple[int, tuple[int, ...], list[int], list[int]]
+"""A child, its parents, those it may get and those it may lose."""
+MOST_CELLS = 2.0**53
+"""Cells of all tables that an offset can reach."""
 
 
 def bitmaps(codes: NDArray[np.uint8], radix: int) -> Bits:
@@ -146,3 +150,52 @@ class Columns:
             size = int(offsets[f + 1] - offsets[f])
             cells[offsets[f] : offsets[f + 1]] = np.bincount(index, weights=weights, minlength=size)
         return cells
+
+    def around(
+        self, wanted: list[Near], place: Ints, weights: Floats | None, first: int = 0, last: int | None = None
+    ) -> tuple[NDArray[Any], Ints, Ints]:
+        """The tables of the families around each child and its parents, the child running fastest.
+
+        Parameters
+        ----------
+        wanted
+            Each a child, its parents, a list of further parents and a list of some of its parents. The families are
+            those with one of the further parents more, which runs slowest, then those with one of the last list less,
+            then the family itself.
+        place
+            The column of each variable.
+        weights, first, last
+            As in `count`.
+
+        Returns
+        -------
+        cells, offsets, cards
+            Table t is ``cells[offsets[t]:offsets[t + 1]]``, rows of ``cards[t]`` cells.
+        """
+        check_ints(place)
+        parts: list[NDArray[Any]] = []
+        cards: list[int] = []
+        for child, own, add, delete in wanted:
+            for v in (child, *own, *add):
+                if not (0 <= v < len(place) and 0 <= place[v] < len(self.columns)):
+                    raise ValueError(f"wanted: variable {v} has no column")
+            absent = [v for v in delete if v not in own]
+            if absent:
+                raise ValueError(f"delete: {absent[0]} is not a parent of {child}")
+            families = [place[[z, *own, child]] for z in add] or [place[[*own, child]]]
+            shapes = [self.radixes[family] for family in families]
+            sizes = [prod(map(float, shape)) for shape in shapes]
+            if sum(sizes) > MOST_CELLS:
+                raise ValueError(f"expected fewer cells than {MOST_CELLS:.3g}")
+            offsets = np.cumsum([0, *sizes]).astype(np.int64)
+            ptr = np.arange(len(families) + 1) * len(families[0])
+            flat = self.count(ptr, np.concatenate(families), offsets, weights, first, last)
+            tables = [flat[offsets[f] : offsets[f + 1]].reshape(shape) for f, shape in enumerate(shapes)]
+            table = tables[0].sum(axis=0) if add else tables.pop()
+            tables += [*(table.sum(axis=own.index(v)) for v in delete), table]
+            parts += tables
+            cards += [int(self.radixes[place[child]])] * len(tables)
+        ends = np.cumsum([0, *(table.size for table in parts)])
+        kind = np.int64 if weights is None else np.float64
+        cells = np.concatenate([np.empty(0, dtype=kind), *(table.reshape(-1) for table in parts)])
+        return cells, ends, np.array(cards, dtype=np.int64)

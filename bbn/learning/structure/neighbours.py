@@ -1,18 +1,17 @@
 """Families with one parent more or less than the one at hand: what a search asks for, over and over.
 
-Tables in memory are counted by position, without names in between. Of the families around (c, P) only those with one
-parent more are counted; those with one less, and the family itself, are sums over an axis of one of these. Of numbers
-one elimination of P gives what every further parent would leave of the child.
+Tables in memory are counted by position, without names in between (`kernels.count`). Of the families around (c, P) only
+those with one parent more are counted; those with one less, and the family itself, are sums over an axis of one of
+these. Of numbers one elimination of P gives what every further parent would leave of the child.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
@@ -69,42 +68,14 @@ class TableCounter:
 
     def __call__(self, wanted: Sequence[Around]) -> list[Array]:
         """The terms of the families around each, in the order of `masks`, all from one request."""
-        blocks: list[NDArray[np.int64]] = []
-        cards: list[int] = []
-        widths: list[NDArray[np.int64]] = []
-        for child, own_mask, add, _ in wanted:
-            own = members(own_mask)
-            n_tables, width = len(add) or 1, len(own) + 1 + bool(add)
-            block = np.empty((n_tables, width), dtype=np.int64)
-            if add:
-                block[:, 0] = add
-            block[:, -1] = child
-            block[:, width - 1 - len(own) : -1] = own
-            blocks.append(block.reshape(-1))
-            widths.append(np.full(n_tables, width))
-            cards += [self.cards[child]] * n_tables
-        ptr = np.zeros(len(cards) + 1, dtype=np.int64)
-        (np.concatenate(widths) if len(wanted) > 1 else widths[0]).cumsum(out=ptr[1:])
-        counted = self.table.tables(self.place[np.concatenate(blocks)], ptr)
-        parts: list[NDArray[Any]] = [counted.cells]
-        ends = counted.offsets.tolist()
-        where: list[tuple[int, int, int]] = []
-        f = 0
-        for child, own_mask, add, delete in wanted:
-            own, first = members(own_mask), len(cards)
-            table = counted[f].sum(axis=0) if add else counted[f]
-            for part in (*(table.sum(axis=own.index(p)) for p in delete), table):
-                parts.append(part.reshape(-1))
-                cards.append(self.cards[child])
-                ends.append(ends[-1] + part.size)
-            where.append((f, first, len(cards)))
-            f += len(add) or 1
-        flat = FlatCounts(np.concatenate(parts), np.array(ends), np.array(cards), self.total)
-        terms = np.asarray(self.term(flat))
-        return [
-            np.concatenate((terms[f : f + len(around.add)], terms[first:stop]))
-            for (f, first, stop), around in zip(where, wanted, strict=True)
-        ]
+        near = [(child, members(own), add, delete) for child, own, add, delete in wanted]
+        cells, ptr, cards = self.table.around(near, self.place, self.cells(wanted))
+        terms = np.asarray(self.term(FlatCounts(cells, ptr, cards, self.total)))
+        if len(wanted) == 1:
+            return [terms]
+        return np.split(
+            terms, np.cumsum([len(around.add) + len(around.delete) + 1 for around in wanted[:-1]])
+        )
 
 
 class GaussianCounter:
