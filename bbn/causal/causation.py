@@ -56,7 +56,7 @@ def causation_bounds(
     effect
         A discrete variable.
     cause_state, effect_state
-        The states that count as cause and effect; by default True, 1, or else the first state.
+        The states that count as cause and effect; by default True, 1, or otherwise the first state.
     monotonic
         Whether the cause never prevents the effect: then the bounds meet.
 

@@ -27,7 +27,7 @@ from bbn.model.variable import Continuous, State, Variable
 
 INTERVALS = ("credible", "bootstrap")
 GOOD_WORDS = ("yes", "true", "treated", "present", "positive", "success")
-"""Of two states, one of these is the treated one, or the event; else the last state is."""
+"""Of two states, one of these is the treated one, or the event; otherwise the last state is."""
 
 
 @keywords_checked
@@ -67,7 +67,7 @@ def effect(
     adjusted
         A set to adjust for, instead of what the graph suggests; EvidenceError if it does not suffice.
     treated, control
-        The two treatments to compare. By default, of two states True, 1, or a word such as "yes", else the last state;
+        The two treatments to compare. By default, of two states True, 1, or a word such as "yes", otherwise the last state;
         against the first other one. Of a column of numbers, its mean and one more.
     event
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
@@ -226,7 +226,7 @@ def _question(
 
 
 def _good(variable: Variable) -> State:
-    """The state that means that something holds: True, 1, a word that says so, else the last."""
+    """The state that means that something holds: True, 1, a word that says so, otherwise the last."""
     for state in variable.states:
         if state is True or (isinstance(state, str) and state.lower() in GOOD_WORDS):
             return state

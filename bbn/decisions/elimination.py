@@ -295,7 +295,7 @@ class _Maker:
         )
 
     def _room(self, scope: tuple[int, ...], cells: int) -> int:
-        """Room for a table of so many cells over these variables; BudgetError if there is none."""
+        """Room for a table of this many cells over these variables; BudgetError if there is none."""
         if len(scope) > MAX_AXES:
             raise BudgetError(
                 f"a table would have {len(scope)} axes; at most {MAX_AXES} are possible; {INSTEAD}"

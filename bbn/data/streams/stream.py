@@ -36,7 +36,7 @@ class Streamed(ABC):
     """A data source that reads its data batch by batch; one method, `_fold`, says how all of them are worked on.
 
     Nothing is read before it is asked for. Where a learner declares all states one pass counts, and checks that all
-    values are states; else a first pass finds the states.
+    values are states; otherwise a first pass finds the states.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Streamed(ABC):
     facts
         What is known of the data.
     n_jobs
-        How many threads read, code and count; None is OMP_NUM_THREADS, or else the number of cores.
+        How many threads read, code and count; None is OMP_NUM_THREADS if set, otherwise the number of cores.
     limit
         The most memory that batches and results together may take, as `memory_limit=` takes it.
 

@@ -7,7 +7,7 @@ The continuous variables of a slice, with copies of those that later slices refe
 where F, c and Q come from the slice's Gaussians and may depend on observed states. Observing some of its numbers
 conditions x on them. Backwards, the smoother carries λ and Λ, the first and second derivatives of what follows
 (Bierman 1973), and so never inverts a covariance of x, which copies make singular. Gaussians whose discrete parents
-are hidden are no part of this: their posterior is a mixture that grows with every step, and exact work on it is
+are hidden are not covered here: their posterior is a mixture that grows with every step, and exact work on it is
 refused.
 """
 

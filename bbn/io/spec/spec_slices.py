@@ -150,7 +150,7 @@ class Written:
     Attributes
     ----------
     first
-        Its conditional in the first slice where `first` can say it, else None.
+        Its conditional in the first slice where `first` can say it, otherwise None.
     starts
         Else its conditionals in slices 0, 1, …, None where a slice has the usual one.
     """

@@ -237,7 +237,7 @@ class TableReader:
         values, places = self.arranged(name, parents, table, where)
         off = [row for key, row in zip(table.keys, table.rows, strict=True) if key == DEFAULT]
         if values is not None and any(abs(fsum(row) - 1) > TOLERATED for row in off):
-            values, places = None, []  # else it would be told of every row that the default stands for
+            values, places = None, []  # so that it is not reported for every row that the default stands for
         if values is None:
             self._report_sums(name, states, table)
         return values, places

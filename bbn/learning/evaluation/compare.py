@@ -29,7 +29,7 @@ class Comparison(Tabular, Frozen):
     reversed
         Learned arcs that the truth has the other way round.
     undirected
-        Edges, by their arc in the truth or else in the learned structure, that one of the two leaves undirected.
+        Edges, by their arc in the truth, or otherwise in the learned structure, that one of the two leaves undirected.
     shd
         The structural Hamming distance: pairs whose edge differs, each counted once.
     shd_cpdag

@@ -173,7 +173,7 @@ def cross_validate(
         Whether to show a bar; None shows one on a terminal or in a notebook.
     numbers
         How numbers are modelled: "cut" (cut points are found anew in each part), "gaussian", or "auto": with learner
-        "auto" whichever is better on held-out rows of the part's own, else "cut".
+        "auto" whichever is better on held-out rows of the part's own, otherwise "cut".
     kinds
         Column to its kind, as in `bbn.describe`.
     states

@@ -189,7 +189,7 @@ def judge(
     prior: Prior,
     seed: int = 0,
 ) -> list[Judged]:
-    """Each candidate with its held-out loss, best first; of equals the first named.
+    """Each candidate with its held-out loss, best first; in a tie, the first named.
 
     Parameters
     ----------
