@@ -57,7 +57,7 @@ def effect(
     Parameters
     ----------
     data
-        Any table with complete columns for what the effect needs: not every variable of the graph.
+        Any table with complete columns for what the effect needs, which need not be every variable of the graph.
     graph
         A `CausalGraph`, a DiGraph, a network (its tables play no part), a list of arcs, or a CPDAG.
     treatment, outcome
@@ -67,8 +67,8 @@ def effect(
     adjusted
         A set to adjust for, instead of what the graph suggests; EvidenceError if it does not suffice.
     treated, control
-        The two treatments to compare. By default, of two states True, 1, or a word such as "yes", otherwise the last state;
-        against the first other one. Of a column of numbers, its mean and one more.
+        The two treatments to compare. By default True, 1 or a word such as "yes" if there are two states, otherwise
+        the last state, against the first other one. Of a column of numbers, its mean and one more.
     event
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
         unless an event is named.
@@ -101,12 +101,12 @@ def effect(
     ImpossibleEvidenceError
         If a formula that is not an adjustment conditions on what never occurs.
     DataError, EvidenceError, ModelError
-        For data that lack a column or a value, names and states that are unknown, graphs that are not causal.
+        For data that lack a column or a value, for unknown names and states, and for graphs that are not causal.
 
     Warns
     -----
     OverlapWarning
-        Where groups of rows never had a treatment: what is said about them is a guess.
+        If some groups of rows never had a treatment: what is said about them is a guess.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""What an effect is estimated with: the structure to fit once arcs into the treatment are cut, or an estimand.
+"""What an effect is estimated with: the structure to fit, with the arcs into the treatment cut, or an estimand.
 
 Without hidden causes the families of D, the ancestors of the outcome once the treatment is set, are all that is needed:
 P(y | do(x)) = Σ ∏_{v ∈ D} P(v | parents of v). Where hidden causes leave a set Z to adjust for, the structure is the

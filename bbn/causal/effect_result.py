@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Number(float):
-    """A number with an interval: a float in every way, with the ends `low` and `high`; NaN where there is none.
+    """A float that also has an interval, from `low` to `high`; these are NaN if there is none.
 
     >>> Number(0.25, 0.1, 0.4)
     0.25 (0.1 to 0.4)
@@ -277,7 +277,7 @@ class Effect(Tabular):
 
     @property
     def average_effect(self) -> Number:
-        """The outcome under `treated` less that under `control`, by the g-formula, with its interval."""
+        """The outcome under `treated` minus that under `control`, by the g-formula, with its interval."""
         return self.estimates["g-formula"].average_effect
 
     @property

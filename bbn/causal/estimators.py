@@ -1,14 +1,14 @@
 """Inverse weighting and the doubly robust estimator, with their influence functions.
 
 With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by logistic regression where
-some are numbers), and m(x, o) = E[y | x, predictors o], fitted by cells and, inside of them, lines:
+some are numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
 
     inverse weighting   ψ_x = Σ 1(x_i = x) y_i / π_i  /  Σ 1(x_i = x) / π_i                         (Hájek 1971)
     doubly robust       ψ_x = mean of m(x, o_i) + 1(x_i = x) (y_i − m(x, o_i)) / π_i                (Robins et al. 1994)
 
 Each estimate is a mean of influences, whose variance gives the interval; as π is fitted, that of inverse weighting is
 less its part along the score of π (Hirano, Imbens and Ridder 2003). A treatment that is a number acts by a slope, that
-of residuals on residuals (Robinson 1988); weights by densities vary too much for an interval to be trusted.
+of residuals on residuals (Robinson 1988); weights by densities vary too much for a trustworthy interval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def inverse_weighting(plan: Plan, source: CodedTable, question: Question) -> Est
 
 
 def doubly_robust(plan: Plan, source: CodedTable, question: Question) -> Estimate:
-    """The outcome under both treatments, predicted, and the predictions' weighted errors added."""
+    """The predicted outcome under both treatments, plus the weighted errors of the predictions."""
     rows = _Rows(plan, source, question)
     if isinstance(question.treatment, Continuous):
         return rows.slope()
@@ -52,7 +52,7 @@ def doubly_robust(plan: Plan, source: CodedTable, question: Question) -> Estimat
 
 
 class _Rows:
-    """The rows of the data, those that are alike merged, as numbers."""
+    """The rows of the data as numbers, equal ones merged."""
 
     def __init__(self, plan: Plan, source: CodedTable, question: Question) -> None:
         self.plan, self.question = plan, question
@@ -186,7 +186,7 @@ class _Rows:
 
 
 def _merged(source: CodedTable, names: Sequence[str]) -> Block:
-    """The rows of some columns, those that are alike merged: by counting where the table of counts is small."""
+    """The rows of some columns, equal ones merged: by counting where the table of counts is small."""
     cards = {v.name: v.card for v in source.variables}
     wanted = list(dict.fromkeys(names))
     if any(name not in cards for name in wanted) or math.prod(cards[name] for name in wanted) > MOST_CELLS:

@@ -2,8 +2,8 @@
 
 A table's rows have Dirichlet posteriors, a Gaussian's parameters normal-inverse-gamma ones under the usual reference
 priors (all of them together, inverse Wishart, where a formula is over numbers), and an estimand's joint of states the
-Bayesian bootstrap (Rubin 1981). All draws are asked at once: the draw is one more
-variable of the model, which every factor holds, so a thousand draws are one query with a thousand times the cells.
+Bayesian bootstrap (Rubin 1981). All draws are answered at once: the number of the draw is one more variable of the
+model, which every factor holds, so a thousand draws are one query with a thousand times the cells.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _spread(values: Array, own: tuple[Variable, ...], regime: tuple[Variable, ..
 
 
 def _moments(net: BayesianNetwork, source: DataSource) -> dict[str, tuple[GaussianFamily, Moments]]:
-    """What the data say of each Gaussian."""
+    """What the data say about each Gaussian."""
     variables = {v.name: v for v in net.variables}
     parents = {name: tuple(variables[p] for p in net.parents(name)) for name in net.names}
     families = read_gaussians(parents, variables, {})
@@ -269,7 +269,7 @@ class _Reweighted:
 
 
 def _draw_variable(names: Iterable[str], n: int) -> Variable:
-    """A variable whose states are the draws, of a name that no other has."""
+    """A variable whose states are the draws, with a name that no other has."""
     name = "draw"
     while name in names:
         name += "'"

@@ -95,17 +95,17 @@ class Tape(NamedTuple):
 
 
 def likelihood_name(v: int) -> str:
-    """What the table of a likelihood on a variable is called."""
+    """The name of the table of a likelihood on a variable."""
     return f"likelihood {v}"
 
 
 def rule_name(v: int) -> str:
-    """What the table of a decision's given rule is called."""
+    """The name of the table of a decision's given rule."""
     return f"rule {v}"
 
 
 def allowed_name(v: int) -> str:
-    """What the table of a decision's allowed choices is called."""
+    """The name of the table of a decision's allowed choices."""
     return f"allowed {v}"
 
 
@@ -166,7 +166,7 @@ class _Table(NamedTuple):
 
 
 class _Maker:
-    """The tables that there are at one point of the elimination, and the words so far."""
+    """The tables at one point of the elimination, and the words of the tape so far."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Limited memory: single policy updating, from several starts (Lauritzen and Nilsson 2001).
 
-With the rules of all other decisions fixed, the best rule for one decision follows from one elimination; to improve
-one rule after the other never lowers the expected utility, and ends where no single change helps. That is a local
-optimum, and is said to be one, unless:
+With the rules of all other decisions fixed, the best rule for one decision follows from one elimination; improving one
+rule after the other never lowers the expected utility, and ends where no single change helps. That is a local optimum,
+and is reported as one, unless:
 
 - the diagram is *soluble*: some decision D can be solved whatever the others do (its utilities depend on what the
   others know and choose only through what D knows), the rest is soluble once D's rule is fixed, and so one pass is
@@ -76,7 +76,7 @@ def solve_limited(
 
 
 def same(a: float, b: float) -> bool:
-    """Whether two values are equal but for rounding."""
+    """Whether two values are equal except for rounding."""
     return abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b))
 
 

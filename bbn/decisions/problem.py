@@ -111,7 +111,7 @@ def as_table(conditional: Any) -> CPT:
     if hasattr(conditional, "to_cpt"):
         made: CPT = conditional.to_cpt()
         return made
-    raise ModelError(f"{conditional.variable.name!r} is a {type(conditional).__name__}; a table was needed")
+    raise ModelError(f"{conditional.variable.name!r} is a {type(conditional).__name__}; expected a table")
 
 
 # Utilities as tables that add up
@@ -159,7 +159,7 @@ def _mean(dn: DecisionNetwork, name: str, means: dict[str, list[Term]]) -> list[
     if name not in means:
         gaussian = dn[name]
         if not isinstance(gaussian, Gaussian):
-            raise ModelError(f"{name!r} is a {type(gaussian).__name__}; a Gaussian was needed")
+            raise ModelError(f"{name!r} is a {type(gaussian).__name__}; expected a Gaussian")
         own = gaussian.discrete_parents
         found: list[Term] = [(own, gaussian.means)]
         for k, parent in enumerate(gaussian.continuous_parents):

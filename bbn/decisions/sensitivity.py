@@ -40,7 +40,7 @@ MOST = 600.0
 
 
 class Influence(NamedTuple):
-    """One number of the network, and what the decision owes to it."""
+    """One number of the network, and how the decision depends on it."""
 
     name: str
     """In words, such as P(Oil=wet) or Profit(Oil=wet, Drill=yes)."""
@@ -139,7 +139,7 @@ def sensitivity(
     certain: bool = False,
     memory_limit: int | float | str | None = None,
 ) -> DecisionSensitivity:
-    """How the expected utility depends on each number of the network, and where the best policy becomes another.
+    """How the expected utility depends on each number of the network, and where the best policy changes.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def sensitivity(
     """
     if dn.recall == "limited":
         raise EvidenceError(
-            "sensitivity needs perfect recall: with limited memory a best policy is not found at once"
+            "sensitivity needs perfect recall: with limited memory one pass does not find the best policy"
         )
     problem, given = known(dn, evidence)
     for name in names or ():
@@ -294,7 +294,7 @@ class _Walk:
         return cells
 
     def influence(self, number: _Number) -> Influence:
-        """What the decision owes to one number."""
+        """How the decision depends on one number."""
         check()
         value = float(self.problem.cells[number.row][number.column])
         low, high = (0.0, 1.0) if number.is_probability else (-math.inf, math.inf)

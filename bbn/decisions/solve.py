@@ -4,7 +4,7 @@ With perfect recall the variables are eliminated in a strong order, from what is
 to what the first one knows (Jensen, Jensen and Dittmer 1994), in one pass; the tape of steps is made once for each set
 of observed variables and kept with the network. Limited memory is in `bbn.decisions.limited`.
 
-With a risk tolerance R the certainty equivalent −R ln E[exp(−U/R)] is made largest instead (Howard and Matheson 1972):
+With a risk tolerance R the certainty equivalent −R ln E[exp(−U/R)] is maximised instead (Howard and Matheson 1972):
 as utilities add up, each is then a factor exp(−u/R), and a decision takes the least product.
 """
 
@@ -71,12 +71,12 @@ def solve(
     method
         For limited memory: "exact" searches until no better policy can exist (branch and bound) and raises BudgetError
         past `node_limit`; "local" improves one decision at a time, from `restarts` starts; "auto" proves the answer
-        where that is quick, and else says that it is local. With perfect recall every answer is exact.
+        where that is quick, and otherwise says that it is local. With perfect recall every answer is exact.
     risk_tolerance
-        None to make the expected utility largest. A number R > 0 to make the certainty equivalent largest under the
-        utility function −exp(−u/R): the smaller R, the more risk is avoided. R < 0 seeks risk.
+        None to maximise the expected utility. A number R > 0 to maximise the certainty equivalent under the utility
+        function −exp(−u/R): the smaller R, the more risk is avoided. R < 0 seeks risk.
     restarts, seed
-        Starts of the local search, the first always the same, the others random.
+        The number of starts of the local search (the first is always the same, the others are random), and their seed.
     node_limit
         The most partial policies that the search for a proof looks at.
     memory_limit
@@ -145,7 +145,7 @@ def expected_utility(
     evidence: Evidence | None = None,
     **options: Any,
 ) -> float:
-    """The expected utility of these choices, the decisions that are not named being made as well as can be.
+    """The expected utility of these choices, with the decisions that are not named made as well as possible.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def strong_tape(
 
 
 def strong_groups(problem: Problem, ruled: Sequence[int] = ()) -> list[tuple[bool, Sequence[int]]]:
-    """What is never observed; then, from the last decision to the first, each and what is new to it."""
+    """What is never observed; then, from the last decision to the first, each with what it observes anew."""
     seen: set[int] = set()
     groups: list[tuple[bool, Sequence[int]]] = []
     for d in problem.decisions:

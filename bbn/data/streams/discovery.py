@@ -207,7 +207,7 @@ def discovered_variables(
     declared: Mapping[str, Variable | Sequence[State]],
     missing: Any = (),
 ) -> tuple[Variable, ...]:
-    """One variable per column of states: as declared, otherwise of the values found; columns without any are left out."""
+    """One variable per column of states: as declared, otherwise from the values found; empty ones are left out."""
     tokens = missing_tokens(missing)
     variables = []
     for name in names:

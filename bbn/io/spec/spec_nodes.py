@@ -143,7 +143,7 @@ class NodeReader:
         return NodeDraft(name, states, parents or [], table, where, bins=bins)
 
     def _kind(self, name: str, spec: Mapping) -> str:
-        """The type of a node, nothing for a table; another type than those there are is a problem."""
+        """The type of a node, nothing for a table; an unknown type is a problem."""
         for key, value in spec.pairs:
             if isinstance(key, Scalar) and key.text == "type":
                 if isinstance(value, Scalar) and value.text and value.text in _FIELDS:

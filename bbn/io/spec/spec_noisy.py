@@ -8,7 +8,7 @@ left out where there is none. The strongest state is the first or the last, by d
     {type: noisy-or, states: [...], parents: [...], links: {parent: probability}, leak: probability, holds: ...}
 
 The same of two states: a link is the probability that the parent causes the variable. `holds` is the state that means
-"it holds", of the variable or by name for it and its parents, where their words do not tell.
+"it holds", of the variable or by name for it and its parents, where their words do not say it.
 """
 
 from __future__ import annotations

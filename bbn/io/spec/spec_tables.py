@@ -243,7 +243,7 @@ class TableReader:
         return values, places
 
     def _report_sums(self, name: str, states: SequenceABC[State], table: KeyedRows) -> None:
-        """Report the rows that do not sum to 1, of a table that has another fault and so is not looked at again."""
+        """Report the rows that do not sum to 1, in a table whose other fault keeps it from being checked again."""
         for key, row, place in zip(table.keys, table.rows, table.places, strict=True):
             total = fsum(row)
             if len(row) == len(states) and abs(total - 1) > TOLERATED:

@@ -39,9 +39,9 @@ class ArcPosterior(
     r_hat : ndarray or None
         Of chains: how much the chains differ for each arc, 1 where they agree.
     ess : ndarray or None
-        Of chains: how many independent structures would tell as much about each arc.
+        Of chains: how many independent structures would say as much about each arc.
     log_evidence : float or None
-        Of exact sums: ln P(data), averaged over the prior, but for its normalising constant.
+        Of exact sums: ln P(data), averaged over the prior, without its normalising constant.
     method : {"exact", "mcmc"}
     prior : {"dags", "orders"}
 
@@ -116,7 +116,7 @@ class ArcPosterior(
         return float(self.probabilities[self.names.index(arc[0]), self.names.index(arc[1])])
 
     def edge(self, a: str, b: str) -> float:
-        """The probability that two variables are joined, whichever way.
+        """The probability that two variables are joined, in either direction.
 
         Parameters
         ----------

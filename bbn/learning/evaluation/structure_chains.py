@@ -52,12 +52,12 @@ class Drawn(NamedTuple):
     structures: Ints
 
     def worst_r_hat(self) -> float:
-        """Of the arcs that are neither certain nor out of the question."""
+        """The largest R-hat among arcs that are neither certain nor ruled out."""
         open_arcs = (self.shares > 0.01) & (self.shares < 0.99)
         return float(self.r_hat[open_arcs].max()) if open_arcs.any() else 1.0
 
     def good(self) -> bool:
-        """Whether more steps are not worth their while."""
+        """Whether the answer is accurate enough to stop."""
         return self.worst_r_hat() < GOOD_R_HAT and float(self.std_error.max()) < GOOD_ERROR
 
 
@@ -139,7 +139,7 @@ class _Chain:
                     left.remove(i)
                     break
             else:
-                raise ArithmeticError("no structure keeps to the constraints")
+                raise ArithmeticError("no structure satisfies the constraints")
         return parents
 
     def batches(self, length: int) -> tuple[Array, list[Ints]]:

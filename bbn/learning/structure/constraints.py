@@ -180,7 +180,7 @@ class Constraints:
                     self.allowed[child] &= ~(1 << other)
 
     def allow(self, parents: Sequence[int]) -> bool:
-        """Whether a structure keeps to the constraints; cycles are another matter."""
+        """Whether a structure satisfies the constraints; cycles are not checked."""
         return all(
             not mask & ~self.allowed[i]
             and not self.required[i] & ~mask

@@ -149,8 +149,8 @@ def observe(
 ) -> tuple[dict[str, Variable], DataSource]:
     """The variables of a structure by name, and the data as a source of their columns.
 
-    States come from the network, the graph, `reading`, `hidden` or otherwise from the data; nodes are continuous where the
-    structure or `reading` says so.
+    States come from the network, the graph, `reading`, `hidden` or, failing these, from the data; nodes are continuous
+    where the structure or `reading` says so.
     """
     states = reading.states or {}
     numeric = _said_continuous(structure, reading.continuous)

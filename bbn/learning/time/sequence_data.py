@@ -29,7 +29,7 @@ class SequenceData:
     Parameters
     ----------
     dyn
-        Says the variables.
+        The dynamic network, which names the variables.
     data, sequence, time, lengths
         As `DynamicNetwork.filter` takes evidence; data from `bbn.open_data` must lie sorted by `sequence`.
     options

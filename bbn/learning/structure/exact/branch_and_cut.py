@@ -33,7 +33,7 @@ def branch_and_cut(
     """The chosen set of each member, a bound that no choice exceeds, and what stopped the search, if anything did.
 
     `start` are parents of all variables, as masks, that the search should beat. Nothing is chosen where every choice
-    has a cycle, or time ended before one without was found.
+    has a cycle, or time ran out before an acyclic one was found.
     """
     search = BranchAndCut(part, timer, advance)
     try:
@@ -116,7 +116,7 @@ class BranchAndCut:
         self.bound = self.best.score
 
     def program(self, whole: bool = False) -> Program:
-        """The program of the rows so far. What counts is by how much a set falls short of its variable's best."""
+        """The program of the rows so far. The cost of a set is by how much it falls short of its variable's best."""
         program = Program(self.top[self.columns.child] - self.columns.value, whole)
         program.leave_out(np.flatnonzero(~self.useful))
         program.add(self.columns.one_each(), most=1.0)
@@ -131,7 +131,7 @@ class BranchAndCut:
         return np.asarray(self.columns.rank == chosen, dtype=np.float64)
 
     def heed(self, bound: float, x: Array | None) -> None:
-        """Take what an integer program tells on its way."""
+        """Use what an integer program reports while it runs."""
         self.lower_to(bound)
         if x is not None:
             self.best.offer_rounded(self.columns.child, self.columns.contains, x)

@@ -220,7 +220,7 @@ def _search(
     advance: Callable[..., object],
     stopped: BaseException | None,
 ) -> _Found:
-    """Search part by part, the smallest first; once stopped, in haste."""
+    """Search part by part, the smallest first; once stopped, take what is quick for the rest."""
     parents = [0] * len(scores.names)
     gap, done = 0.0, 0.0
     for part in sorted(_parts(scores), key=lambda part: len(part.members)):
@@ -334,7 +334,7 @@ def _constrained(
             and mask.bit_count() <= constraints.max_parents
         }
         if not fitting:
-            raise ModelError(f"no parent set of {scores.names[i]!r} keeps to the constraints")
+            raise ModelError(f"no parent set of {scores.names[i]!r} satisfies the constraints")
         sets.append(fitting)
     return LocalScores.from_masks(variables, sets)
 

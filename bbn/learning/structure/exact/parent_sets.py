@@ -35,8 +35,8 @@ def useful_sets(
 ) -> list[Sets]:
     """For each variable the sets of allowed parents that score higher than all their subsets.
 
-    `advance` is told the number of families scored, `check` is called between batches and may raise; what was found by
-    then is in `kept`, if a list is given.
+    `advance` is called with the number of families scored, `check` between batches, and it may raise; what was found
+    by then is in `kept`, if a list is given.
     """
     n = len(variables)
     kept = [] if kept is None else kept

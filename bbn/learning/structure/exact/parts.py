@@ -1,4 +1,4 @@
-"""Parts of a search: variables that may form cycles with each other, and the time that is left for them."""
+"""Parts of a search: variables that may form cycles with each other, and the time left for them."""
 
 from __future__ import annotations
 
