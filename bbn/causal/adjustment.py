@@ -19,7 +19,7 @@ import networkx as nx
 
 from bbn.causal.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph_parts import Names
-from bbn.causal.paths import Path, open_path
+from bbn.causal.paths import CausalPath, open_path
 from bbn.causal.separators import closest_separator, minimal_separators, smallest_separator
 from bbn.core.errors import BudgetError, EvidenceError, nearest
 from bbn.core.keywords import keywords_checked
@@ -132,7 +132,7 @@ class AdjustmentCheck(NamedTuple):
     valid: bool
     reason: str
     """Why not; empty for a valid set."""
-    open_path: Path | None = None
+    open_path: CausalPath | None = None
     """A path that is not causal and that the set leaves open, or opens, where there is one."""
 
     def __bool__(self) -> bool:

@@ -19,7 +19,7 @@ from bbn.results.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bbn.causal.effect_models import Plan
+    from bbn.causal.effect_models import EffectPlan
     from bbn.results.mixture_posterior import MixturePosterior
 
 
@@ -55,7 +55,7 @@ class Number(float):
         return float(self), self.low, self.high
 
 
-class Question(NamedTuple):
+class EffectQuestion(NamedTuple):
     """What is compared with what."""
 
     treatment: Variable
@@ -186,8 +186,8 @@ class Effect(Tabular):
 
     def __init__(
         self,
-        question: Question,
-        plan: Plan,
+        question: EffectQuestion,
+        plan: EffectPlan,
         models: BayesianNetwork | Estimand,
         source: Any = None,
         estimates: Mapping[str, Estimate] | None = None,

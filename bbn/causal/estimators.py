@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.causal.effect_result import Estimate, Number, Question
+from bbn.causal.effect_result import EffectQuestion, Estimate, Number
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable, DataSource
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
-    from bbn.causal.effect_models import Plan
+    from bbn.causal.effect_models import EffectPlan
 
 MOST_CELLS = 1_000_000
 """The most cells for which rows are merged by counting."""
@@ -35,14 +35,14 @@ LOGISTIC_STEPS = 50
 """Newton steps of a logistic regression."""
 
 
-def inverse_weighting(plan: Plan, source: CodedTable, question: Question) -> Estimate:
+def inverse_weighting(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
     """The outcome under both treatments, from rows weighted by how seldom they have the treatment they have."""
     rows = _Rows(plan, source, question)
     parts = [rows.weighted(state) for state in (question.treated, question.control)]
     return rows.estimate(parts)
 
 
-def doubly_robust(plan: Plan, source: CodedTable, question: Question) -> Estimate:
+def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
     """The predicted outcome under both treatments, plus the weighted errors of the predictions."""
     rows = _Rows(plan, source, question)
     if isinstance(question.treatment, Continuous):
@@ -54,7 +54,7 @@ def doubly_robust(plan: Plan, source: CodedTable, question: Question) -> Estimat
 class _Rows:
     """The rows of the data as numbers, equal ones merged."""
 
-    def __init__(self, plan: Plan, source: CodedTable, question: Question) -> None:
+    def __init__(self, plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> None:
         self.plan, self.question = plan, question
         self.variables = {v.name: v for v in source.variables}
         self.block = _merged(source, (*(plan.parents or ()), *plan.predictors, plan.treatment, plan.outcome))
@@ -210,7 +210,7 @@ def _logistic(design: Array, has: Array, weights: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-np.clip(design @ slopes, -30, 30))))
 
 
-def strata_without(plan: Plan, source: DataSource, question: Question, models: Any) -> str:
+def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> str:
     """What to warn of: groups of rows that never had a treatment, or rows of tables that no data reach; or nothing."""
     x = question.treatment
     if isinstance(x, Continuous) or not isinstance(models, BayesianNetwork):
@@ -241,7 +241,7 @@ def _group_without(counts: NDArray[Any], parents: Sequence[Variable], x: Variabl
     )
 
 
-def _unseen_rows(source: DataSource, question: Question, net: BayesianNetwork) -> str:
+def _unseen_rows(source: DataSource, question: EffectQuestion, net: BayesianNetwork) -> str:
     """Rows of fitted tables that no data reached, but that an intervention does."""
     tables = [v.name for v in net.variables if not isinstance(v, Continuous) and net.parents(v.name)]
     for name, counts in zip(tables, source.counts([(*net.parents(n), n) for n in tables]), strict=True):

@@ -235,7 +235,7 @@ def _tested(
     """Each claim with the test that fits it, and its p-value."""
     counted = [claim for claim in claims if not numbers & {claim[0], claim[1], *claim[2]}]
     by_counts = dict(zip(counted, CountTests(source, "g2")(counted).tolist(), strict=True))
-    rows = _Numbers(source) if len(counted) < len(claims) else None
+    rows = _NumberTests(source) if len(counted) < len(claims) else None
     found = []
     for claim in claims:
         if claim in by_counts:
@@ -247,7 +247,7 @@ def _tested(
     return found
 
 
-class _Numbers:
+class _NumberTests:
     """Tests in which a number takes part, by two regressions, with and without the other variable."""
 
     def __init__(self, source: DataSource) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bbn.causal.effect_result import Question
+from bbn.causal.effect_result import EffectQuestion
 from bbn.causal.estimand import Estimand
 from bbn.causal.gaussian_evaluation import normal_draws
 from bbn.core.errors import DataError
@@ -29,7 +29,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
-    from bbn.causal.effect_models import Plan
+    from bbn.causal.effect_models import EffectPlan
 
 CELLS = 4_000_000
 """As many cells of all tables together are drawn at a time."""
@@ -38,9 +38,9 @@ REFERENCE = 0.5
 
 
 def credible_draws(
-    plan: Plan,
+    plan: EffectPlan,
     source: DataSource,
-    question: Question,
+    question: EffectQuestion,
     models: BayesianNetwork | Estimand,
     prior: Prior | None,
     n_draws: int,
@@ -102,7 +102,7 @@ def of_draws(found: Iterable[Mapping[str, tuple[float, float]]]) -> list[tuple[s
 
 def _network_draws(
     net: BayesianNetwork,
-    question: Question,
+    question: EffectQuestion,
     moments: Mapping[str, tuple[GaussianFamily, Moments]],
     prior: Prior | None,
     rng: np.random.Generator,
@@ -131,7 +131,7 @@ def _network_draws(
 
 def _under(
     net: BayesianNetwork,
-    question: Question,
+    question: EffectQuestion,
     draw: Variable,
     factors: list[Factor],
     lines: Mapping[str, tuple[Array, Array]],
@@ -222,7 +222,7 @@ def _gaussian_draws(
 
 
 def _estimand_draws(
-    estimand: Estimand, source: DataSource, question: Question, rng: np.random.Generator, n: int
+    estimand: Estimand, source: DataSource, question: EffectQuestion, rng: np.random.Generator, n: int
 ) -> tuple[Array, Array]:
     """Draws of the outcome under both treatments, of a formula: each with its own weights of the rows."""
     if not isinstance(source, CodedTable):

@@ -21,7 +21,7 @@ import numpy as np
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.elimination import Tape, compile_tape, evidence_extras, evidence_tables, rule_name
-from bbn.decisions.problem import Known, Problem
+from bbn.decisions.problem import DecisionProblem, Known
 from bbn.decisions.solve import goal_of, kept_tape, objective, rule_extras, rules_of, strong_tape
 from bbn.results.rule import Rule
 
@@ -38,7 +38,7 @@ Found = tuple[dict[str, Rule], float, float, bool, str]
 
 
 def solve_limited(
-    problem: Problem,
+    problem: DecisionProblem,
     given: Known,
     cells: Array,
     shift: float,
@@ -89,7 +89,7 @@ class Search:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: DecisionProblem,
         given: Known,
         cells: Array,
         shift: float,
@@ -197,14 +197,14 @@ class Search:
         return kept_tape(problem, key, make)
 
 
-def perfect(problem: Problem) -> Problem:
+def perfect(problem: DecisionProblem) -> DecisionProblem:
     """The problem in which each decision also knows what the earlier ones knew and chose."""
     if problem.relaxed is None:
         problem.relaxed = problem.with_observed(_remembered(problem))
     return problem.relaxed
 
 
-def _remembered(problem: Problem) -> dict[int, tuple[int, ...]]:
+def _remembered(problem: DecisionProblem) -> dict[int, tuple[int, ...]]:
     observes: dict[int, tuple[int, ...]] = {}
     known: tuple[int, ...] = ()
     for d in problem.decisions:
@@ -216,7 +216,7 @@ def _remembered(problem: Problem) -> dict[int, tuple[int, ...]]:
 # Solubility
 
 
-def soluble_order(problem: Problem, decisions: Sequence[int]) -> list[int] | None:
+def soluble_order(problem: DecisionProblem, decisions: Sequence[int]) -> list[int] | None:
     """An order in which each decision can be solved whatever those after it do; None if there is none.
 
     A decision D is solved first if the utilities below it are independent, given D and what it observes, of the other
@@ -240,7 +240,7 @@ def soluble_order(problem: Problem, decisions: Sequence[int]) -> list[int] | Non
     return order
 
 
-def _is_extremal(graph: nx.DiGraph[Any], problem: Problem, d: int, left: Sequence[int]) -> bool:
+def _is_extremal(graph: nx.DiGraph[Any], problem: DecisionProblem, d: int, left: Sequence[int]) -> bool:
     import networkx as nx
 
     family = {d, *problem.observes[d]}

@@ -31,7 +31,7 @@ from bbn.decisions.elimination import (
     evidence_tables,
     rule_name,
 )
-from bbn.decisions.problem import Known, Problem, known, log_evidence_of
+from bbn.decisions.problem import DecisionProblem, Known, known, log_evidence_of
 from bbn.kernels.contracts.types import Ints
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision
@@ -247,7 +247,7 @@ def _risk(tolerance: float | None) -> float | None:
     return float(tolerance)
 
 
-def attitude(problem: Problem, scale: float | None) -> tuple[Array, float]:
+def attitude(problem: DecisionProblem, scale: float | None) -> tuple[Array, float]:
     """The cells with each utility u as a factor, and the sum of what was taken out of them; as they are without risk.
 
     The factor is exp(−(u − m)/R), m the least utility (the greatest where risk is sought), so it is at most 1.
@@ -287,7 +287,7 @@ def objective(answer: Answer, scale: float | None, shift: float) -> float:
 
 
 def strong_tape(
-    problem: Problem,
+    problem: DecisionProblem,
     given: Known,
     ruled: Sequence[int] = (),
     factors: int | None = None,
@@ -303,7 +303,7 @@ def strong_tape(
     return kept_tape(problem, ("strong", *_shape(given), tuple(ruled), factors), make)
 
 
-def strong_groups(problem: Problem, ruled: Sequence[int] = ()) -> list[tuple[bool, Sequence[int]]]:
+def strong_groups(problem: DecisionProblem, ruled: Sequence[int] = ()) -> list[tuple[bool, Sequence[int]]]:
     """What is never observed; then, from the last decision to the first, each with what it observes anew."""
     seen: set[int] = set()
     groups: list[tuple[bool, Sequence[int]]] = []
@@ -316,7 +316,7 @@ def strong_groups(problem: Problem, ruled: Sequence[int] = ()) -> list[tuple[boo
 
 
 def evaluate(
-    problem: Problem,
+    problem: DecisionProblem,
     given: Known,
     rules: Mapping[str, Rule],
     memory_limit: int | float | str | None = None,
@@ -340,7 +340,7 @@ def evaluate(
     return tape.run(cells, given.hard, {**evidence_tables(given), **tables}, memory_limit)
 
 
-def kept_tape(problem: Problem, key: Any, make: Callable[[], Tape]) -> Tape:
+def kept_tape(problem: DecisionProblem, key: Any, make: Callable[[], Tape]) -> Tape:
     """The tape under this key, made if it is not there."""
     tape = problem.tapes.get(key)
     if tape is None:
@@ -351,7 +351,7 @@ def kept_tape(problem: Problem, key: Any, make: Callable[[], Tape]) -> Tape:
     return tape
 
 
-def rule_extras(problem: Problem, ruled: Sequence[int]) -> list[Extra]:
+def rule_extras(problem: DecisionProblem, ruled: Sequence[int]) -> list[Extra]:
     """The tables of rules over all that each decision observes."""
     return [Extra(rule_name(d), (*problem.observes[d], d), d) for d in ruled]
 
@@ -360,14 +360,16 @@ def _shape(given: Known) -> tuple[Any, ...]:
     return frozenset(given.hard), frozenset(given.likelihoods)
 
 
-def _numbers_of(problem: Problem, variables: Sequence[Any]) -> tuple[int, ...]:
+def _numbers_of(problem: DecisionProblem, variables: Sequence[Any]) -> tuple[int, ...]:
     return tuple(problem.number[v.name] for v in variables)
 
 
 # Rules
 
 
-def rules_of(problem: Problem, given: Known, slots: Mapping[int, Slot], choices: Ints) -> dict[str, Rule]:
+def rules_of(
+    problem: DecisionProblem, given: Known, slots: Mapping[int, Slot], choices: Ints
+) -> dict[str, Rule]:
     """A rule for each open decision, over what it observes as declared."""
     rules: dict[int, Rule] = {}
     for d in problem.decisions:
@@ -393,7 +395,7 @@ def rules_of(problem: Problem, given: Known, slots: Mapping[int, Slot], choices:
     return {problem.names[d]: rule for d, rule in rules.items()}
 
 
-def _code(problem: Problem, v: int, grid: Mapping[int, Any], rules: Mapping[int, Rule]) -> Any:
+def _code(problem: DecisionProblem, v: int, grid: Mapping[int, Any], rules: Mapping[int, Rule]) -> Any:
     """The code of a variable at every setting of the grid: one of its axes, or what a rule chooses there."""
     if v in grid:
         return grid[v]

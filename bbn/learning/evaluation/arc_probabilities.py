@@ -11,7 +11,7 @@ from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.learning.structure.constraints import arcs_of, to_graph
-from bbn.learning.structure.exact.parent_sets import Families
+from bbn.learning.structure.exact.parent_sets import ScoredSets
 from bbn.model.variable import Variable
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ArcPosterior(
     method: str
     prior: str
     score: Any
-    _families: Families | None
+    _families: ScoredSets | None
     _structures: np.ndarray[Any, Any] | None
     _data: Any
 

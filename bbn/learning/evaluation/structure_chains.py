@@ -25,7 +25,7 @@ from bbn.core.errors import MixingWarning
 from bbn.core.frozen import Array
 from bbn.core.threads import in_order
 from bbn.inference.sampling.accuracy import chain_error, split_r_hat, unseen
-from bbn.learning.structure.exact.parent_sets import Families
+from bbn.learning.structure.exact.parent_sets import ScoredSets
 
 Ints = NDArray[np.int64]
 BATCHES = 40
@@ -62,7 +62,7 @@ class Drawn(NamedTuple):
 
 
 def run_chains(
-    families: Families,
+    families: ScoredSets,
     n_samples: int | None,
     chains: int,
     rng: np.random.Generator,
@@ -120,7 +120,7 @@ def _round(walkers: list[_Chain], n_samples: int, advance: Callable[..., object]
 class _Chain:
     """One chain: the parents of every variable, as masks, and its random numbers."""
 
-    def __init__(self, families: Families, rng: np.random.Generator) -> None:
+    def __init__(self, families: ScoredSets, rng: np.random.Generator) -> None:
         self.families, self.rng, self.n = families, rng, len(families.ptr) - 1
         self.parents = self._start()
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 from bbn.learning.structure.constraints import cycle_of, members
-from bbn.learning.structure.exact.parts import Part, Timer
+from bbn.learning.structure.exact.parts import SearchPart, Timer
 
 RISE = 1e-9
 """Nats by which a move must raise the score."""
@@ -30,7 +30,7 @@ NO_SET = -1e15
 class BestChoice:
     """The best acyclic choice that was found for a part: the position of each member's set, and the score."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: SearchPart) -> None:
         self.part, self.n = part, len(part.members)
         self.values = [own.tolist() for own in part.values]
         self.chosen: list[int] = []

@@ -29,7 +29,7 @@ class Row(NamedTuple):
     weights: Array | None = None
 
 
-class Program:
+class LinearProgram:
     """Minimise the cost of columns, each 0 or more; with `whole` each 0 or 1.
 
     Attributes
