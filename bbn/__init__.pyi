@@ -18,7 +18,7 @@ from .model.dynamic_network import DynamicNetwork as DynamicNetwork
 
 # read, write, exchange
 from .io.registry import load as load, save as save
-from .io.uai import load_evidence as load_evidence
+from .io.formats.uai import load_evidence as load_evidence
 from .io.bridges import (
     from_pgmpy as from_pgmpy,
     to_pgmpy as to_pgmpy,

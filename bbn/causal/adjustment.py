@@ -19,7 +19,7 @@ import networkx as nx
 
 from bbn.causal.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph_parts import Names
-from bbn.causal.paths import Path, open_path
+from bbn.causal.paths import CausalPath, open_path
 from bbn.causal.separators import closest_separator, minimal_separators, smallest_separator
 from bbn.core.errors import BudgetError, EvidenceError, nearest
 from bbn.core.keywords import keywords_checked
@@ -57,8 +57,8 @@ def adjustment_sets(
         "generalised", the complete criterion; or "back-door", Pearl's: no descendants of the treatment.
     optimal
         Give the one set of least asymptotic variance instead: the parents of what lies on causal paths (Rotnitzky and
-        Smucler 2020; Henckel et al. 2022). It need not be minimal. Where some of those are hidden there may be no best
-        set of all, and the best of the minimal ones is given (Smucler et al. 2022).
+        Smucler 2020; Henckel et al. 2022). It need not be minimal. If some of those are hidden there may be no best
+        set, and the best of the minimal ones is returned (Smucler et al. 2022).
     limit
         The most sets to return; a smallest one is always among them.
 
@@ -127,12 +127,12 @@ def smallest_adjustment(graph: CausalGraph, treatment: Names, outcome: Names) ->
 
 
 class AdjustmentCheck(NamedTuple):
-    """Whether a set may be adjusted for; it is true or false as such."""
+    """Whether a set may be adjusted for; its truth value is the answer."""
 
     valid: bool
     reason: str
     """Why not; empty for a valid set."""
-    open_path: Path | None = None
+    open_path: CausalPath | None = None
     """A path that is not causal and that the set leaves open, or opens, where there is one."""
 
     def __bool__(self) -> bool:
@@ -162,7 +162,8 @@ def check_adjustment(
     Returns
     -------
     AdjustmentCheck
-        Its truth value says whether the set is valid; `.reason` why not, `.open_path` which path is open.
+        Its truth value says whether the set is valid; `.reason` says why not, and `.open_path` is a path that it
+        leaves open.
 
     Raises
     ------
@@ -171,7 +172,7 @@ def check_adjustment(
 
     See Also
     --------
-    adjustment_sets : Those that suffice.
+    adjustment_sets : The sets that suffice.
 
     Examples
     --------
@@ -265,7 +266,7 @@ def _question(
 
 
 def causal_nodes(graph: CausalGraph, x: Names, y: Names) -> Names:
-    """The variables other than x on proper causal paths from x to y: those that meet x at their beginning alone."""
+    """The variables other than x on proper causal paths from x to y: those that meet x only where they begin."""
     others = frozenset(graph.nodes) - x
     below = graph.descendants({child for name in x for child in graph.children(name)} - x, within=others)
     return below & graph.ancestors(y, within=others)

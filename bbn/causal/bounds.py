@@ -1,10 +1,11 @@
 """Bounds: what data tell about an effect that is not identified, by linear programming (Balke and Pearl 1997).
 
-Hidden causes of a district matter only through which function each of its variables is of its parents (its response
-type). P(y | do(x)) = Σ ∏_S Q[D ∩ S] over the districts S, and each Q[D ∩ S] is linear in the distribution of the
-response types of S, which the data bind by Q[S] = ∏_{v ∈ S} P(v | what precedes v). So where all districts but one are
-identified, the least and the greatest effect are two linear programs, and sharp if one hidden variable may act on the
-whole district. Their size is ∏ |v|^(settings of v's parents): small variables only.
+Hidden causes of a district matter only by choosing, for each of its variables, which function of its parents it is
+(its response type). P(y | do(x)) = Σ ∏_S Q[D ∩ S] over the districts S, and each Q[D ∩ S] is linear in the
+distribution of the response types of S, which the data bind by Q[S] = ∏_{v ∈ S} P(v | what precedes v). So if all
+districts but one are identified, the least and the greatest effect are two linear programs, and the bounds are sharp
+if one hidden variable may act on the whole district. Their size is ∏ |v|^(settings of v's parents): small variables
+only.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Bounds(Tabular, Frozen):
     variable
         The outcome.
     low, high
-        One entry per state; of a difference between two treatments where `versus` was given.
+        One entry per state; if `versus` was given, for the difference between the two treatments.
 
     >>> import bbn
     >>> rows = {"X": [0, 0, 1, 1], "Y": [0, 1, 1, 1]}
@@ -111,7 +112,7 @@ def effect_bounds(
         The state of each variable that is set.
     versus
         Another setting of the same variables: bound the difference between the two instead. These bounds are tighter
-        than those of the two taken apart.
+        than the difference of two separate ones.
     latent
         Variables that are not measured, besides those that the graph says are hidden.
     states, weights, missing
@@ -159,7 +160,7 @@ def effect_bounds(
     measured = full.projected()
     y, *more = measured_names(full, outcome, "outcome")
     if more:
-        raise EvidenceError("bounds are of one outcome at a time")
+        raise EvidenceError("bounds take one outcome at a time")
     if not isinstance(do, Mapping) or not do:
         raise EvidenceError(f"do is a mapping from variable to state, found {do!r}")
     treated = measured_names(full, do, "do")
@@ -171,9 +172,7 @@ def effect_bounds(
     options = {"states": states, "weights": weights, "missing": missing}
     told = measured_by(source, tuple(sorted(near)), options, memory_limit)
     if isinstance(told, Normal):
-        raise DataError(
-            f"{y!r} is continuous; bounds are of variables with states, and bbn.discretize makes those"
-        )
+        raise DataError(f"{y!r} is continuous; bounds need variables with states, which bbn.discretize makes")
     program = _Program(measured, told, y, frozenset(treated), memory_limit)
     low, high = program.bounds(do, versus)
     return Bounds(told.variable(y), low, high, versus is not None)
@@ -356,7 +355,7 @@ class _Program:
         return float(answer.fun)
 
     def _nearly(self, objective: Array, matrix: Any, rhs: Array) -> Any:
-        """The same where rounding alone makes the constraints contradict each other."""
+        """The same with slack, for constraints that contradict each other only by rounding."""
         from scipy.optimize import linprog
         from scipy.sparse import vstack
 

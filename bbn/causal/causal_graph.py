@@ -258,7 +258,7 @@ class CausalGraph(Relatives):
         outcome: str | Iterable[str] = (),
         adjusted: str | Iterable[str] = (),
     ) -> Drawing:
-        """The graph drawn with treatment, outcome, what is adjusted for, and the open paths between them coloured.
+        """Draw the graph with treatment, outcome, adjusted variables and the open paths between them in colour.
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class CausalGraph(Relatives):
 
 
 def as_causal_graph(graph: Any, latent: str | Iterable[str] = ()) -> CausalGraph:
-    """Whatever says who acts on whom, as a CausalGraph: one, a DiGraph, a network or a list of arcs."""
+    """A CausalGraph, a DiGraph, a network or a list of arcs, as a CausalGraph."""
     if isinstance(graph, CausalGraph) and not names_listed(latent):
         return graph
     return CausalGraph(graph, latent=latent)

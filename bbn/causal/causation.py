@@ -5,9 +5,9 @@ With y_x for "y, had X been set to x" (Pearl 2009, chapter 9), of a cause x and 
     necessity      PN  = P(y'_x' | x, y)       sufficiency      PS = P(y_x | x', y')
     both           PNS = P(y_x, y'_x')
 
-Tables do not decide them. What the distribution and the effects P(y_x), P(y_x') together allow is an interval, and
-each of its points is the truth of some model (Tian and Pearl 2000). Where the cause never prevents the effect
-(monotonicity), the lower ends are the truth.
+Tables do not determine them. The distribution and the effects P(y_x), P(y_x') together allow an interval, each point
+of which is the truth in some model (Tian and Pearl 2000). Where the cause never prevents the effect (monotonicity),
+the lower ends are the truth.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def causation_bounds(
     effect
         A discrete variable.
     cause_state, effect_state
-        The states that count as cause and effect; by default True, 1, or else the first state.
+        The states that count as cause and effect; by default True, 1, or otherwise the first state.
     monotonic
         Whether the cause never prevents the effect: then the bounds meet.
 

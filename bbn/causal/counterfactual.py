@@ -1,11 +1,11 @@
 """Counterfactuals: what would have been, had something else been done, given what was (Balke and Pearl 1994).
 
 A twin network holds both worlds: the one that was, with the evidence, and the one that might have been, with the
-intervention. They share everything that the intervention does not reach, noise included. That needs noise that is
-explicit: a variable that it does reach must be a function of its parents (a table of zeros and ones), or a Gaussian,
-whose noise is what the parents leave of it, so that x* = x + mean(parents*) − mean(parents). A plain table does not say
-which function its noise picks in the other world; two models with the same table answer differently, so there is no
-answer, only bounds.
+intervention. They share everything that the intervention does not reach, noise included. So the noise must be
+explicit: a variable that the intervention does reach must be a function of its parents (a table of zeros and ones), or
+a Gaussian, whose noise is what the parents leave of it, so that x* = x + mean(parents*) − mean(parents). A plain table
+does not say which function its noise picks in the other world; two models with the same table answer differently, so
+there is no answer, only bounds.
 """
 
 from __future__ import annotations

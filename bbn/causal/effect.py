@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from bbn.causal.effect_models import Plan, fitted, plan_of
-from bbn.causal.effect_result import Effect, Estimate, Question
+from bbn.causal.effect_models import EffectPlan, fitted, plan_of
+from bbn.causal.effect_result import Effect, EffectQuestion, Estimate
 from bbn.causal.estimators import doubly_robust, inverse_weighting, strata_without
 from bbn.causal.evaluation import numeric_columns
 from bbn.causal.uncertainty import bootstrap_draws, credible_draws, of_draws
@@ -27,7 +27,7 @@ from bbn.model.variable import Continuous, State, Variable
 
 INTERVALS = ("credible", "bootstrap")
 GOOD_WORDS = ("yes", "true", "treated", "present", "positive", "success")
-"""Of two states, one of these is the treated one, or the event; else the last state is."""
+"""Of two states, one of these is the treated one, or the event; otherwise the last state is."""
 
 
 @keywords_checked
@@ -57,7 +57,7 @@ def effect(
     Parameters
     ----------
     data
-        Any table with complete columns for what the effect needs: not every variable of the graph.
+        Any table with complete columns for what the effect needs, which need not be every variable of the graph.
     graph
         A `CausalGraph`, a DiGraph, a network (its tables play no part), a list of arcs, or a CPDAG.
     treatment, outcome
@@ -67,8 +67,8 @@ def effect(
     adjusted
         A set to adjust for, instead of what the graph suggests; EvidenceError if it does not suffice.
     treated, control
-        The two treatments to compare. By default, of two states True, 1, or a word such as "yes", else the last state;
-        against the first other one. Of a column of numbers, its mean and one more.
+        The two treatments to compare. By default True, 1 or a word such as "yes" if there are two states, otherwise
+        the last state, against the first other one. Of a column of numbers, its mean and one more.
     event
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
         unless an event is named.
@@ -101,12 +101,12 @@ def effect(
     ImpossibleEvidenceError
         If a formula that is not an adjustment conditions on what never occurs.
     DataError, EvidenceError, ModelError
-        For data that lack a column or a value, names and states that are unknown, graphs that are not causal.
+        For data that lack a column or a value, for unknown names and states, and for graphs that are not causal.
 
     Warns
     -----
     OverlapWarning
-        Where groups of rows never had a treatment: what is said about them is a guess.
+        If some groups of rows never had a treatment: what is said about them is a guess.
 
     See Also
     --------
@@ -160,7 +160,7 @@ def effect(
 
 def _read(
     data: Any,
-    plan: Plan,
+    plan: EffectPlan,
     continuous: str | Iterable[str] | None,
     states: Mapping[str, Sequence[State]] | None,
     weights: Any,
@@ -192,11 +192,11 @@ def _listed(names: str | Iterable[str]) -> list[str]:
 
 def _question(
     source: DataSource,
-    plan: Plan,
+    plan: EffectPlan,
     treated: State | float | None,
     control: State | float | None,
     event: State | None,
-) -> Question:
+) -> EffectQuestion:
     """What is compared with what."""
     own: dict[str, Variable] = {v.name: v for v in source.variables}
     numbers = getattr(source, "numbers", {})
@@ -209,7 +209,7 @@ def _question(
                 "treatment into intervals"
             )
         middle = float(numbers[x.name].mean()) if control is None else x.number(control)
-        return Question(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
+        return EffectQuestion(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
     if x.card < 2:
         raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
     one = _good(x) if treated is None else x.states[x.code(treated)]
@@ -219,14 +219,14 @@ def _question(
     if isinstance(y, Continuous):
         if event is not None:
             raise EvidenceError(f"the outcome {y.name!r} is numbers, and has no event {event!r}")
-        return Question(x, y, one, other, None)
+        return EffectQuestion(x, y, one, other, None)
     averaged = event is None and isinstance(y.states[0], int) and not isinstance(y.states[0], bool)
     counted = None if averaged else _good(y) if event is None else y.states[y.code(event)]
-    return Question(x, y, one, other, counted)
+    return EffectQuestion(x, y, one, other, counted)
 
 
 def _good(variable: Variable) -> State:
-    """The state that means that something holds: True, 1, a word that says so, else the last."""
+    """The state that means that something holds: True, 1, a word that says so, otherwise the last."""
     for state in variable.states:
         if state is True or (isinstance(state, str) and state.lower() in GOOD_WORDS):
             return state
@@ -235,7 +235,7 @@ def _good(variable: Variable) -> State:
     return variable.states[-1]
 
 
-def _others(plan: Plan, source: DataSource, question: Question) -> dict[str, Estimate]:
+def _others(plan: EffectPlan, source: DataSource, question: EffectQuestion) -> dict[str, Estimate]:
     """The estimators besides the g-formula, where an adjustment set makes them possible and rows are in memory."""
     if plan.parents is None or not isinstance(source, CodedTable):
         return {}
@@ -245,7 +245,7 @@ def _others(plan: Plan, source: DataSource, question: Question) -> dict[str, Est
     return {"inverse weighting": inverse_weighting(plan, source, question), **found}
 
 
-def _warn_of_overlap(plan: Plan, source: DataSource, question: Question, models: Any) -> None:
+def _warn_of_overlap(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> None:
     """One warning if groups of rows never had a treatment."""
     told = strata_without(plan, source, question, models)
     if told:

@@ -1,4 +1,4 @@
-"""What an effect is estimated with: the structure to fit once arcs into the treatment are cut, or an estimand.
+"""What an effect is estimated with: the structure to fit, with the arcs into the treatment cut, or an estimand.
 
 Without hidden causes the families of D, the ancestors of the outcome once the treatment is set, are all that is needed:
 P(y | do(x)) = Σ ∏_{v ∈ D} P(v | parents of v). Where hidden causes leave a set Z to adjust for, the structure is the
@@ -28,7 +28,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State
 
 
-class Plan(NamedTuple):
+class EffectPlan(NamedTuple):
     """How an effect is estimated."""
 
     treatment: str
@@ -56,7 +56,7 @@ def plan_of(
     outcome: str,
     latent: str | Iterable[str],
     adjusted: str | Iterable[str] | None,
-) -> Plan:
+) -> EffectPlan:
     """The plan; NotIdentifiableError if there is none."""
     states = declared_states(graph)
     if not isinstance(graph, CausalGraph) and hasattr(graph, "predecessors") and is_cpdag(graph):
@@ -82,7 +82,7 @@ def plan_of(
         return _saturated(x, y, found[0], states)
     estimand = identify(full, y, do=x)
     columns = tuple(dict.fromkeys((*estimand.variables, x, y)))
-    return Plan(x, y, None, estimand, None, (), columns, states, None)
+    return EffectPlan(x, y, None, estimand, None, (), columns, states, None)
 
 
 def declared_states(graph: Any) -> dict[str, Sequence[State]]:
@@ -114,7 +114,7 @@ def _chosen(
     return chosen
 
 
-def _factored(graph: CausalGraph, x: str, y: str, states: Mapping[str, Sequence[State]]) -> Plan:
+def _factored(graph: CausalGraph, x: str, y: str, states: Mapping[str, Sequence[State]]) -> EffectPlan:
     """Every variable is measured: fit the families that the effect runs through."""
     wanted = graph.ancestors(y, within=frozenset(graph.nodes) - {x}) | {x}
     arcs = tuple((a, b) for a, b in graph.arcs if a in wanted and b in wanted and b != x)
@@ -123,15 +123,19 @@ def _factored(graph: CausalGraph, x: str, y: str, states: Mapping[str, Sequence[
     parents = graph.parents(x)
     inner = [name for name in graph.nodes if name in wanted]
     columns = tuple(dict.fromkeys((*inner, *parents, *predictors, x, y)))
-    return Plan(x, y, _with_all(arcs, inner), None, parents, predictors, columns, states, frozenset(parents))
+    return EffectPlan(
+        x, y, _with_all(arcs, inner), None, parents, predictors, columns, states, frozenset(parents)
+    )
 
 
-def _saturated(x: str, y: str, chosen: Names, states: Mapping[str, Sequence[State]]) -> Plan:
+def _saturated(x: str, y: str, chosen: Names, states: Mapping[str, Sequence[State]]) -> EffectPlan:
     """Adjust for a set: everything in it may depend on everything else."""
     covariates = tuple(sorted(chosen))
     arcs = [(a, y) for a in (x, *covariates)]
     columns = (*covariates, x, y)
-    return Plan(x, y, _with_all(arcs, columns), None, covariates, covariates, columns, states, chosen, True)
+    return EffectPlan(
+        x, y, _with_all(arcs, columns), None, covariates, covariates, columns, states, chosen, True
+    )
 
 
 def _with_all(arcs: Iterable[tuple[str, str]], names: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -139,7 +143,7 @@ def _with_all(arcs: Iterable[tuple[str, str]], names: Iterable[str]) -> tuple[tu
     return (*arcs, *((name, name) for name in names))
 
 
-def structure(plan: Plan, source: DataSource) -> nx.DiGraph[str]:
+def structure(plan: EffectPlan, source: DataSource) -> nx.DiGraph[str]:
     """The structure to fit; covariates that are adjusted for are joined, states before numbers."""
     assert plan.arcs is not None
     graph: nx.DiGraph[str] = nx.DiGraph()
@@ -158,7 +162,7 @@ def structure(plan: Plan, source: DataSource) -> nx.DiGraph[str]:
 
 
 def fitted(
-    plan: Plan, source: DataSource, prior: Prior | None, keep_counts: bool = False
+    plan: EffectPlan, source: DataSource, prior: Prior | None, keep_counts: bool = False
 ) -> BayesianNetwork | Estimand:
     """The network fitted to the data in which the treatment has no causes, or the estimand."""
     if plan.arcs is None:

@@ -19,12 +19,12 @@ from bbn.results.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bbn.causal.effect_models import Plan
+    from bbn.causal.effect_models import EffectPlan
     from bbn.results.mixture_posterior import MixturePosterior
 
 
 class Number(float):
-    """A number with an interval: a float in every way, with the ends `low` and `high`; NaN where there is none.
+    """A float that also has an interval, from `low` to `high`; these are NaN if there is none.
 
     >>> Number(0.25, 0.1, 0.4)
     0.25 (0.1 to 0.4)
@@ -55,7 +55,7 @@ class Number(float):
         return float(self), self.low, self.high
 
 
-class Question(NamedTuple):
+class EffectQuestion(NamedTuple):
     """What is compared with what."""
 
     treatment: Variable
@@ -186,8 +186,8 @@ class Effect(Tabular):
 
     def __init__(
         self,
-        question: Question,
-        plan: Plan,
+        question: EffectQuestion,
+        plan: EffectPlan,
         models: BayesianNetwork | Estimand,
         source: Any = None,
         estimates: Mapping[str, Estimate] | None = None,
@@ -277,7 +277,7 @@ class Effect(Tabular):
 
     @property
     def average_effect(self) -> Number:
-        """The outcome under `treated` less that under `control`, by the g-formula, with its interval."""
+        """The outcome under `treated` minus that under `control`, by the g-formula, with its interval."""
         return self.estimates["g-formula"].average_effect
 
     @property

@@ -76,7 +76,7 @@ class Estimand(Frozen):
 
     @property
     def any_value(self) -> tuple[str, ...]:
-        """Variables in the formula whose value makes no difference: it holds for each."""
+        """Variables in the formula whose value makes no difference: the formula holds for every value."""
         return tuple(sorted(free(self.expression) - set(self._roles)))
 
     @property
@@ -120,15 +120,15 @@ class Estimand(Frozen):
         -------
         Posterior or MixturePosterior
             Over the outcome, axes in the order asked; a normal distribution where it is a number. Its `log_evidence`
-            is 0: the formula does not speak of it.
+            is 0, as the formula does not give it.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the formula conditions on something that never occurs, so that the effect is not determined.
         EvidenceError, DataError, ModelError
-            For values that do not fit, data that miss a column, numbers beside states, and numbers that are linear
-            functions of others.
+            For values that do not fit, data that lack a column, a mix of numbers and states, and numbers that are
+            linear functions of others.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class Estimand(Frozen):
         return evaluate_normal(self.expression, normal, self.outcome[0], fixed)
 
     def value_on(self, measured: Measured, values: Mapping[str, Any], kept: tuple[str, ...] = ()) -> Array:
-        """The distribution of the outcome as an array, where probabilities come from anything that has them.
+        """The distribution of the outcome as an array, with probabilities from any source of them.
 
         Parameters
         ----------

@@ -1,14 +1,14 @@
 """Inverse weighting and the doubly robust estimator, with their influence functions.
 
 With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by logistic regression where
-some are numbers), and m(x, o) = E[y | x, predictors o], fitted by cells and, inside of them, lines:
+some are numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
 
     inverse weighting   ψ_x = Σ 1(x_i = x) y_i / π_i  /  Σ 1(x_i = x) / π_i                         (Hájek 1971)
     doubly robust       ψ_x = mean of m(x, o_i) + 1(x_i = x) (y_i − m(x, o_i)) / π_i                (Robins et al. 1994)
 
 Each estimate is a mean of influences, whose variance gives the interval; as π is fitted, that of inverse weighting is
 less its part along the score of π (Hirano, Imbens and Ridder 2003). A treatment that is a number acts by a slope, that
-of residuals on residuals (Robinson 1988); weights by densities vary too much for an interval to be trusted.
+of residuals on residuals (Robinson 1988); weights by densities vary too much for a trustworthy interval.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.causal.effect_result import Estimate, Number, Question
+from bbn.causal.effect_result import EffectQuestion, Estimate, Number
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable, DataSource
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
-    from bbn.causal.effect_models import Plan
+    from bbn.causal.effect_models import EffectPlan
 
 MOST_CELLS = 1_000_000
 """The most cells for which rows are merged by counting."""
@@ -35,15 +35,15 @@ LOGISTIC_STEPS = 50
 """Newton steps of a logistic regression."""
 
 
-def inverse_weighting(plan: Plan, source: CodedTable, question: Question) -> Estimate:
+def inverse_weighting(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
     """The outcome under both treatments, from rows weighted by how seldom they have the treatment they have."""
     rows = _Rows(plan, source, question)
     parts = [rows.weighted(state) for state in (question.treated, question.control)]
     return rows.estimate(parts)
 
 
-def doubly_robust(plan: Plan, source: CodedTable, question: Question) -> Estimate:
-    """The outcome under both treatments, predicted, and the predictions' weighted errors added."""
+def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
+    """The predicted outcome under both treatments, plus the weighted errors of the predictions."""
     rows = _Rows(plan, source, question)
     if isinstance(question.treatment, Continuous):
         return rows.slope()
@@ -52,9 +52,9 @@ def doubly_robust(plan: Plan, source: CodedTable, question: Question) -> Estimat
 
 
 class _Rows:
-    """The rows of the data, those that are alike merged, as numbers."""
+    """The rows of the data as numbers, equal ones merged."""
 
-    def __init__(self, plan: Plan, source: CodedTable, question: Question) -> None:
+    def __init__(self, plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> None:
         self.plan, self.question = plan, question
         self.variables = {v.name: v for v in source.variables}
         self.block = _merged(source, (*(plan.parents or ()), *plan.predictors, plan.treatment, plan.outcome))
@@ -186,7 +186,7 @@ class _Rows:
 
 
 def _merged(source: CodedTable, names: Sequence[str]) -> Block:
-    """The rows of some columns, those that are alike merged: by counting where the table of counts is small."""
+    """The rows of some columns, equal ones merged: by counting where the table of counts is small."""
     cards = {v.name: v.card for v in source.variables}
     wanted = list(dict.fromkeys(names))
     if any(name not in cards for name in wanted) or math.prod(cards[name] for name in wanted) > MOST_CELLS:
@@ -210,7 +210,7 @@ def _logistic(design: Array, has: Array, weights: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-np.clip(design @ slopes, -30, 30))))
 
 
-def strata_without(plan: Plan, source: DataSource, question: Question, models: Any) -> str:
+def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> str:
     """What to warn of: groups of rows that never had a treatment, or rows of tables that no data reach; or nothing."""
     x = question.treatment
     if isinstance(x, Continuous) or not isinstance(models, BayesianNetwork):
@@ -241,7 +241,7 @@ def _group_without(counts: NDArray[Any], parents: Sequence[Variable], x: Variabl
     )
 
 
-def _unseen_rows(source: DataSource, question: Question, net: BayesianNetwork) -> str:
+def _unseen_rows(source: DataSource, question: EffectQuestion, net: BayesianNetwork) -> str:
     """Rows of fitted tables that no data reached, but that an intervention does."""
     tables = [v.name for v in net.variables if not isinstance(v, Continuous) and net.parents(v.name)]
     for name, counts in zip(tables, source.counts([(*net.parents(n), n) for n in tables]), strict=True):

@@ -1,8 +1,8 @@
 """Evaluation of expressions: on a network's engine, or on counts of data, sums of products on the compiled engine.
 
 Each probability P(a | b) is asked of the network, or counted; a sum of products is run as the factor graph that it is.
-A conditional probability given something of probability 0 is undefined, NaN here: it may stand where it is multiplied
-by 0, and where it is not, so is the result.
+A conditional probability given something of probability 0 is undefined, which is NaN here. Multiplied by 0 it counts
+as 0; otherwise the result is NaN too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def measured_by(
     options: Mapping[str, Any],
     memory_limit: int | float | str | None = None,
 ) -> Measured | Normal:
-    """A network, or data with columns for these names, as something that tells their probabilities."""
+    """A network, or data with columns for these names, as a source of their probabilities."""
     own = tuple(dict.fromkeys(names))
     if isinstance(source, BayesianNetwork):
         if all(isinstance(source.variable(name), Continuous) for name in own):

@@ -260,7 +260,7 @@ class _Latex(_Text):
         return rf"\sum_{{{over}}} {body}"
 
     def written(self, name: str) -> str:
-        """A name: a single letter in italics, a word upright, what LaTeX would take for its own escaped."""
+        """A name: a single letter in italics, a word upright, and LaTeX's special characters escaped."""
         base = name.rstrip(self.prime)
         escaped = "".join(_ESCAPES.get(letter, letter) for letter in base)
         primes = "'" * (len(name) - len(base))

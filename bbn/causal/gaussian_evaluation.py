@@ -82,7 +82,7 @@ def normal_draws(source: CodedTable, names: tuple[str, ...], rng: np.random.Gene
     q, total = len(names), source.total
     if total <= q + 1:
         raise DataError(
-            f"{total:g} rows do not tell the covariances of {q} variables; expected more than {q + 1}"
+            f"{total:g} rows do not determine the covariances of {q} variables; expected more than {q + 1}"
         )
     # Bartlett's decomposition of a Wishart with total − 1 degrees of freedom
     corner = np.tril(rng.normal(size=(n, q, q)), -1)

@@ -190,7 +190,7 @@ def parts_of(arcs: Any) -> tuple[list[Arc], list[Arc], set[str], list[str]]:
 
 
 def pair_of(pair: Any, what: str) -> Arc:
-    """A pair of names; ModelError if it is none."""
+    """A pair of names; ModelError if it is anything else."""
     if isinstance(pair, str) or not isinstance(pair, Sequence | frozenset | set) or len(pair) != 2:
         raise ModelError(f"{what} is a pair of names, found {shown(pair)}")
     a, b = pair if isinstance(pair, Sequence) else sorted(pair)
@@ -207,7 +207,7 @@ def names_listed(names: str | Iterable[str]) -> list[str]:
 
 
 def causes_first(names: list[str], arcs: list[Arc]) -> list[str]:
-    """The names in topological order, those that are free in the order given; ModelError for a cycle."""
+    """The names in topological order, and in the order given where that leaves a choice; ModelError for a cycle."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(names)
     graph.add_edges_from(arcs)

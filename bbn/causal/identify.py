@@ -62,8 +62,8 @@ def identify(
     Returns
     -------
     Estimand
-        Prints as a formula, `.latex()` typesets it, `.evaluate(network_or_data, do={…})` computes it. Of an adjustment
-        formula and what ID derives the shorter one is given.
+        Prints as a formula, `.latex()` typesets it, `.evaluate(network_or_data, do={…})` computes it. It is an
+        adjustment formula or the one that ID derives, whichever is shorter.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def identify(
     --------
     adjustment_sets : The sets that an adjustment formula may use.
     effect : Estimates with intervals, from data.
-    effect_bounds : What can be said where nothing is identified.
+    effect_bounds : What can be said where the effect is not identified.
 
     References
     ----------

@@ -41,7 +41,7 @@ class Independence(NamedTuple):
     adjusted_p_value: float
     """Corrected for the number of tests (Holm 1979)."""
     rejected: bool
-    """Whether the data speak against it."""
+    """Whether the data contradict it."""
 
     def __str__(self) -> str:
         given = f" | {', '.join(self.given)}" if self.given else ""
@@ -49,7 +49,7 @@ class Independence(NamedTuple):
 
 
 class IndependenceChecks(Tabular, Frozen):
-    """The implied independences of a graph, tested, those that the data speak against first.
+    """The implied independences of a graph, tested, those that the data contradict first.
 
     Attributes
     ----------
@@ -72,12 +72,12 @@ class IndependenceChecks(Tabular, Frozen):
 
     @property
     def rejected(self) -> tuple[Independence, ...]:
-        """Those that the data speak against."""
+        """Those that the data contradict."""
         return tuple(one for one in self.checks if one.rejected)
 
     @property
     def holds(self) -> bool:
-        """Whether the data speak against none of them."""
+        """Whether the data contradict none of them."""
         return not self.rejected
 
     def __iter__(self) -> Iterator[Independence]:
@@ -146,14 +146,15 @@ def check_independences(
     Returns
     -------
     IndependenceChecks
-        `.holds` says whether the data speak against none; iterating gives each with its p-value; prints as a table.
+        `.holds` says whether the data contradict none of them; iterating gives each with its p-value; prints as a
+        table.
 
     Raises
     ------
     DataError
         For a column that is missing or has missing values.
     EvidenceError
-        For a level that is not one.
+        For an `alpha` that is not between 0 and 1.
 
     See Also
     --------
@@ -234,7 +235,7 @@ def _tested(
     """Each claim with the test that fits it, and its p-value."""
     counted = [claim for claim in claims if not numbers & {claim[0], claim[1], *claim[2]}]
     by_counts = dict(zip(counted, CountTests(source, "g2")(counted).tolist(), strict=True))
-    rows = _Numbers(source) if len(counted) < len(claims) else None
+    rows = _NumberTests(source) if len(counted) < len(claims) else None
     found = []
     for claim in claims:
         if claim in by_counts:
@@ -246,7 +247,7 @@ def _tested(
     return found
 
 
-class _Numbers:
+class _NumberTests:
     """Tests in which a number takes part, by two regressions, with and without the other variable."""
 
     def __init__(self, source: DataSource) -> None:
@@ -286,14 +287,14 @@ class _Numbers:
         return np.column_stack([dummies, *lines])
 
     def _columns(self, name: str) -> Array:
-        """A number in its own units, or a column per state but the first."""
+        """A number in its own units, or a column for each state except the first."""
         if name in self.block.numbers:
             column = self.block.numbers[name]
             return np.asarray((column - column.mean()) / (column.std() or 1.0))[:, None]
         return np.asarray(np.eye(self.cards[name])[self.block.codes[name]][:, 1:])
 
     def _left(self, design: Array, target: Array) -> tuple[float, int]:
-        """What a regression leaves of the squares, and the rank of its design."""
+        """The residual sum of squares of a regression, and the rank of its design."""
         slopes, _, rank, _ = np.linalg.lstsq(design, target, rcond=1e-10)
         return float(((target - design @ slopes) ** 2).sum()), int(rank)
 

@@ -18,7 +18,7 @@ Step = tuple[str, str]
 """How an edge is passed, "→", "←" or "↔", and the variable it leads to."""
 
 
-class Path(NamedTuple):
+class CausalPath(NamedTuple):
     """A path, from its first variable on; prints as X ← Z → Y."""
 
     start: str
@@ -47,7 +47,7 @@ class Path(NamedTuple):
         return " ".join([self.start, *(part for step in self.steps for part in step)])
 
 
-def open_path(graph: CausalGraph, x: Iterable[str], y: Names, given: Names) -> Path | None:
+def open_path(graph: CausalGraph, x: Iterable[str], y: Names, given: Names) -> CausalPath | None:
     """The shortest open path from x to y given some variables, its inner variables in neither; None if all are blocked.
 
     >>> from bbn.causal.causal_graph import CausalGraph
@@ -62,7 +62,7 @@ def open_path(graph: CausalGraph, x: Iterable[str], y: Names, given: Names) -> P
     return next(_open_paths(graph, sources, y, given), None)
 
 
-def open_paths(graph: CausalGraph, x: Names, y: Names, given: Names, most: int = 1000) -> list[Path]:
+def open_paths(graph: CausalGraph, x: Names, y: Names, given: Names, most: int = 1000) -> list[CausalPath]:
     """Open paths from x to y, the shortest first, at most the number asked for."""
     found = []
     for path in _open_paths(graph, x, y, given):
@@ -72,10 +72,10 @@ def open_paths(graph: CausalGraph, x: Names, y: Names, given: Names, most: int =
     return found
 
 
-def _shortest_walk(graph: CausalGraph, x: Names, y: Names, given: Names) -> Path | None:
+def _shortest_walk(graph: CausalGraph, x: Names, y: Names, given: Names) -> CausalPath | None:
     """The shortest open walk, which is a path unless it has to meet a variable twice."""
     above_given = graph.ancestors(given)
-    queue: deque[tuple[Path, bool]] = deque((Path(name, ()), False) for name in sorted(x))
+    queue: deque[tuple[CausalPath, bool]] = deque((CausalPath(name, ()), False) for name in sorted(x))
     seen: set[tuple[str, bool]] = set()
     while queue:
         path, arrived_by_head = queue.popleft()
@@ -84,25 +84,25 @@ def _shortest_walk(graph: CausalGraph, x: Names, y: Names, given: Names) -> Path
             if name in x or state in seen:
                 continue
             seen.add(state)
-            longer = Path(path.start, (*path.steps, (mark, name)))
+            longer = CausalPath(path.start, (*path.steps, (mark, name)))
             if name in y:
                 return longer
             queue.append((longer, state[1]))
     return None
 
 
-def _open_paths(graph: CausalGraph, x: Names, y: Names, given: Names) -> Iterator[Path]:
+def _open_paths(graph: CausalGraph, x: Names, y: Names, given: Names) -> Iterator[CausalPath]:
     """Open paths, the shortest first: a breadth-first walk over paths that can still be completed."""
     above_given = graph.ancestors(given)
     reachable = _states_to(graph, y, given, above_given)
-    queue: deque[tuple[Path, bool]] = deque((Path(name, ()), False) for name in sorted(x))
+    queue: deque[tuple[CausalPath, bool]] = deque((CausalPath(name, ()), False) for name in sorted(x))
     while queue:
         path, arrived_by_head = queue.popleft()
         for mark, name in _onward(graph, path, arrived_by_head, given, above_given):
             if name in x or name in path.names:
                 continue
             arrives_by_head = mark in "→↔"
-            longer = Path(path.start, (*path.steps, (mark, name)))
+            longer = CausalPath(path.start, (*path.steps, (mark, name)))
             if name in y:
                 yield longer
             elif (name, arrives_by_head) in reachable:
@@ -110,7 +110,7 @@ def _open_paths(graph: CausalGraph, x: Names, y: Names, given: Names) -> Iterato
 
 
 def _onward(
-    graph: CausalGraph, path: Path, arrived_by_head: bool, given: Names, above_given: Names
+    graph: CausalGraph, path: CausalPath, arrived_by_head: bool, given: Names, above_given: Names
 ) -> Iterator[Step]:
     """The steps that an open path may take from its end."""
     last = path.names[-1]

@@ -4,9 +4,9 @@
     random common cause     add a coin to the graph as a cause of both: the estimate must stay where it is
     subset                  drop a fifth of the rows: likewise
 
-Each is done several times. For the placebo the p-value says how often an estimate as far from 0 as the real one comes
-by accident, so it is small where there is an effect; for the other two, how far the estimate is from the new ones, so
-it should not be small.
+Each is done several times. For the placebo the p-value says how often chance alone gives an estimate as far from 0 as
+the real one, so it is small if there is an effect. For the other two it says how well the estimate agrees with the new
+ones, so it should not be small.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SUBSET = 0.8
 
 
 class Refutation(NamedTuple):
-    """One way of questioning an estimate, and what became of it."""
+    """One way of questioning an estimate, and the result."""
 
     kind: str
     estimate: float
@@ -53,7 +53,7 @@ class Refutation(NamedTuple):
 
 
 class Refutations(Tabular, Frozen):
-    """What became of an estimate; iterating gives each Refutation."""
+    """The refutations of an estimate; iterating gives each Refutation."""
 
     __slots__ = ("draws", "refutations")
 
@@ -146,7 +146,7 @@ def refute(
     Raises
     ------
     EvidenceError
-        For an unknown kind, or numbers that make no sense; and all that `effect` raises.
+        For an unknown kind or numbers out of range; and whatever `effect` raises.
 
     See Also
     --------

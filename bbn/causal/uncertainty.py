@@ -2,8 +2,8 @@
 
 A table's rows have Dirichlet posteriors, a Gaussian's parameters normal-inverse-gamma ones under the usual reference
 priors (all of them together, inverse Wishart, where a formula is over numbers), and an estimand's joint of states the
-Bayesian bootstrap (Rubin 1981). All draws are asked at once: the draw is one more
-variable of the model, which every factor holds, so a thousand draws are one query with a thousand times the cells.
+Bayesian bootstrap (Rubin 1981). All draws are answered at once: the number of the draw is one more variable of the
+model, which every factor holds, so a thousand draws are one query with a thousand times the cells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bbn.causal.effect_result import Question
+from bbn.causal.effect_result import EffectQuestion
 from bbn.causal.estimand import Estimand
 from bbn.causal.gaussian_evaluation import normal_draws
 from bbn.core.errors import DataError
@@ -29,7 +29,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
-    from bbn.causal.effect_models import Plan
+    from bbn.causal.effect_models import EffectPlan
 
 CELLS = 4_000_000
 """As many cells of all tables together are drawn at a time."""
@@ -38,9 +38,9 @@ REFERENCE = 0.5
 
 
 def credible_draws(
-    plan: Plan,
+    plan: EffectPlan,
     source: DataSource,
-    question: Question,
+    question: EffectQuestion,
     models: BayesianNetwork | Estimand,
     prior: Prior | None,
     n_draws: int,
@@ -102,7 +102,7 @@ def of_draws(found: Iterable[Mapping[str, tuple[float, float]]]) -> list[tuple[s
 
 def _network_draws(
     net: BayesianNetwork,
-    question: Question,
+    question: EffectQuestion,
     moments: Mapping[str, tuple[GaussianFamily, Moments]],
     prior: Prior | None,
     rng: np.random.Generator,
@@ -131,7 +131,7 @@ def _network_draws(
 
 def _under(
     net: BayesianNetwork,
-    question: Question,
+    question: EffectQuestion,
     draw: Variable,
     factors: list[Factor],
     lines: Mapping[str, tuple[Array, Array]],
@@ -187,7 +187,7 @@ def _spread(values: Array, own: tuple[Variable, ...], regime: tuple[Variable, ..
 
 
 def _moments(net: BayesianNetwork, source: DataSource) -> dict[str, tuple[GaussianFamily, Moments]]:
-    """What the data say of each Gaussian."""
+    """What the data say about each Gaussian."""
     variables = {v.name: v for v in net.variables}
     parents = {name: tuple(variables[p] for p in net.parents(name)) for name in net.names}
     families = read_gaussians(parents, variables, {})
@@ -222,7 +222,7 @@ def _gaussian_draws(
 
 
 def _estimand_draws(
-    estimand: Estimand, source: DataSource, question: Question, rng: np.random.Generator, n: int
+    estimand: Estimand, source: DataSource, question: EffectQuestion, rng: np.random.Generator, n: int
 ) -> tuple[Array, Array]:
     """Draws of the outcome under both treatments, of a formula: each with its own weights of the rows."""
     if not isinstance(source, CodedTable):
@@ -269,7 +269,7 @@ class _Reweighted:
 
 
 def _draw_variable(names: Iterable[str], n: int) -> Variable:
-    """A variable whose states are the draws, of a name that no other has."""
+    """A variable whose states are the draws, with a name that no other has."""
     name = "draw"
     while name in names:
         name += "'"

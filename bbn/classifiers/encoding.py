@@ -223,7 +223,7 @@ def _cut(name: str, numbers: Array, weights: Array | None, bins: int) -> Cut:
 
 
 def _whole_numbers(table: Any) -> list[list[State]] | None:
-    """The numbers in each column of a matrix of few whole numbers, without missing values; else None."""
+    """The numbers in each column of a matrix of few whole numbers, without missing values; None for any other."""
     if not isinstance(table, np.ndarray) or table.dtype.kind not in "iuf" or not table.size:
         return None
     first, last = table.min(axis=0), table.max(axis=0)

@@ -147,7 +147,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         Returns
         -------
         ndarray
-            One class per row, the first of equals.
+            One class per row; in a tie, the first.
 
         Raises
         ------

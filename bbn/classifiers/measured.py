@@ -27,7 +27,7 @@ ROWS = 4096
 """Rows that are scored together."""
 
 
-class Measured:
+class MeasuredColumns:
     """Which columns of a table are measurements, and what was learned of them.
 
     Parameters

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.classifiers.encoding import Codes, Encoder
 from bbn.classifiers.estimator import UNLABELLED, AttributePrior, Examples, NetworkClassifier, available_if
-from bbn.classifiers.measured import Measured
+from bbn.classifiers.measured import MeasuredColumns
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data.coded_table import CodedTable
@@ -81,7 +81,7 @@ class NaiveBayes(NetworkClassifier):
     objectives_: Array
     _tables: Array
     _ptr: NDArray[np.int64]
-    _measured: Measured | None
+    _measured: MeasuredColumns | None
     _tabled: BayesianNetwork
     """The class and the attributes that are states."""
     _network: BayesianNetwork | None
@@ -154,7 +154,7 @@ class NaiveBayes(NetworkClassifier):
             raise DataError(
                 "some labels are missing, which continuous= does not take; bbn.fit_em learns such networks"
             )
-        self._measured = Measured(self.continuous, self._names())
+        self._measured = MeasuredColumns(self.continuous, self._names())
         table, numbers = self._measured.parted(examples.table)
         self.encoder_ = Encoder.learn(table, self._measured.others, examples.weights, self.bins)
         self._measured.learn(self.class_variable_, numbers, examples.labels, examples.weights)

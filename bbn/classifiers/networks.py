@@ -66,7 +66,7 @@ class BayesNetClassifier(NetworkClassifier):
     ----------
     structure
         A DiGraph, a list of arcs (parent, child) or a network, over the columns' names and the class's: the name of y
-        where it has one, else "class". Columns that are not in it are left out. With `averaging`, a list of such.
+        where it has one, otherwise "class". Columns that are not in it are left out. With `averaging`, a list of such.
     learner
         Where there is no structure: "naive", "tan" (the default), "chow-liu", "k2", "hill-climb", or a function of the
         examples (a data source, which every learner of bbn takes) and the name of the class, which gives a structure.
@@ -191,7 +191,7 @@ class BayesNetClassifier(NetworkClassifier):
         Returns
         -------
         ndarray
-            One class per row, the first of equals.
+            One class per row; in a tie, the first.
 
         Raises
         ------

@@ -205,7 +205,7 @@ class TextNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return tags
 
     def _kept(self, occurrences: Array) -> NDArray[np.intp]:
-        """The columns of the vocabulary: neither too rare nor among the commonest (of equals, the first go)."""
+        """The columns of the vocabulary: neither too rare nor too common (in a tie, the first are dropped)."""
         commonest = np.argsort(-occurrences, kind="stable")[: self.drop_top]
         keep = occurrences >= self.min_count
         keep[commonest] = False

@@ -116,5 +116,5 @@ def _weights(variable: Variable, text: str) -> dict[State, float]:
 
 
 def wants_progress(options: argparse.Namespace) -> bool | None:
-    """Whether to show progress: as given, else as `--quiet` implies, else (None) on a terminal only."""
+    """Whether to show progress: as given, otherwise as `--quiet` implies, otherwise (None) on a terminal only."""
     return False if options.progress is None and options.quiet else options.progress

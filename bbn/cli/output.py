@@ -1,4 +1,4 @@
-"""What the commands print: rows as a table, JSON or CSV; in colour on a terminal, else in UTF-8.
+"""What the commands print: rows as a table, JSON or CSV; in colour on a terminal, otherwise in UTF-8.
 
 Names and texts come from files that anyone may have written. What would steer a terminal is printed as an escape: in
 everything meant for a person always, and in data (CSV, a network's text) where they go to a terminal. Commands print

@@ -5,7 +5,7 @@
 
 turns pandas, polars, pyarrow, a dict of columns, a list of dicts, a numpy array with names ``(array, names)`` or a
 path to a CSV or Parquet file into small unsigned integers. In a column of a variable with `card` states the code
-of a state is its position and **the code `card` means missing**; the dtype is uint8 up to 255 states, else uint16.
+of a state is its position and **the code `card` means missing**; the dtype is uint8 up to 255 states, otherwise uint16.
 Columns of continuous variables are in `table.numbers` instead: float64, **NaN means missing**.
 
 A batch query wants ``code(data, net.variables, absent="allow", extra="ignore")``: `table.codes` holds only the columns

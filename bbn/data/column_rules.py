@@ -207,7 +207,7 @@ def _words(name: str, profile: Profile) -> Column:
 
 
 def _category(name: str, profile: Profile, why: str) -> Column:
-    """A column whose values are states: as they are where they can be, else as text."""
+    """A column whose values are states: as they are where possible, otherwise as text."""
     values = list((profile.values or {}).values())
     kinds = {type(value) for value in values}
     if len(kinds) != 1 or not kinds <= {str, int, bool}:

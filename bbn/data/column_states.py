@@ -85,7 +85,7 @@ def _values(levels: Levels, tokens: set[tuple[type, Any]]) -> list[Any]:
 
 
 def meant(values: Sequence[Any]) -> list[Any]:
-    """The values that text stands for, where all of it is numbers or truth values; else the values as they are."""
+    """The values that text stands for, where all of it is numbers or truth values; otherwise the values as they are."""
     if not all(isinstance(value, str) for value in values):
         return list(values)
     form = chosen_form(forms_of(values))

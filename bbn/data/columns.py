@@ -161,7 +161,7 @@ def _plain_fault(text: str) -> str:
 
 
 def _separator(path: Path) -> str:
-    """What separates the columns of a text file: a tab by its suffix, else what its first line has most of."""
+    """The separator of a text file: a tab by its suffix, otherwise the one that its first line has most of."""
     if ".tsv" in [suffix.lower() for suffix in path.suffixes]:
         return "\t"
     opened = gzip.open if path.suffix.lower() == ".gz" else open

@@ -71,7 +71,7 @@ def describe(
         A value, or several, that mean missing in every column, besides None, NaN and an empty field. Words such as
         "NA" and "?" mean missing in columns of numbers anyway.
     n_jobs
-        How many threads look at the columns; None is OMP_NUM_THREADS, or else the number of cores.
+        How many threads look at the columns; None is OMP_NUM_THREADS if set, otherwise the number of cores.
 
     Returns
     -------

@@ -119,7 +119,7 @@ def small_corpus() -> Corpus:
 
 
 def newsgroups(data_home: str | os.PathLike[str] | None = None, remove: tuple[str, ...] = ()) -> Corpus:
-    """20 Newsgroups, all 18,846 articles, through scikit-learn: from its cache, else from the network.
+    """20 Newsgroups, all 18,846 articles, through scikit-learn: from its cache, otherwise from the network.
 
     Parameters
     ----------

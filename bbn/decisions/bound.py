@@ -37,9 +37,10 @@ Case = tuple[int, tuple[int, ...]]
 def branch_and_bound(
     search: Search, rules: Rules, value: float, bound: float, node_limit: int
 ) -> tuple[Rules, float, float, bool]:
-    """The best rules, what they are worth, what none is worth more than, and whether these two are the same.
+    """The best rules, their value, an upper bound of every policy's value, and whether the two are equal.
 
-    `rules`, worth `value`, are the best so far; `bound` is that of the whole. At most `node_limit` nodes are looked at.
+    `rules`, worth `value`, are the best so far; `bound` is that of the whole problem. At most `node_limit` nodes are
+    examined.
     """
     relaxed = _Relaxed(search)
     count = itertools.count()
@@ -102,7 +103,7 @@ class _Relaxed:
         return self.search._objective(self._run(allowed))
 
     def doubt(self, allowed: dict[int, Array]) -> tuple[Case | None, Rules]:
-        """The first case in which the relaxed policy chooses by what is not known, and rules near that policy.
+        """The first case in which the relaxed policy depends on something unknown, and rules near that policy.
 
         Each rule takes the choice that the relaxed one makes most often in the case.
         """

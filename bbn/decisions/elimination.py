@@ -20,7 +20,7 @@ from bbn import kernels
 from bbn.core.budget import MAX_AXES, require_table
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.decisions.problem import Known, Problem, Tab
+from bbn.decisions.problem import DecisionProblem, Known, Tab
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import elimination_order
 
@@ -95,17 +95,17 @@ class Tape(NamedTuple):
 
 
 def likelihood_name(v: int) -> str:
-    """What the table of a likelihood on a variable is called."""
+    """The name of the table of a likelihood on a variable."""
     return f"likelihood {v}"
 
 
 def rule_name(v: int) -> str:
-    """What the table of a decision's given rule is called."""
+    """The name of the table of a decision's given rule."""
     return f"rule {v}"
 
 
 def allowed_name(v: int) -> str:
-    """What the table of a decision's allowed choices is called."""
+    """The name of the table of a decision's allowed choices."""
     return f"allowed {v}"
 
 
@@ -121,7 +121,7 @@ class Extra(NamedTuple):
 
 
 def compile_tape(
-    problem: Problem,
+    problem: DecisionProblem,
     groups: Sequence[tuple[bool, Sequence[int]]],
     observed: Collection[int] = (),
     extras: Iterable[Extra] = (),
@@ -153,7 +153,7 @@ def compile_tape(
     return maker.finished()
 
 
-class _Table(NamedTuple):
+class _OpenTable(NamedTuple):
     """A table on the way: where it is, its axes and, of a probability, whose distribution it still is."""
 
     start: int
@@ -166,11 +166,11 @@ class _Table(NamedTuple):
 
 
 class _Maker:
-    """The tables that there are at one point of the elimination, and the words so far."""
+    """The tables at one point of the elimination, and the words of the tape so far."""
 
     def __init__(
         self,
-        problem: Problem,
+        problem: DecisionProblem,
         observed: frozenset[int],
         factors: int | None,
         memory_limit: int | float | str | None,
@@ -183,21 +183,21 @@ class _Maker:
         self.slots: dict[int, Slot] = {}
         self.n_choices = 0
         self.extra: dict[str, int] = {}
-        self.allowed: dict[int, _Table] = {}
+        self.allowed: dict[int, _OpenTable] = {}
         self.probabilities = [self._given(tab, tab.head not in observed) for tab in problem.chance]
         self.utilities = [self._given(tab, False) for tab in problem.utilities]
         if factors is not None:
             self.probabilities += self.utilities
             self.utilities = []
 
-    def _given(self, tab: Tab, normalised: bool) -> _Table:
+    def _given(self, tab: Tab, normalised: bool) -> _OpenTable:
         head = frozenset((tab.head,)) if normalised else None
         if self.observed.isdisjoint(tab.scope):
-            return _Table(tab.start, tab.scope, tab.strides, head)
+            return _OpenTable(tab.start, tab.scope, tab.strides, head)
         pairs = list(zip(tab.scope, tab.strides, strict=True))
         free = [pair for pair in pairs if pair[0] not in self.observed]
         moves = tuple(pair for pair in pairs if pair[0] in self.observed)
-        return _Table(tab.start, tuple(v for v, _ in free), tuple(s for _, s in free), head, moves)
+        return _OpenTable(tab.start, tuple(v for v, _ in free), tuple(s for _, s in free), head, moves)
 
     def add_extra(self, extra: Extra) -> None:
         strides, step = self._layout(extra.scope)
@@ -271,9 +271,9 @@ class _Maker:
             self.n_choices += cells
         self._write(kind, v, scope, p, u, allowed, (made_p, made_u, choice))
         if keeps_p:
-            other_p.append(_Table(made_p, scope, strides, None if left is None else frozenset(left)))
+            other_p.append(_OpenTable(made_p, scope, strides, None if left is None else frozenset(left)))
         if u:
-            other_u.append(_Table(made_u, scope, strides, None))
+            other_u.append(_OpenTable(made_u, scope, strides, None))
         self.probabilities, self.utilities = other_p, other_u
 
     def finished(self) -> Tape:
@@ -295,7 +295,7 @@ class _Maker:
         )
 
     def _room(self, scope: tuple[int, ...], cells: int) -> int:
-        """Room for a table of so many cells over these variables; BudgetError if there is none."""
+        """Room for a table of this many cells over these variables; BudgetError if there is none."""
         if len(scope) > MAX_AXES:
             raise BudgetError(
                 f"a table would have {len(scope)} axes; at most {MAX_AXES} are possible; {INSTEAD}"
@@ -319,9 +319,9 @@ class _Maker:
         kind: int,
         v: int,
         scope: tuple[int, ...],
-        p: Sequence[_Table],
-        u: Sequence[_Table],
-        allowed: Sequence[_Table],
+        p: Sequence[_OpenTable],
+        u: Sequence[_OpenTable],
+        allowed: Sequence[_OpenTable],
         made: tuple[int, int, int],
     ) -> None:
         cards, words, n = self.problem.cards, self.words, len(scope)
@@ -341,10 +341,10 @@ class _Maker:
             words += row
 
 
-def _parted(tables: list[_Table], v: int) -> tuple[list[_Table], list[_Table]]:
+def _parted(tables: list[_OpenTable], v: int) -> tuple[list[_OpenTable], list[_OpenTable]]:
     """The tables that hold a variable, and the others."""
-    own: list[_Table] = []
-    others: list[_Table] = []
+    own: list[_OpenTable] = []
+    others: list[_OpenTable] = []
     for table in tables:
         (own if v in table.scope else others).append(table)
     return own, others

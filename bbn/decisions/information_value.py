@@ -1,6 +1,6 @@
-"""What is it worth to know: the value of information, of one variable, of several, of a test that is not there yet.
+"""The value of information: of one variable, of several, or of a test that is not in the network yet.
 
-The value of knowing X before a decision is what the best policy is worth with X observed, less what it is worth
+The value of knowing X before a decision is what the best policy is worth with X observed, minus what it is worth
 without (Howard 1966); it is never negative with perfect recall, and 0 where X is d-separated from the utilities the
 decision can still affect. Information is perfect where X is the very thing in question, imperfect where it is a test.
 """
@@ -44,10 +44,10 @@ def value_of_information(
     evidence
         As `solve` takes it.
     decision
-        Before which decision it is known; unless given, the first that can know it. With perfect recall the later ones
+        The decision before which it is known; by default the first that can know it. With perfect recall the later ones
         remember it.
     cost
-        What the tests cost; it is taken off.
+        What the tests cost; it is subtracted.
     options
         Those of `solve`.
 
@@ -158,12 +158,12 @@ def information_values(
     dn
         The decision network.
     tests
-        Names of chance variables, and CPTs of tests that are not in the network; unless given, every chance variable
-        that some decision could know and none observes, and that the evidence does not tell.
+        Names of chance variables, and CPTs of tests that are not in the network; by default every chance variable that
+        some decision could know, that none observes, and that is not in the evidence.
     evidence, decision, options
         As in `value_of_information`.
     costs
-        Name to what knowing it costs, 0 unless given.
+        Name to the cost of knowing it, 0 unless given.
     together
         The most variables in a set.
 
@@ -202,7 +202,7 @@ def _with_tests(dn: DecisionNetwork, tests: Any) -> tuple[DecisionNetwork, list[
     new = [test for test in listed if isinstance(test, CPT)]
     for test in new:
         if test.name in dn:
-            raise EvidenceError(f"the test {test.name!r} has the name of a node that is there")
+            raise EvidenceError(f"the test {test.name!r} has the name of a node of the network")
     if new:
         dn = dn.with_nodes(new)
     names = [test.name if isinstance(test, CPT) else test for test in listed]
@@ -223,7 +223,7 @@ def _compared(
     if decision is not None:
         decision_of(dn, decision)
         if decision in fixed:
-            raise EvidenceError(f"{decision!r} is made already; the evidence has it")
+            raise EvidenceError(f"{decision!r} has been made already: it is in the evidence")
     without = {
         d.name: Decision(d.name, d.states, [seen for seen in d.observes if seen not in names])
         for d in dn.decisions
@@ -256,7 +256,7 @@ def _observing(decision: Decision, name: str) -> Decision:
 
 
 def _able(dn: DecisionNetwork, name: str, fixed: set[str]) -> list[str]:
-    """The open decisions that come before nothing that the variable depends on, in order."""
+    """The open decisions that can know the variable, in order: it depends on none of those that follow."""
     above = nx.ancestors(dn.graph, name)
     return [d.name for d in dn.decisions if d.name not in above and d.name not in fixed]
 

@@ -1,8 +1,8 @@
 """Limited memory: single policy updating, from several starts (Lauritzen and Nilsson 2001).
 
-With the rules of all other decisions fixed, the best rule for one decision follows from one elimination; to improve
-one rule after the other never lowers the expected utility, and ends where no single change helps. That is a local
-optimum, and is said to be one, unless:
+With the rules of all other decisions fixed, the best rule for one decision follows from one elimination; improving one
+rule after the other never lowers the expected utility, and ends where no single change helps. That is a local optimum,
+and is reported as one, unless:
 
 - the diagram is *soluble*: some decision D can be solved whatever the others do (its utilities depend on what the
   others know and choose only through what D knows), the rest is soluble once D's rule is fixed, and so one pass is
@@ -21,7 +21,7 @@ import numpy as np
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.elimination import Tape, compile_tape, evidence_extras, evidence_tables, rule_name
-from bbn.decisions.problem import Known, Problem
+from bbn.decisions.problem import DecisionProblem, Known
 from bbn.decisions.solve import goal_of, kept_tape, objective, rule_extras, rules_of, strong_tape
 from bbn.results.rule import Rule
 
@@ -38,7 +38,7 @@ Found = tuple[dict[str, Rule], float, float, bool, str]
 
 
 def solve_limited(
-    problem: Problem,
+    problem: DecisionProblem,
     given: Known,
     cells: Array,
     shift: float,
@@ -76,7 +76,7 @@ def solve_limited(
 
 
 def same(a: float, b: float) -> bool:
-    """Whether two values are equal but for rounding."""
+    """Whether two values are equal except for rounding."""
     return abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b))
 
 
@@ -89,7 +89,7 @@ class Search:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: DecisionProblem,
         given: Known,
         cells: Array,
         shift: float,
@@ -197,14 +197,14 @@ class Search:
         return kept_tape(problem, key, make)
 
 
-def perfect(problem: Problem) -> Problem:
+def perfect(problem: DecisionProblem) -> DecisionProblem:
     """The problem in which each decision also knows what the earlier ones knew and chose."""
     if problem.relaxed is None:
         problem.relaxed = problem.with_observed(_remembered(problem))
     return problem.relaxed
 
 
-def _remembered(problem: Problem) -> dict[int, tuple[int, ...]]:
+def _remembered(problem: DecisionProblem) -> dict[int, tuple[int, ...]]:
     observes: dict[int, tuple[int, ...]] = {}
     known: tuple[int, ...] = ()
     for d in problem.decisions:
@@ -216,7 +216,7 @@ def _remembered(problem: Problem) -> dict[int, tuple[int, ...]]:
 # Solubility
 
 
-def soluble_order(problem: Problem, decisions: Sequence[int]) -> list[int] | None:
+def soluble_order(problem: DecisionProblem, decisions: Sequence[int]) -> list[int] | None:
     """An order in which each decision can be solved whatever those after it do; None if there is none.
 
     A decision D is solved first if the utilities below it are independent, given D and what it observes, of the other
@@ -240,7 +240,7 @@ def soluble_order(problem: Problem, decisions: Sequence[int]) -> list[int] | Non
     return order
 
 
-def _is_extremal(graph: nx.DiGraph[Any], problem: Problem, d: int, left: Sequence[int]) -> bool:
+def _is_extremal(graph: nx.DiGraph[Any], problem: DecisionProblem, d: int, left: Sequence[int]) -> bool:
     import networkx as nx
 
     family = {d, *problem.observes[d]}

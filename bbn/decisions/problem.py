@@ -36,7 +36,7 @@ class Tab(NamedTuple):
     """The variable whose distribution each row is; −1 for a utility or a likelihood."""
 
 
-class Problem:
+class DecisionProblem:
     """The tables of a decision network.
 
     Attributes
@@ -76,9 +76,9 @@ class Problem:
             self.utilities.append(self._add(axes, table))
         self.cells = np.concatenate(self._parts) if self._parts else np.empty(0)
         self.tapes: dict[Any, Any] = {}
-        self.relaxed: Problem | None = None
+        self.relaxed: DecisionProblem | None = None
 
-    def with_observed(self, observes: dict[int, tuple[int, ...]]) -> Problem:
+    def with_observed(self, observes: dict[int, tuple[int, ...]]) -> DecisionProblem:
         """The same tables, with decisions that observe something else."""
         other = copy(self)
         other.observes, other.parents = observes, self.parents | observes
@@ -96,11 +96,11 @@ class Problem:
         return tab
 
 
-def problem_of(dn: DecisionNetwork) -> Problem:
+def problem_of(dn: DecisionNetwork) -> DecisionProblem:
     """The tables of a decision network, made once."""
     found = dn.memo.get("problem")
     if found is None:
-        found = dn.memo["problem"] = Problem(dn)
+        found = dn.memo["problem"] = DecisionProblem(dn)
     return found
 
 
@@ -111,7 +111,7 @@ def as_table(conditional: Any) -> CPT:
     if hasattr(conditional, "to_cpt"):
         made: CPT = conditional.to_cpt()
         return made
-    raise ModelError(f"{conditional.variable.name!r} is a {type(conditional).__name__}; a table was needed")
+    raise ModelError(f"{conditional.variable.name!r} is a {type(conditional).__name__}; expected a table")
 
 
 # Utilities as tables that add up
@@ -159,7 +159,7 @@ def _mean(dn: DecisionNetwork, name: str, means: dict[str, list[Term]]) -> list[
     if name not in means:
         gaussian = dn[name]
         if not isinstance(gaussian, Gaussian):
-            raise ModelError(f"{name!r} is a {type(gaussian).__name__}; a Gaussian was needed")
+            raise ModelError(f"{name!r} is a {type(gaussian).__name__}; expected a Gaussian")
         own = gaussian.discrete_parents
         found: list[Term] = [(own, gaussian.means)]
         for k, parent in enumerate(gaussian.continuous_parents):
@@ -194,7 +194,7 @@ class Known(NamedTuple):
     likelihoods: dict[int, Array]
 
 
-def known(dn: DecisionNetwork, evidence: Evidence | None) -> tuple[Problem, Known]:
+def known(dn: DecisionNetwork, evidence: Evidence | None) -> tuple[DecisionProblem, Known]:
     """The tables and the evidence on them; EvidenceError for what cannot be known before the decisions are made."""
     problem = problem_of(dn)
     evidence = as_mapping(evidence)
@@ -212,7 +212,7 @@ def known(dn: DecisionNetwork, evidence: Evidence | None) -> tuple[Problem, Know
     return problem, Known(hard, likelihoods)
 
 
-def _check_known(problem: Problem, hard: Mapping[int, int], likelihoods: Mapping[int, Array]) -> None:
+def _check_known(problem: DecisionProblem, hard: Mapping[int, int], likelihoods: Mapping[int, Array]) -> None:
     for v in likelihoods:
         if v in problem.observes:
             raise EvidenceError(f"{problem.names[v]!r} is a decision; evidence on it is the choice made")
@@ -228,7 +228,7 @@ def _check_known(problem: Problem, hard: Mapping[int, int], likelihoods: Mapping
             )
 
 
-def _affecting(problem: Problem, variable: int, hard: Mapping[int, int]) -> int | None:
+def _affecting(problem: DecisionProblem, variable: int, hard: Mapping[int, int]) -> int | None:
     """A decision not yet made on which a chance variable depends."""
     seen, stack = {variable}, [variable]
     while stack:

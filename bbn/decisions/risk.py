@@ -1,4 +1,4 @@
-"""Risk: the distribution of the total utility under a policy, its quantiles, and what it is worth for sure.
+"""Risk: the distribution of the total utility under a policy, its quantiles, and its certainty equivalent.
 
 The joint of all variables that a utility depends on is asked of the network in which the decisions follow the policy;
 settings with the same total are then added up. Where that joint would not fit, `n_samples` draws from the network
@@ -93,7 +93,7 @@ class RiskProfile(Tabular, Frozen):
         return float(self.probabilities[chosen].sum())
 
     def quantile(self, q: float) -> float:
-        """The least total that is not exceeded with probability q or more.
+        """The smallest total that is not exceeded with probability q or more.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ def risk_profile(
     policy
         A rule per decision, as `expected_utility` takes them; unless given, the best policy.
     evidence
-        As `solve` takes it; choices made count as the policy of those decisions.
+        As `solve` takes it; a choice in the evidence is the policy of that decision.
     n_samples, seed
         None for the exact distribution; a number of draws to estimate it from.
     memory_limit

@@ -19,7 +19,7 @@ from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.decisions.elimination import Answer, evidence_tables
-from bbn.decisions.problem import Known, Problem, Tab, known, log_evidence_of
+from bbn.decisions.problem import DecisionProblem, Known, Tab, known, log_evidence_of
 from bbn.decisions.solve import evaluate, rules_of, strong_tape
 from bbn.kernels.watch import check
 from bbn.model.decision_network import DecisionNetwork
@@ -40,7 +40,7 @@ MOST = 600.0
 
 
 class Influence(NamedTuple):
-    """One number of the network, and what the decision owes to it."""
+    """One number of the network, and how the decision depends on it."""
 
     name: str
     """In words, such as P(Oil=wet) or Profit(Oil=wet, Drill=yes)."""
@@ -139,7 +139,7 @@ def sensitivity(
     certain: bool = False,
     memory_limit: int | float | str | None = None,
 ) -> DecisionSensitivity:
-    """How the expected utility depends on each number of the network, and where the best policy becomes another.
+    """How the expected utility depends on each number of the network, and where the best policy changes.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def sensitivity(
     """
     if dn.recall == "limited":
         raise EvidenceError(
-            "sensitivity needs perfect recall: with limited memory a best policy is not found at once"
+            "sensitivity needs perfect recall: with limited memory one pass does not find the best policy"
         )
     problem, given = known(dn, evidence)
     for name in names or ():
@@ -201,7 +201,7 @@ class _Number(NamedTuple):
     is_probability: bool
 
 
-def _numbers(dn: DecisionNetwork, problem: Problem) -> list[_Number]:
+def _numbers(dn: DecisionNetwork, problem: DecisionProblem) -> list[_Number]:
     """Every entry of every table, in the order of the nodes."""
     found = []
     for tab in problem.chance:
@@ -224,12 +224,12 @@ def _numbers(dn: DecisionNetwork, problem: Problem) -> list[_Number]:
     return found
 
 
-def _places(problem: Problem, tab: Tab) -> list[tuple[tuple[int, ...], int]]:
+def _places(problem: DecisionProblem, tab: Tab) -> list[tuple[tuple[int, ...], int]]:
     shape = [problem.cards[v] for v in tab.scope]
     return [(place, tab.start + i) for i, place in enumerate(np.ndindex(*shape))]
 
 
-def _settings(problem: Problem, scope: Sequence[int], place: Sequence[int]) -> list[str]:
+def _settings(problem: DecisionProblem, scope: Sequence[int], place: Sequence[int]) -> list[str]:
     return [
         f"{problem.names[v]}={problem.variables[v].states[code]}"
         for v, code in zip(scope, place, strict=False)
@@ -241,7 +241,7 @@ class _Walk:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: DecisionProblem,
         given: Known,
         evidence: Evidence | None,
         memory_limit: int | float | str | None,
@@ -294,7 +294,7 @@ class _Walk:
         return cells
 
     def influence(self, number: _Number) -> Influence:
-        """What the decision owes to one number."""
+        """How the decision depends on one number."""
         check()
         value = float(self.problem.cells[number.row][number.column])
         low, high = (0.0, 1.0) if number.is_probability else (-math.inf, math.inf)

@@ -4,7 +4,7 @@ With perfect recall the variables are eliminated in a strong order, from what is
 to what the first one knows (Jensen, Jensen and Dittmer 1994), in one pass; the tape of steps is made once for each set
 of observed variables and kept with the network. Limited memory is in `bbn.decisions.limited`.
 
-With a risk tolerance R the certainty equivalent −R ln E[exp(−U/R)] is made largest instead (Howard and Matheson 1972):
+With a risk tolerance R the certainty equivalent −R ln E[exp(−U/R)] is maximised instead (Howard and Matheson 1972):
 as utilities add up, each is then a factor exp(−u/R), and a decision takes the least product.
 """
 
@@ -31,7 +31,7 @@ from bbn.decisions.elimination import (
     evidence_tables,
     rule_name,
 )
-from bbn.decisions.problem import Known, Problem, known, log_evidence_of
+from bbn.decisions.problem import DecisionProblem, Known, known, log_evidence_of
 from bbn.kernels.contracts.types import Ints
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision
@@ -71,12 +71,12 @@ def solve(
     method
         For limited memory: "exact" searches until no better policy can exist (branch and bound) and raises BudgetError
         past `node_limit`; "local" improves one decision at a time, from `restarts` starts; "auto" proves the answer
-        where that is quick, and else says that it is local. With perfect recall every answer is exact.
+        where that is quick, and otherwise says that it is local. With perfect recall every answer is exact.
     risk_tolerance
-        None to make the expected utility largest. A number R > 0 to make the certainty equivalent largest under the
-        utility function −exp(−u/R): the smaller R, the more risk is avoided. R < 0 seeks risk.
+        None to maximise the expected utility. A number R > 0 to maximise the certainty equivalent under the utility
+        function −exp(−u/R): the smaller R, the more risk is avoided. R < 0 seeks risk.
     restarts, seed
-        Starts of the local search, the first always the same, the others random.
+        The number of starts of the local search (the first is always the same, the others are random), and their seed.
     node_limit
         The most partial policies that the search for a proof looks at.
     memory_limit
@@ -145,7 +145,7 @@ def expected_utility(
     evidence: Evidence | None = None,
     **options: Any,
 ) -> float:
-    """The expected utility of these choices, the decisions that are not named being made as well as can be.
+    """The expected utility of these choices, with the decisions that are not named made as well as possible.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _risk(tolerance: float | None) -> float | None:
     return float(tolerance)
 
 
-def attitude(problem: Problem, scale: float | None) -> tuple[Array, float]:
+def attitude(problem: DecisionProblem, scale: float | None) -> tuple[Array, float]:
     """The cells with each utility u as a factor, and the sum of what was taken out of them; as they are without risk.
 
     The factor is exp(−(u − m)/R), m the least utility (the greatest where risk is sought), so it is at most 1.
@@ -287,7 +287,7 @@ def objective(answer: Answer, scale: float | None, shift: float) -> float:
 
 
 def strong_tape(
-    problem: Problem,
+    problem: DecisionProblem,
     given: Known,
     ruled: Sequence[int] = (),
     factors: int | None = None,
@@ -303,8 +303,8 @@ def strong_tape(
     return kept_tape(problem, ("strong", *_shape(given), tuple(ruled), factors), make)
 
 
-def strong_groups(problem: Problem, ruled: Sequence[int] = ()) -> list[tuple[bool, Sequence[int]]]:
-    """What is never observed; then, from the last decision to the first, each and what is new to it."""
+def strong_groups(problem: DecisionProblem, ruled: Sequence[int] = ()) -> list[tuple[bool, Sequence[int]]]:
+    """What is never observed; then, from the last decision to the first, each with what it observes anew."""
     seen: set[int] = set()
     groups: list[tuple[bool, Sequence[int]]] = []
     for d in problem.decisions:
@@ -316,7 +316,7 @@ def strong_groups(problem: Problem, ruled: Sequence[int] = ()) -> list[tuple[boo
 
 
 def evaluate(
-    problem: Problem,
+    problem: DecisionProblem,
     given: Known,
     rules: Mapping[str, Rule],
     memory_limit: int | float | str | None = None,
@@ -340,7 +340,7 @@ def evaluate(
     return tape.run(cells, given.hard, {**evidence_tables(given), **tables}, memory_limit)
 
 
-def kept_tape(problem: Problem, key: Any, make: Callable[[], Tape]) -> Tape:
+def kept_tape(problem: DecisionProblem, key: Any, make: Callable[[], Tape]) -> Tape:
     """The tape under this key, made if it is not there."""
     tape = problem.tapes.get(key)
     if tape is None:
@@ -351,7 +351,7 @@ def kept_tape(problem: Problem, key: Any, make: Callable[[], Tape]) -> Tape:
     return tape
 
 
-def rule_extras(problem: Problem, ruled: Sequence[int]) -> list[Extra]:
+def rule_extras(problem: DecisionProblem, ruled: Sequence[int]) -> list[Extra]:
     """The tables of rules over all that each decision observes."""
     return [Extra(rule_name(d), (*problem.observes[d], d), d) for d in ruled]
 
@@ -360,14 +360,16 @@ def _shape(given: Known) -> tuple[Any, ...]:
     return frozenset(given.hard), frozenset(given.likelihoods)
 
 
-def _numbers_of(problem: Problem, variables: Sequence[Any]) -> tuple[int, ...]:
+def _numbers_of(problem: DecisionProblem, variables: Sequence[Any]) -> tuple[int, ...]:
     return tuple(problem.number[v.name] for v in variables)
 
 
 # Rules
 
 
-def rules_of(problem: Problem, given: Known, slots: Mapping[int, Slot], choices: Ints) -> dict[str, Rule]:
+def rules_of(
+    problem: DecisionProblem, given: Known, slots: Mapping[int, Slot], choices: Ints
+) -> dict[str, Rule]:
     """A rule for each open decision, over what it observes as declared."""
     rules: dict[int, Rule] = {}
     for d in problem.decisions:
@@ -393,7 +395,7 @@ def rules_of(problem: Problem, given: Known, slots: Mapping[int, Slot], choices:
     return {problem.names[d]: rule for d, rule in rules.items()}
 
 
-def _code(problem: Problem, v: int, grid: Mapping[int, Any], rules: Mapping[int, Rule]) -> Any:
+def _code(problem: DecisionProblem, v: int, grid: Mapping[int, Any], rules: Mapping[int, Rule]) -> Any:
     """The code of a variable at every setting of the grid: one of its axes, or what a rule chooses there."""
     if v in grid:
         return grid[v]

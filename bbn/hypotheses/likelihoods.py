@@ -207,7 +207,7 @@ def labelled(said: Any) -> Mapping[Any, float]:
 
 
 def _table(instances: list[Any]) -> Any:
-    """Instances as scikit-learn takes them: a DataFrame of mappings, else an array."""
+    """Instances as scikit-learn takes them: a DataFrame of mappings, otherwise an array."""
     if isinstance(instances[0], Mapping):
         import pandas as pd
 

@@ -215,7 +215,7 @@ class HypothesisSpace(Tabular, Frozen):
         Returns
         -------
         hypothesis
-            The one that makes the data most probable, the first of equals.
+            The one that makes the data most probable, the first in a tie.
 
         See Also
         --------

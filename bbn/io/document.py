@@ -98,7 +98,7 @@ class Document(Protocol):
 
 
 def resolve(text: str) -> Any:
-    """What an unquoted word means by the core schema of YAML 1.2: null, bool, int, float or else a string.
+    """What an unquoted word means by the core schema of YAML 1.2: null, bool, int, float or otherwise a string.
 
     An integer of more than 3,000 digits is infinite.
 

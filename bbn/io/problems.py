@@ -44,7 +44,7 @@ class Problems:
         return self.source.position(where) if isinstance(where, int) else where or (None, None)
 
     def fail(self, message: str, where: Where = None) -> NoReturn:
-        """Note a problem after which there is no going on, and raise it."""
+        """Note a problem that ends the reading, and raise it."""
         error = self._error(message, where)
         self._note(error)
         self._raise(error)

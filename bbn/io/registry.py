@@ -2,7 +2,7 @@
 
 To add a format, write one file and one line:
 
-1. ``bbn/io/<name>.py`` with ``read(source, strict)`` and ``write(network)``:
+1. ``bbn/io/formats/<name>.py`` with ``read(source, strict)`` and ``write(network)``:
 
    - ``read(source: Source, strict: bool) -> BayesianNetwork``. `source.text` is the decoded text,
      `source.data` the raw bytes (for XML parsers). Raise faults with ``source.fail(message, offset)`` (an
@@ -69,12 +69,17 @@ class Format:
 
 FORMATS: tuple[Format, ...] = (
     Format(
-        "yaml", "bbn.io.yaml", (".yaml", ".yml"), r"(?:^|\r)(?:nodes|slice)[ \t]*:", "bbn's own, in YAML", 400
+        "yaml",
+        "bbn.io.formats.yaml",
+        (".yaml", ".yml"),
+        r"(?:^|\r)(?:nodes|slice)[ \t]*:",
+        "bbn's own, in YAML",
+        400,
     ),
-    Format("json", "bbn.io.json", (".json",), r"\A\s*\{", "bbn's own, in JSON", 300),
+    Format("json", "bbn.io.formats.json", (".json",), r"\A\s*\{", "bbn's own, in JSON", 300),
     Format(
         "bif",
-        "bbn.io.bif",
+        "bbn.io.formats.bif",
         (".bif",),
         r"^\s*(?:network|variable|probability)\b[^;{}]*\{",
         "interchange format",
@@ -82,7 +87,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "xmlbif",
-        "bbn.io.xmlbif",
+        "bbn.io.formats.xmlbif",
         (".xmlbif", ".bifxml", ".xml"),
         r"<BIF\b|<!DOCTYPE\s+BIF\b",
         "the same, in XML",
@@ -90,14 +95,14 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "net",
-        "bbn.io.net",
+        "bbn.io.formats.net",
         (".net", ".hugin"),
         r"^\s*(?:net|discrete|node|potential)\b[^;{}]*\{",
         "Hugin",
         240,
     ),
-    Format("xdsl", "bbn.io.xdsl", (".xdsl",), r"<smile\b", "GeNIe and SMILE", 240),
-    Format("uai", "bbn.io.uai", (".uai",), r"\A\s*(?:BAYES|MARKOV)\b", "UAI competitions", 420),
+    Format("xdsl", "bbn.io.formats.xdsl", (".xdsl",), r"<smile\b", "GeNIe and SMILE", 240),
+    Format("uai", "bbn.io.formats.uai", (".uai",), r"\A\s*(?:BAYES|MARKOV)\b", "UAI competitions", 420),
 )
 
 
@@ -266,7 +271,7 @@ def _read(source: Source, format: Format | None, strict: bool) -> BayesianNetwor
 
 
 def _by_suffix(path: str, source: Source | None = None) -> Format | None:
-    """The format of this suffix; where several share it, the one the content looks like, else the first."""
+    """The format of this suffix; where several share it, the one the content looks like, otherwise the first."""
     name = path.lower().removesuffix(".gz")
     sharing = tuple(format for format in FORMATS if name.endswith(format.suffixes))
     if len(sharing) > 1 and source is not None:

@@ -88,7 +88,9 @@ class DecisionNetwork(AskableDecisions):
             raise ModelError(f"recall is {shown(recall)}{nearest(recall, RECALL)}")
         given = by_name(nodes)
         if not any(isinstance(node, Utility) for node in given.values()):
-            raise ModelError("a decision network needs at least one utility, else nothing is worth deciding")
+            raise ModelError(
+                "a decision network needs at least one utility; without one nothing is worth deciding"
+            )
         check_families(given)
         parents = {node: parent_names(given[node]) for node in given}
         order = time_order(given, parents)

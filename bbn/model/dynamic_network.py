@@ -62,7 +62,7 @@ class DynamicNetwork(AskableInTime):
         Further strings about it; no part in comparisons either.
 
     Slice t uses the conditional that `first` gives for slice t; else that of `later`, if t slices reach back far
-    enough; else the last that `first` gives.
+    enough; otherwise the last that `first` gives.
 
     Raises
     ------

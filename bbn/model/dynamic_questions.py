@@ -57,7 +57,7 @@ class AskableInTime(Frozen):
         memory_limit
             Bytes, or text such as "2 GB".
         n_jobs
-            Threads that share the sequences; None is OMP_NUM_THREADS, or else the number of cores.
+            Threads that share the sequences; None is OMP_NUM_THREADS if set, otherwise the number of cores.
 
         Returns
         -------

@@ -45,7 +45,7 @@ def holding(states: Sequence[State]) -> int | None:
 
 
 def told_holding_code(variable: Variable, holds: Any) -> int:
-    """The code of the state that holds: as it is said, else as the words tell; ModelError if neither does."""
+    """The code of the state that holds: as told, otherwise by the words; ModelError if neither says which."""
     told = holds.get(variable.name) if isinstance(holds, Mapping) else holds
     code = holding_code(variable) if told is None else variable.find(told)
     if code is None:

@@ -302,7 +302,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
                 raise ModelError(
                     f"{name!r} is continuous and has no table; discrete_part() is the network without such variables"
                 )
-            raise ModelError(f"{name!r} is a {type(conditional).__name__}; a table was needed")
+            raise ModelError(f"{name!r} is a {type(conditional).__name__}; expected a table")
         return conditional
 
     def _entry(self, name: str, codes: Mapping[str, int | None]) -> float:

@@ -59,7 +59,7 @@ class SamplingOptions(TypedDict, total=False):
     time_limit: float | None
     """Draw for this many seconds at most, and answer with what there is."""
     n_jobs: int | None
-    """Threads; None is OMP_NUM_THREADS, or else the number of cores."""
+    """Threads; None is OMP_NUM_THREADS if set, otherwise the number of cores."""
     progress: bool | None
     """Whether to show a progress bar; None shows one on a terminal and in a notebook."""
     memory_limit: MemoryLimit

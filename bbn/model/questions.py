@@ -99,7 +99,7 @@ class Askable(Frozen):
         target_std_error : float, optional
             Sampling. Draw until the standard error of every probability is at most this.
         n_jobs : int, optional
-            Sampling. Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+            Sampling. Threads, −1 for one per core; by default OMP_NUM_THREADS if set, otherwise one per core.
         progress : bool, optional
             Sampling. Whether to show a progress bar; by default on a terminal and in a notebook.
         chains : int, default 16

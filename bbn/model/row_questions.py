@@ -60,7 +60,7 @@ class RowQuestions(Frozen):
             What to do with a row that the network gives probability zero: raise an error that names it, or answer
             with a missing value.
         n_jobs : int, optional
-            Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+            Threads, −1 for one per core; by default OMP_NUM_THREADS if set, otherwise one per core.
         memory_limit : int, float or str, optional
             The most bytes that the work may take, such as ``"2 GB"``; by default BBN_MEMORY_LIMIT, or half of the
             memory there is.
@@ -368,7 +368,7 @@ class RowQuestions(Frozen):
             Give an iterator over tables of this many rows (True leaves the number to the library), so that memory
             stays flat; with `to`, the rows that are written at a time.
         n_jobs : int, optional
-            Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+            Threads, −1 for one per core; by default OMP_NUM_THREADS if set, otherwise one per core.
         memory_limit : int, float or str, optional
             The most bytes that the work may take, as in `query`.
         progress : bool, optional

@@ -33,7 +33,7 @@ class Beliefs(Tabular, Frozen):
     log_evidence
         ln P(evidence).
     effective_sample_size
-        Of a particle filter, how many independent particles each step's are worth, an array (steps,); else None.
+        Of a particle filter, how many independent particles each step's are worth, an array (steps,); None otherwise.
     std_error
         Of a particle filter, variable to the standard errors of its array; else empty.
 

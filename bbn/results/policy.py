@@ -114,7 +114,7 @@ class Solution(Frozen):
         What no policy can be worth more than; `expected_utility` itself where `proved`. With a risk tolerance it bounds
         the certainty equivalent.
     certainty_equivalent
-        The sure amount that is as good as the policy: with a risk tolerance, what was made largest; else the expected
+        The sure amount that is as good as the policy: with a risk tolerance, what was maximised; otherwise the expected
         utility.
     log_evidence
         ln P(evidence), of the evidence on chance variables.

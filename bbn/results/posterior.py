@@ -84,7 +84,7 @@ class Posterior(Tabular, Frozen):
         return float(self.values[index])
 
     def mode(self) -> Any:
-        """The most probable state, or tuple of states for a joint; the first of equals."""
+        """The most probable state, or tuple of states for a joint; the first in a tie."""
         index = np.unravel_index(int(self.values.argmax()), self.values.shape)
         states = tuple(v.states[i] for v, i in zip(self.variables, index, strict=True))
         return states[0] if len(states) == 1 else states

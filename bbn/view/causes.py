@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from bbn.causal.adjustment import causal_nodes
 from bbn.causal.causal_graph import CausalGraph
 from bbn.causal.graph_parts import Names
-from bbn.causal.paths import Path, open_paths
+from bbn.causal.paths import CausalPath, open_paths
 from bbn.view.colours import (
     ADJUSTED,
     ARC,
@@ -88,7 +88,7 @@ def draw_causes(
     return Drawing(width, height, tuple(shapes), _told(graph, x, y, given, biased))
 
 
-def _biasing_paths(graph: CausalGraph, x: Names, y: Names, given: Names) -> list[Path]:
+def _biasing_paths(graph: CausalGraph, x: Names, y: Names, given: Names) -> list[CausalPath]:
     """Open paths from treatment to outcome that are not causal."""
     if not x or not y:
         return []
@@ -128,7 +128,7 @@ def _box(name: str, role: tuple[str, str], x: float, y: float) -> list[Box | Wor
     return shapes
 
 
-def _told(graph: CausalGraph, x: Names, y: Names, given: Names, biased: list[Path]) -> str:
+def _told(graph: CausalGraph, x: Names, y: Names, given: Names, biased: list[CausalPath]) -> str:
     """The text alternative."""
 
     def listed(names: Names) -> str:

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import bbn
 from bbn.causal.effect_models import plan_of
-from bbn.causal.effect_result import Question
+from bbn.causal.effect_result import EffectQuestion
 from bbn.causal.estimators import doubly_robust, inverse_weighting
 from tests.support.causal_truth import random_network
 
@@ -140,7 +140,7 @@ def test_doubly_robust_survives_one_wrong_model():
     plan = plan_of(CONFOUNDED, "X", "Y", (), None)
     source = bbn.data.code(rows)
     own = {v.name: v for v in source.variables}
-    question = Question(own["X"], own["Y"], 1, 0, 1)
+    question = EffectQuestion(own["X"], own["Y"], 1, 0, 1)
 
     def gap(estimate):
         return float(estimate.treated) - float(estimate.control)

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 import bbn
 from bbn.io import dumps, loads
 from bbn.io.document import resolve
-from bbn.io.json import JsonDocument
-from bbn.io.quick import quick_json, quick_yaml
+from bbn.io.formats.json import JsonDocument
+from bbn.io.formats.quick import quick_json, quick_yaml
+from bbn.io.formats.yaml_document import YamlDocument
 from bbn.io.source_text import Source
-from bbn.io.spec import read_network
-from bbn.io.yaml_document import YamlDocument
+from bbn.io.spec.spec_document import read_network
 from tests.support.strategies import networks, words
 
 OWN = ("yaml", "json")

@@ -33,7 +33,7 @@ from bbn.model.variable import State, Variable, plain
 NO_CODES = np.empty(0, dtype=np.int32)
 
 
-class Column(NamedTuple):
+class FoundColumn(NamedTuple):
     """What was found out about one column."""
 
     values: dict[tuple[type, Any], Any]
@@ -49,9 +49,9 @@ class Column(NamedTuple):
     continuous: bool = False
     """Whether the column is read as numbers; `values` then holds one of them, if there is any."""
 
-    def merge(self, other: Column) -> Column:
+    def merge(self, other: FoundColumn) -> FoundColumn:
         """What was found out about two batches, the other after this one."""
-        return Column(
+        return FoundColumn(
             {**self.values, **other.values},
             self.declared and other.declared,
             self.text and other.text,
@@ -82,7 +82,7 @@ class Discovery(NamedTuple):
     n_rows: int
     total: RunningSum
     """The sum of the weights."""
-    columns: dict[str, Column]
+    columns: dict[str, FoundColumn]
 
     def merge(self, other: Discovery) -> Discovery:
         """What was found out about two runs of batches, the other after this one."""
@@ -107,7 +107,7 @@ class Discovery(NamedTuple):
         )
 
 
-def few_states(columns: dict[str, Column]) -> dict[str, Column]:
+def few_states(columns: dict[str, FoundColumn]) -> dict[str, FoundColumn]:
     """The columns; DataError if one has more values than a variable may have states."""
     for name, column in columns.items():
         if len(column.values) > MAX_STATES and not column.continuous:
@@ -158,14 +158,14 @@ class Discovering(NamedTuple):
         total = RunningSum([np.array([float(table.n_rows) if weights is None else weights.sum()])])
         return Discovery(table.n_rows, total, columns)
 
-    def _column(self, table: RawTable, name: str, where: str) -> Column:
+    def _column(self, table: RawTable, name: str, where: str) -> FoundColumn:
         require_column(table, name)
         tokens = missing_tokens(self.missing)
         if name in self.continuous or (self.by_kind and holds_fractions(table.column(name))):
             numbers = read_numbers(name, table.column(name), tokens, self.unseen)
             gone = np.isnan(numbers)
             found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}
-            return Column(found, False, table.text, bool(gone.any()), {}, continuous=True)
+            return FoundColumn(found, False, table.text, bool(gone.any()), {}, continuous=True)
         levels = table.levels(name)
         check_levels(name, levels)
         there = kernels.recode.present(index_array(levels.codes), len(levels.values)).tolist()
@@ -177,7 +177,7 @@ class Discovering(NamedTuple):
             elif is_there or levels.declared:
                 values[type(plain(value)), plain(value)] = value
         kinds = dict.fromkeys((kind.__name__ for kind, _ in values), where)
-        return Column(values, levels.declared, table.text, missing, kinds)
+        return FoundColumn(values, levels.declared, table.text, missing, kinds)
 
 
 def require_column(table: RawTable, name: str) -> None:
@@ -207,7 +207,7 @@ def discovered_variables(
     declared: Mapping[str, Variable | Sequence[State]],
     missing: Any = (),
 ) -> tuple[Variable, ...]:
-    """One variable per column of states: as declared, else of the values found; columns without any are left out."""
+    """One variable per column of states: as declared, otherwise from the values found; empty ones are left out."""
     tokens = missing_tokens(missing)
     variables = []
     for name in names:

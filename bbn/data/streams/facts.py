@@ -10,7 +10,7 @@ import numpy as np
 from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, nearest
 from bbn.data.column_states import missing_tokens
-from bbn.data.streams.discovery import Column, Discovery
+from bbn.data.streams.discovery import Discovery, FoundColumn
 from bbn.data.streams.readers import Reader
 from bbn.data.streams.sums import RunningSum
 from bbn.data.streams.tasks import Coding
@@ -129,7 +129,7 @@ def from_footers(
     ):
         return facts
     columns = {
-        name: Column({(type(s), s): s for s in declared[name].states}, True, False, False, {})
+        name: FoundColumn({(type(s), s): s for s in declared[name].states}, True, False, False, {})
         for name in wanted
     }
     n_rows = facts.n_rows or 0

@@ -23,7 +23,7 @@ from bbn.data.column_codes import finder
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, Family
-from bbn.data.streams.discovery import Column, Discovering, Discovery, discovered_variables
+from bbn.data.streams.discovery import Discovering, Discovery, FoundColumn, discovered_variables
 from bbn.data.streams.facts import Facts
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.sums import RunningSum, T
@@ -36,7 +36,7 @@ class Streamed(ABC):
     """A data source that reads its data batch by batch; one method, `_fold`, says how all of them are worked on.
 
     Nothing is read before it is asked for. Where a learner declares all states one pass counts, and checks that all
-    values are states; else a first pass finds the states.
+    values are states; otherwise a first pass finds the states.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Streamed(ABC):
     facts
         What is known of the data.
     n_jobs
-        How many threads read, code and count; None is OMP_NUM_THREADS, or else the number of cores.
+        How many threads read, code and count; None is OMP_NUM_THREADS if set, otherwise the number of cores.
     limit
         The most memory that batches and results together may take, as `memory_limit=` takes it.
 
@@ -92,7 +92,7 @@ class Streamed(ABC):
             numeric = frozenset({*coding.continuous, *cut})
             find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen, coding.by_kind)
             columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
-            nothing = {name: Column({}, False, False, False, {}) for name in wanted}
+            nothing = {name: FoundColumn({}, False, False, False, {}) for name in wanted}
             found = self._fold(lambda batch: find(*batch), columns)
             found = found or Discovery(0, RunningSum([np.zeros(1)]), nothing)
             self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
@@ -159,7 +159,7 @@ class Streamed(ABC):
             if self._misses(self.found.columns[name], coding.variables.get(name))
         )
 
-    def _misses(self, column: Column, variable: Variable | None) -> bool:
+    def _misses(self, column: FoundColumn, variable: Variable | None) -> bool:
         """Whether some row has no value, or one that is not a state of the variable and counts as missing."""
         if column.missing or variable is None or column.continuous:
             return column.missing

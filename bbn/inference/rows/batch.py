@@ -79,8 +79,8 @@ def answer_rows(
     targets, everything
         What to read; neither asks for the evidence alone. Targets are not among the columns.
     n_jobs
-        Threads; None is OMP_NUM_THREADS, or else the number of cores. Fewer are taken where each one's workspace would
-        not fit.
+        Threads; None is OMP_NUM_THREADS if set, otherwise the number of cores. Fewer run where each one's workspace
+        would not fit.
     ledger
         What the call has taken of the memory limit already.
     """

@@ -67,7 +67,7 @@ def predict(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Any:
-    """The most probable state of the target for each row, the first of equals; a column of the kind that came in.
+    """The most probable state of the target for each row, the first in a tie; a column of the kind that came in.
 
     Of a continuous target it is the posterior mean.
     """

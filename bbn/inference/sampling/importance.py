@@ -59,7 +59,7 @@ class ImportanceSampling(WeightedSampling):
     time_limit : float, optional
         Draw for this many seconds at most, and answer with what there is.
     n_jobs : int, optional
-        Threads, −1 for one per core; by default OMP_NUM_THREADS, or else one per core.
+        Threads, −1 for one per core; by default OMP_NUM_THREADS if set, otherwise one per core.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal and in a notebook.
     memory_limit : int, float or str, optional

@@ -103,7 +103,7 @@ def _factored(net: BayesianNetwork) -> BayesianNetwork:
     return other if other.continuous == net.continuous else net
 
 
-class _Rows(NamedTuple):
+class _RowsToDraw(NamedTuple):
     """Some rows, column by column."""
 
     codes: Codes
@@ -116,9 +116,9 @@ class _Rows(NamedTuple):
         """How many rows there are."""
         return int(self.codes.shape[1])
 
-    def part(self, start: int, stop: int) -> _Rows:
+    def part(self, start: int, stop: int) -> _RowsToDraw:
         """A view of some of the rows."""
-        return _Rows(self.codes[:, start:stop], self.numbers[:, start:stop])
+        return _RowsToDraw(self.codes[:, start:stop], self.numbers[:, start:stop])
 
 
 class _Sampler:
@@ -207,11 +207,11 @@ class _Sampler:
                         left -= filled
                         table, filled = self._empty(min(size, left)), 0
 
-    def _empty(self, n: int) -> _Rows:
+    def _empty(self, n: int) -> _RowsToDraw:
         names = () if self.numbers is None else self.numbers.names
-        return _Rows(np.empty((len(self.columns), n), self.kind), np.empty((len(names), n)))
+        return _RowsToDraw(np.empty((len(self.columns), n), self.kind), np.empty((len(names), n)))
 
-    def _block(self, block: int, n: int, whole: _Rows | None = None) -> _Rows:
+    def _block(self, block: int, n: int, whole: _RowsToDraw | None = None) -> _RowsToDraw:
         """The rows of one block, hidden values as the largest code or NaN; in `whole` if that is given."""
         start, stop = block * BLOCK, min(n, (block + 1) * BLOCK)
         bits = self.seeds.bits(0, block)
@@ -259,7 +259,7 @@ class _Table(NamedTuple):
     """Rows with the places of their discrete columns."""
 
     columns: Mapping[str, int]
-    rows: _Rows
+    rows: _RowsToDraw
 
 
 def _as_dict(net: BayesianNetwork, table: _Table) -> dict[str, NDArray[Any]]:

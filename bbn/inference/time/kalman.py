@@ -7,7 +7,7 @@ The continuous variables of a slice, with copies of those that later slices refe
 where F, c and Q come from the slice's Gaussians and may depend on observed states. Observing some of its numbers
 conditions x on them. Backwards, the smoother carries λ and Λ, the first and second derivatives of what follows
 (Bierman 1973), and so never inverts a covariance of x, which copies make singular. Gaussians whose discrete parents
-are hidden are no part of this: their posterior is a mixture that grows with every step, and exact work on it is
+are hidden are not covered here: their posterior is a mixture that grows with every step, and exact work on it is
 refused.
 """
 
@@ -39,7 +39,7 @@ class Motion(NamedTuple):
     q: Array
 
 
-class Step(NamedTuple):
+class KalmanStep(NamedTuple):
     """What filtering knew at a step: the mean and covariance after its evidence, and what the smoother needs."""
 
     mean: Array
@@ -130,7 +130,7 @@ class Kalman:
             found.append((kind, codes))
         return found
 
-    def filter(self, sequences: Sequences, s: int) -> tuple[list[Step], float]:
+    def filter(self, sequences: Sequences, s: int) -> tuple[list[KalmanStep], float]:
         """The forward pass over one sequence, and ln p of its numbers."""
         begin = int(sequences.ptr[s])
         n = len(self.names)
@@ -148,7 +148,7 @@ class Kalman:
 
     def advance(
         self, motion: Motion, mean: Array, covariance: Array, given: Array, fixed: Any
-    ) -> tuple[Step, float]:
+    ) -> tuple[KalmanStep, float]:
         """One step of the filter: move, then condition on the numbers given, NaN where there is none."""
         f, c, q = motion
         mean, covariance = f @ mean + c, f @ covariance @ f.T + q
@@ -169,15 +169,15 @@ class Kalman:
         covariance = covariance - gain @ own @ gain.T
         mean[seen], covariance[seen], covariance[:, seen] = given[seen], 0.0, 0.0
         covariance = 0.5 * (covariance + covariance.T)
-        return Step(mean, covariance, motion, seen, apart, known, gain), log
+        return KalmanStep(mean, covariance, motion, seen, apart, known, gain), log
 
-    def smooth(self, steps: Sequence[Step], lag: int | None) -> list[tuple[Array, Array]]:
+    def smooth(self, steps: Sequence[KalmanStep], lag: int | None) -> list[tuple[Array, Array]]:
         """Mean and covariance of each step given what follows it, all of it or a number of steps."""
         if lag is None:
             return self._backward(steps)
         return [self._backward(steps[t : t + lag + 1])[0] for t in range(len(steps))]
 
-    def _backward(self, steps: Sequence[Step]) -> list[tuple[Array, Array]]:
+    def _backward(self, steps: Sequence[KalmanStep]) -> list[tuple[Array, Array]]:
         n = len(self.names)
         first, second = np.zeros(n), np.zeros((n, n))
         found = []

@@ -234,7 +234,7 @@ def moments(slices: Slices, sequences: Sequences, kind: Ints, gamma: Array) -> d
 
 
 def _mix(out: Array, steps: Ints, seen: Array, gamma: Array, mean: Any, variance: Any) -> None:
-    """The moments of a mixture where nothing was seen, else the number itself."""
+    """The moments of a mixture where nothing was seen, otherwise the number itself."""
     centre = (gamma * mean).sum(axis=1)
     spread = (gamma * (variance + (mean - centre[:, None]) ** 2)).sum(axis=1)
     there = ~np.isnan(seen)

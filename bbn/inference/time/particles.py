@@ -37,7 +37,7 @@ def particle_filter(
     )
     require_memory(16 * cells, f"{n_particles:,} particles", "take fewer", limit)
     generator = np.random.default_rng(seed)
-    run = _Run(dyn, sequences, int(n_particles), generator)
+    run = _ParticleRun(dyn, sequences, int(n_particles), generator)
     logs = np.array([run.sequence(s) for s in range(len(sequences.names))])
 
     def more(first: int, end: int) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def particle_filter(
     return split_answers(dyn, sequences, run.beliefs, logs, None, more)
 
 
-class _Run:
+class _ParticleRun:
     """Where the beliefs of all sequences are gathered."""
 
     def __init__(

@@ -29,8 +29,9 @@ from bbn import kernels
 from bbn.core.budget import MAX_AXES
 from bbn.core.errors import ModelError, ParseError
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.bif_comments import read_comments, write_comments
-from bbn.io.block_syntax import (
+from bbn.io.build import RawNode, build
+from bbn.io.formats.bif_comments import read_comments, write_comments
+from bbn.io.formats.block_syntax import (
     INNER,
     PLAIN,
     QUOTED,
@@ -41,7 +42,6 @@ from bbn.io.block_syntax import (
     unquoted,
     without_comments,
 )
-from bbn.io.build import RawNode, build
 from bbn.io.labels import labels, restore
 from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.problems import Problems

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from bbn.io.block_syntax import QUOTED
+from bbn.io.formats.block_syntax import QUOTED
 
 _ABOUT = re.compile(rf"^[ \t]*+// (\w++|{QUOTED}) = ?([^\r\n]*+)", re.MULTILINE)
 _WORD_KEY = re.compile(r"\w+")

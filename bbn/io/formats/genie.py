@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from bbn.core.errors import ParseError
+from bbn.io.formats.xml import Element, parse
 from bbn.io.source_text import Source
-from bbn.io.xml import Element, parse
 
 KEY = "genie"
 """The key of the metadata that hold the extension, and its tag."""

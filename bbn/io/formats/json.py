@@ -13,11 +13,11 @@ from collections.abc import Mapping as TypingMapping
 from typing import Any, NoReturn
 
 from bbn.io.document import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from bbn.io.formats.quick import quick_json
 from bbn.io.problems import Problems, Where
-from bbn.io.quick import quick_json
 from bbn.io.source_text import Source
-from bbn.io.spec import read_network
-from bbn.io.spec_slices import Written
+from bbn.io.spec.spec_document import read_network
+from bbn.io.spec.spec_slices import Written
 from bbn.io.writing import (
     ChancesOfOr,
     chances_of_or,

@@ -21,14 +21,22 @@ import numpy as np
 
 from bbn.core.errors import ModelError
 from bbn.io.about import Legal, about, restore_about
-from bbn.io.block_syntax import QUOTED, TextBlock, blocks, quoted, shortened, unquoted, without_comments
 from bbn.io.build import RawNode, RawUtility, build
+from bbn.io.formats.block_syntax import (
+    QUOTED,
+    TextBlock,
+    blocks,
+    quoted,
+    shortened,
+    unquoted,
+    without_comments,
+)
+from bbn.io.formats.xdsl_decisions import RECALL
 from bbn.io.labels import labels, restore
 from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.problems import Problems
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
-from bbn.io.xdsl_decisions import RECALL
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 

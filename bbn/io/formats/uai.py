@@ -23,8 +23,8 @@ import numpy as np
 from bbn.core.budget import MAX_AXES
 from bbn.core.errors import BudgetError, LossyFormatWarning, ModelError, warn_user
 from bbn.core.keywords import keywords_checked
-from bbn.io.block_syntax import shortened
 from bbn.io.build import RawNode, build
+from bbn.io.formats.block_syntax import shortened
 from bbn.io.number_tables import BadNumberError, NumberParser, row_texts, tables
 from bbn.io.row_sums import TOLERATED
 from bbn.io.source_text import Source

@@ -26,16 +26,16 @@ import numpy as np
 from bbn.core.budget import MAX_AXES
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import RawNode, RawNoisy, build
-from bbn.io.genie import KEY, extension, extension_lines, is_extension
+from bbn.io.formats.genie import KEY, extension, extension_lines, is_extension
+from bbn.io.formats.net import identifier
+from bbn.io.formats.xdsl_decisions import RECALL, DecisionReader, decision_content
+from bbn.io.formats.xml import Element, parse
+from bbn.io.formats.xmlbif import legal_text
 from bbn.io.labels import Label, labels, restore
-from bbn.io.net import identifier
 from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts, tables
 from bbn.io.problems import Problems
 from bbn.io.row_sums import Values
 from bbn.io.source_text import Source
-from bbn.io.xdsl_decisions import RECALL, DecisionReader, decision_content
-from bbn.io.xml import Element, parse
-from bbn.io.xmlbif import legal_text
 from bbn.model.cpt import CPT
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork

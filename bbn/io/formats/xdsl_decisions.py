@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bbn.io.build import RawNode, RawUtility
+from bbn.io.formats.xml import Element
 from bbn.io.number_tables import BadNumberError, NumberParser, reserve_table, row_texts
 from bbn.io.source_text import Source
-from bbn.io.xml import Element
 from bbn.model.decision import Decision, Utility
 
 RECALL = "bbn_recall"

@@ -14,11 +14,11 @@ from xml.sax.saxutils import escape
 
 from bbn.io.about import Legal, about, restore_about
 from bbn.io.build import RawNode, build
+from bbn.io.formats.xml import Element, parse
 from bbn.io.labels import labels, restore
 from bbn.io.number_tables import BadNumberError, NumberParser, row_texts, tables
 from bbn.io.problems import Problems
 from bbn.io.source_text import Source
-from bbn.io.xml import Element, parse
 from bbn.model.network import BayesianNetwork
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

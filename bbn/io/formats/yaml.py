@@ -15,10 +15,11 @@ from itertools import product
 from typing import Any
 
 from bbn.io.document import resolve
-from bbn.io.quick import quick_yaml
+from bbn.io.formats.quick import quick_yaml
+from bbn.io.formats.yaml_document import YamlDocument
 from bbn.io.source_text import Source
-from bbn.io.spec import read_network
-from bbn.io.spec_slices import Written
+from bbn.io.spec.spec_document import read_network
+from bbn.io.spec.spec_slices import Written
 from bbn.io.writing import (
     ChancesOfOr,
     chances_of_or,
@@ -33,7 +34,6 @@ from bbn.io.writing import (
     texts,
     utility_rows,
 )
-from bbn.io.yaml_document import YamlDocument
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision, Utility
 from bbn.model.deterministic import Deterministic

@@ -20,8 +20,8 @@ from bbn.io.build import RawNode, RawUtility, refusal
 from bbn.io.document import Mapping, Node, Scalar, Sequence
 from bbn.io.problems import Where
 from bbn.io.source_text import OversizedFileError
-from bbn.io.spec_gaussians import GaussianReader
-from bbn.io.spec_tables import Parents
+from bbn.io.spec.spec_gaussians import GaussianReader
+from bbn.io.spec.spec_tables import Parents
 from bbn.model.decision import COMBINE
 
 DECISION, UTILITY = "decision", "utility"
@@ -52,7 +52,7 @@ class UtilityReader(GaussianReader):
             self.problems.add(f"utility {name!r} has neither 'table' nor 'combine'", where)
         elif len(discrete) + len(continuous) == len(
             parents
-        ):  # else a parent is not known, which is told later
+        ):  # if not, a parent is unknown, which is reported later
             worth = self._table(name, discrete, continuous, fields["table"], where)
         return RawNode(name, (), parents, None, where, role=UTILITY, worth=worth)
 

@@ -21,8 +21,8 @@ from bbn.core.errors import nearest
 from bbn.io.build import build
 from bbn.io.document import Document, Mapping, Node, Scalar
 from bbn.io.problems import Problems, Where
-from bbn.io.spec_nodes import NodeDraft, NodeReader
-from bbn.io.spec_slices import read_slices, split_starts
+from bbn.io.spec.spec_nodes import NodeDraft, NodeReader
+from bbn.io.spec.spec_slices import read_slices, split_starts
 from bbn.io.writing import VERSION
 
 _RECALL = ("perfect", "implied", "limited")

@@ -21,7 +21,7 @@ from bbn.io.build import RawGaussian, refusal
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.problems import Where
 from bbn.io.source_text import OversizedFileError, listed
-from bbn.io.spec_tables import KeyedRows, Parents, TableReader
+from bbn.io.spec.spec_tables import KeyedRows, Parents, TableReader
 
 FIELDS = ("type", "parents", "table", "tied_variance", "fixed_variance")
 KIND = "gaussian"

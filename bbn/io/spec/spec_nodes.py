@@ -17,18 +17,18 @@ import numpy as np
 from bbn.io.build import RawGaussian, RawNode
 from bbn.io.document import Document, Mapping, Node, Scalar, Sequence
 from bbn.io.problems import Problems, Where
-from bbn.io.spec_decisions import DECISION, NEEDED, UTILITY, UtilityReader
-from bbn.io.spec_decisions import FIELDS as DECISION_FIELDS
-from bbn.io.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
-from bbn.io.spec_gaussians import KIND as GAUSSIAN
-from bbn.io.spec_gaussians import GaussianDraft, GaussianReader
-from bbn.io.spec_noisy import FIELDS as NOISY_FIELDS
-from bbn.io.spec_noisy import NOISY_MAX, NOISY_OR, NoisyDraft, NoisyReader
-from bbn.io.spec_notes import FIELDS as NOTES
-from bbn.io.spec_notes import NotesReader
-from bbn.io.spec_rule import DETERMINISTIC, RuleDraft, arrange_rule, draft_rule
-from bbn.io.spec_rule import FIELDS as RULE_FIELDS
-from bbn.io.spec_tables import DraftTable, TableReader
+from bbn.io.spec.spec_decisions import DECISION, NEEDED, UTILITY, UtilityReader
+from bbn.io.spec.spec_decisions import FIELDS as DECISION_FIELDS
+from bbn.io.spec.spec_gaussians import FIELDS as GAUSSIAN_FIELDS
+from bbn.io.spec.spec_gaussians import KIND as GAUSSIAN
+from bbn.io.spec.spec_gaussians import GaussianDraft, GaussianReader
+from bbn.io.spec.spec_noisy import FIELDS as NOISY_FIELDS
+from bbn.io.spec.spec_noisy import NOISY_MAX, NOISY_OR, NoisyDraft, NoisyReader
+from bbn.io.spec.spec_notes import FIELDS as NOTES
+from bbn.io.spec.spec_notes import NotesReader
+from bbn.io.spec.spec_rule import DETERMINISTIC, RuleDraft, arrange_rule, draft_rule
+from bbn.io.spec.spec_rule import FIELDS as RULE_FIELDS
+from bbn.io.spec.spec_tables import DraftTable, TableReader
 from bbn.model.binned import interval_labels
 from bbn.model.variable import State
 
@@ -143,7 +143,7 @@ class NodeReader:
         return NodeDraft(name, states, parents or [], table, where, bins=bins)
 
     def _kind(self, name: str, spec: Mapping) -> str:
-        """The type of a node, nothing for a table; another type than those there are is a problem."""
+        """The type of a node, nothing for a table; an unknown type is a problem."""
         for key, value in spec.pairs:
             if isinstance(key, Scalar) and key.text == "type":
                 if isinstance(value, Scalar) and value.text and value.text in _FIELDS:

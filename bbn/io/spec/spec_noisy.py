@@ -8,7 +8,7 @@ left out where there is none. The strongest state is the first or the last, by d
     {type: noisy-or, states: [...], parents: [...], links: {parent: probability}, leak: probability, holds: ...}
 
 The same of two states: a link is the probability that the parent causes the variable. `holds` is the state that means
-"it holds", of the variable or by name for it and its parents, where their words do not tell.
+"it holds", of the variable or by name for it and its parents, where their words do not say it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bbn.io.build import RawNoisy
 from bbn.io.document import Document, Mapping, Node, Scalar
 from bbn.io.problems import Where
-from bbn.io.spec_tables import DraftTable, Parents, TableReader
+from bbn.io.spec.spec_tables import DraftTable, Parents, TableReader
 from bbn.io.writing import state_text
 from bbn.model.holding_state import holding
 from bbn.model.variable import State
@@ -200,7 +200,7 @@ class NoisyReader:
     def _holding(
         self, name: str, own: str, states: list[State], told: Scalar | None, where: Where
     ) -> int | None:
-        """Which of two states means that a variable holds: as it is said, else as the words tell."""
+        """Which of two states means that a variable holds: as told, otherwise by the words."""
         if len(states) != 2:
             self.problems.add(
                 f"node {name!r}: the parents of a {NOISY_OR} node have two states, {own!r} has {len(states)}; "

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from bbn.io.build import RawRule
 from bbn.io.document import Document, Node, Scalar
 from bbn.io.problems import Where
-from bbn.io.spec_noisy import NoisyReader
-from bbn.io.spec_tables import Parents
+from bbn.io.spec.spec_noisy import NoisyReader
+from bbn.io.spec.spec_tables import Parents
 from bbn.io.writing import state_text
 from bbn.model.deterministic import RULES
 from bbn.model.variable import State

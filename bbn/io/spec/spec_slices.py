@@ -2,7 +2,7 @@
 
     slice: {Rain: {states: [...], parents: ["Rain[-1]"], first: ..., table: ...}}      nodes: the static ones
 
-A node of a slice is a node as others are, whose parents may lie in an earlier slice ("Rain[-1]", "Rain[-2]"). `first`
+A node of a slice is like any other, but its parents may lie in an earlier slice ("Rain[-1]", "Rain[-2]"). `first`
 is its table in the first slice, over its parents of the same slice; `starts`, a list of {parents, table}, says more:
 one for each of the slices 0, 1, … (null where the usual one does). Nodes beside the slice are static.
 """
@@ -150,9 +150,9 @@ class Written:
     Attributes
     ----------
     first
-        Its conditional in the first slice where `first` can say it, else None.
+        Its conditional in the first slice where `first` can say it, otherwise None.
     starts
-        Else its conditionals in slices 0, 1, …, None where a slice has the usual one.
+        Otherwise its conditionals in slices 0, 1, …, None where a slice has the usual one.
     """
 
     def __init__(self, network: DynamicNetwork, name: str) -> None:

@@ -237,13 +237,13 @@ class TableReader:
         values, places = self.arranged(name, parents, table, where)
         off = [row for key, row in zip(table.keys, table.rows, strict=True) if key == DEFAULT]
         if values is not None and any(abs(fsum(row) - 1) > TOLERATED for row in off):
-            values, places = None, []  # else it would be told of every row that the default stands for
+            values, places = None, []  # so that it is not reported for every row that the default stands for
         if values is None:
             self._report_sums(name, states, table)
         return values, places
 
     def _report_sums(self, name: str, states: SequenceABC[State], table: KeyedRows) -> None:
-        """Report the rows that do not sum to 1, of a table that has another fault and so is not looked at again."""
+        """Report the rows that do not sum to 1, in a table whose other fault keeps it from being checked again."""
         for key, row, place in zip(table.keys, table.rows, table.places, strict=True):
             total = fsum(row)
             if len(row) == len(states) and abs(total - 1) > TOLERATED:

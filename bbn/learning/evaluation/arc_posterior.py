@@ -157,7 +157,7 @@ def arc_posterior(
             if prior != "dags":
                 raise ValueError("chains have a uniform prior over DAGs; prior='orders' needs method='exact'")
             if n > MOST_IN_A_MASK:
-                raise BudgetError(f"chains reach {MOST_IN_A_MASK} variables, but there are {n}", 0, 0)
+                raise BudgetError(f"chains take at most {MOST_IN_A_MASK} variables, but there are {n}", 0, 0)
             families = all_sets(cache, constraints, advance, _nothing)
             drawn = run_chains(families, n_samples, chains, np.random.default_rng(seed), advance)
             return ArcPosterior.of(
@@ -172,7 +172,7 @@ def arc_posterior(
             )
         if n > MOST[prior]:
             raise BudgetError(
-                f"exact sums reach {MOST[prior]} variables, but there are {n}; method='mcmc' draws structures",
+                f"exact sums take at most {MOST[prior]} variables, but there are {n}; method='mcmc' draws structures",
                 0,
                 0,
             )
@@ -196,4 +196,4 @@ def arc_posterior(
 
 
 def _nothing() -> None:
-    """Chains and sums hear Ctrl-C by themselves."""
+    """Nothing to check: chains and sums notice Ctrl-C themselves."""

@@ -11,7 +11,7 @@ from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.learning.structure.constraints import arcs_of, to_graph
-from bbn.learning.structure.exact.parent_sets import Families
+from bbn.learning.structure.exact.parent_sets import ScoredSets
 from bbn.model.variable import Variable
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class ArcPosterior(
     r_hat : ndarray or None
         Of chains: how much the chains differ for each arc, 1 where they agree.
     ess : ndarray or None
-        Of chains: how many independent structures would tell as much about each arc.
+        Of chains: how many independent structures would say as much about each arc.
     log_evidence : float or None
-        Of exact sums: ln P(data), averaged over the prior, but for its normalising constant.
+        Of exact sums: ln P(data), averaged over the prior, without its normalising constant.
     method : {"exact", "mcmc"}
     prior : {"dags", "orders"}
 
@@ -79,7 +79,7 @@ class ArcPosterior(
     method: str
     prior: str
     score: Any
-    _families: Families | None
+    _families: ScoredSets | None
     _structures: np.ndarray[Any, Any] | None
     _data: Any
 
@@ -116,7 +116,7 @@ class ArcPosterior(
         return float(self.probabilities[self.names.index(arc[0]), self.names.index(arc[1])])
 
     def edge(self, a: str, b: str) -> float:
-        """The probability that two variables are joined, whichever way.
+        """The probability that two variables are joined, in either direction.
 
         Parameters
         ----------

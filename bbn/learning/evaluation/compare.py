@@ -1,4 +1,4 @@
-"""Comparing structures: what a learned one has too few, too many, or the wrong way round."""
+"""Comparing structures: which arcs a learned one lacks, has too many of, or has the wrong way round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Comparison(Tabular, Frozen):
     reversed
         Learned arcs that the truth has the other way round.
     undirected
-        Edges, by their arc in the truth or else in the learned structure, that one of the two leaves undirected.
+        Edges, by their arc in the truth, or otherwise in the learned structure, that one of the two leaves undirected.
     shd
         The structural Hamming distance: pairs whose edge differs, each counted once.
     shd_cpdag
@@ -154,5 +154,5 @@ def _arcs(graph: nx.DiGraph[str], pairs: set[frozenset[str]]) -> Arcs:
 
 
 def _share(part: int, whole: int) -> float:
-    """The share of a whole; of nothing, all."""
+    """A part over its whole; 1 where the whole is 0."""
     return part / whole if whole else 1.0

@@ -150,7 +150,7 @@ def cross_validate(
     unseen: str = "raise",
     continuous: str | Iterable[str] = (),
 ) -> CrossValidation:
-    """Learn from k − 1 of k parts of the rows and judge on the last, for each part in turn.
+    """Learn from k − 1 of k parts of the rows and judge on the remaining one, for each part in turn.
 
     Parameters
     ----------
@@ -168,12 +168,12 @@ def cross_validate(
     prior
         The prior of the tables that are fitted to a structure; without one, rows never seen may get probability 0.
     seed
-        For dealing the rows; None deals them anew each time.
+        The seed for dealing the rows; None deals them differently each time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     numbers
         How numbers are modelled: "cut" (cut points are found anew in each part), "gaussian", or "auto": with learner
-        "auto" whichever is better on held-out rows of the part's own, else "cut".
+        "auto" whichever is better on held-out rows of the part's own, otherwise "cut".
     kinds
         Column to its kind, as in `bbn.describe`.
     states

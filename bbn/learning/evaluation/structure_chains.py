@@ -25,7 +25,7 @@ from bbn.core.errors import MixingWarning
 from bbn.core.frozen import Array
 from bbn.core.threads import in_order
 from bbn.inference.sampling.accuracy import chain_error, split_r_hat, unseen
-from bbn.learning.structure.exact.parent_sets import Families
+from bbn.learning.structure.exact.parent_sets import ScoredSets
 
 Ints = NDArray[np.int64]
 BATCHES = 40
@@ -52,17 +52,17 @@ class Drawn(NamedTuple):
     structures: Ints
 
     def worst_r_hat(self) -> float:
-        """Of the arcs that are neither certain nor out of the question."""
+        """The largest R-hat among arcs that are neither certain nor ruled out."""
         open_arcs = (self.shares > 0.01) & (self.shares < 0.99)
         return float(self.r_hat[open_arcs].max()) if open_arcs.any() else 1.0
 
     def good(self) -> bool:
-        """Whether more steps are not worth their while."""
+        """Whether the answer is accurate enough to stop."""
         return self.worst_r_hat() < GOOD_R_HAT and float(self.std_error.max()) < GOOD_ERROR
 
 
 def run_chains(
-    families: Families,
+    families: ScoredSets,
     n_samples: int | None,
     chains: int,
     rng: np.random.Generator,
@@ -120,7 +120,7 @@ def _round(walkers: list[_Chain], n_samples: int, advance: Callable[..., object]
 class _Chain:
     """One chain: the parents of every variable, as masks, and its random numbers."""
 
-    def __init__(self, families: Families, rng: np.random.Generator) -> None:
+    def __init__(self, families: ScoredSets, rng: np.random.Generator) -> None:
         self.families, self.rng, self.n = families, rng, len(families.ptr) - 1
         self.parents = self._start()
 
@@ -139,7 +139,7 @@ class _Chain:
                     left.remove(i)
                     break
             else:
-                raise ArithmeticError("no structure keeps to the constraints")
+                raise ArithmeticError("no structure satisfies the constraints")
         return parents
 
     def batches(self, length: int) -> tuple[Array, list[Ints]]:

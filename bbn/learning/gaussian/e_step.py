@@ -105,7 +105,7 @@ class MixedExpectation(Expectation):
     gaussians
         Its continuous families.
     n_jobs
-        Threads; None is OMP_NUM_THREADS, or else the number of cores.
+        Threads; None is OMP_NUM_THREADS if set, otherwise the number of cores.
     """
 
     def __init__(self, net: BayesianNetwork, gaussians: GaussianFamilies, n_jobs: int | None = None) -> None:

@@ -106,7 +106,7 @@ class MixtureSeeds:
         return GaussianParameters(means, np.zeros((count, len(family.regressors))), variances)
 
 
-class Measured(Protocol):
+class MeasuredRows(Protocol):
     """Columns of numbers: their names, their means and their standard deviations."""
 
     names: list[str]
@@ -124,7 +124,7 @@ def spread_about(rows: Array, centres: Array, nearest: NDArray[np.intp]) -> Arra
     return np.where(n > 0, np.maximum(squares / np.maximum(n, 1), 1e-12), 1.0)
 
 
-def sample_rows(gaussians: Measured, source: DataSource) -> Array:
+def sample_rows(gaussians: MeasuredRows, source: DataSource) -> Array:
     """Some different rows of the data in standard units, (rows, columns), NaN where missing.
 
     Where few are found, as many rows are alike, a larger share of them is looked at.
@@ -137,7 +137,7 @@ def sample_rows(gaussians: Measured, source: DataSource) -> Array:
     return rows
 
 
-def _drawn(gaussians: Measured, source: DataSource, share: float) -> Array:
+def _drawn(gaussians: MeasuredRows, source: DataSource, share: float) -> Array:
     count, *parts = source.reduce(_RowsByHash(gaussians, share))
     used = np.flatnonzero(count)
     count, (sums, squares, there) = count[used], (own[used] for own in parts)
@@ -151,7 +151,7 @@ def _drawn(gaussians: Measured, source: DataSource, share: float) -> Array:
 class _RowsByHash:
     """Rows whose hash is small enough, each added to the slot that its hash says."""
 
-    def __init__(self, gaussians: Measured, share: float) -> None:
+    def __init__(self, gaussians: MeasuredRows, share: float) -> None:
         self.names, self.centre, self.scale, self.share = (
             gaussians.names,
             gaussians.centre,

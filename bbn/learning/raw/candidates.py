@@ -1,9 +1,9 @@
-"""Ways to model raw columns, and which of them explains rows that it has not seen best.
+"""Ways to model raw columns, and which of them best explains rows that it has not seen.
 
 Numbers can be cut into intervals or stay numbers with Gaussians, and a target can be predicted by several structures.
-Each way learns from two thirds of the rows and is judged on the others, three times over (once where there are many
-rows): by the mean log loss of the target, or without one by the mean log density of a row. An interval's probability is
-spread evenly over its width, so that cuts and Gaussians are measured on one scale.
+Each way learns from two thirds of the rows and is judged on the rest, three times (once where there are many rows): by
+the mean log loss of the target, or without one by the mean log density of a row. An interval's probability is spread
+evenly over its width, so that cuts and Gaussians are comparable.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def choose(
     options: Mapping[str, Any] | None = None,
     structures: Sequence[str] | None = None,
 ) -> Candidate:
-    """The candidate that is best on held-out rows; the usual one where there are too few of them, or many columns."""
+    """The candidate that is best on held-out rows; the usual one where rows are too few or columns too many."""
     discrete = target if target not in table.numbers else None
     listed = structures or (tuple(STRUCTURE_WORDS) if discrete is not None else ("hill-climb",))
     ways = candidates(numbers, bool(table.numbers), discrete is not None, listed)
@@ -189,7 +189,7 @@ def judge(
     prior: Prior,
     seed: int = 0,
 ) -> list[Judged]:
-    """Each candidate with its held-out loss, best first; of equals the first named.
+    """Each candidate with its held-out loss, best first; in a tie, the first named.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ TRAINED = (
 
 
 class RawProblem(NamedTuple):
-    """All there is to know before learning from raw columns."""
+    """Everything that learning from raw columns starts from."""
 
     raw: RawColumns
     structure: Any
@@ -227,7 +227,7 @@ def _passes(source: Any) -> int | None:
 
 
 def _by_method(problem: RawProblem, table: CodedTable, many: bool, way: Candidate, run: Run) -> Learned:
-    """Any other search, which takes states alone and no holes."""
+    """Any other search, which takes complete columns of states only."""
     raw = problem.raw
     mdlp = problem.method == "tan" and problem.target is not None and problem.target not in table.numbers
     cuts = cut_variables(table, "mdlp" if mdlp else "quantiles", way.bins, problem.target if mdlp else None)
@@ -313,7 +313,7 @@ def completions(coded: CodedTable) -> float:
 
 
 def strengths(network: BayesianNetwork, coded: CodedTable) -> dict[tuple[str, str], float]:
-    """By how much the score falls, in nats, if an arc is taken away: BDeu, or BIC where there are Gaussians.
+    """By how much the score falls, in nats, if an arc is removed: BDeu, or BIC where there are Gaussians.
 
     Rows that miss a value of a family are left out of its score; holes of numbers are filled from their own columns.
     """
@@ -332,7 +332,7 @@ def strengths(network: BayesianNetwork, coded: CodedTable) -> dict[tuple[str, st
 
 
 def _choice_notes(judged: list[Judged], problem: RawProblem, way: Candidate) -> tuple[str, ...]:
-    """What was tried, and how it did on rows that were held out."""
+    """What was tried, and how well it did on held-out rows."""
     if not judged:
         return ()
     predicted = problem.target is not None and problem.target not in problem.raw.numbers

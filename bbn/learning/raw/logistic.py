@@ -7,8 +7,8 @@ Naive Bayes with tables, and Gaussians whose variance does not depend on the cla
 which is multinomial logistic regression on the columns' states and numbers; every such regression is such a network
 (Roos et al. 2005, On discriminative Bayesian network classifiers and logistic regression). So `b` and `w` maximise the
 conditional likelihood of the target, with a quadratic penalty on `w`. Adding the same c_i(x_i) for every class changes
-no prediction. Of all networks that predict alike, the one is taken whose columns have the shares, means and variances
-that the data have: iterative scaling, one column after the other.
+no prediction. Of all networks that predict the same, iterative scaling finds the one whose columns have the shares,
+means and variances of the data, one column after the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEAST_SHARE = 0.5
 
 
 class _Numbers(NamedTuple):
-    """What is known of the columns of numbers: their means and standard deviations."""
+    """The means and standard deviations of the columns of numbers."""
 
     names: tuple[str, ...]
     means: Array
@@ -56,7 +56,7 @@ def logistic_network(
     strength
         One over the weight of the penalty, as scikit-learn's `C`; smaller is smoother.
     linear
-        Whether whole numbers that are states have weights in proportion to them, rather than one for each.
+        Whether states that are whole numbers have weights in proportion to them, rather than one weight each.
     """
     own = next(v for v in coded.variables if v.name == target)
     others = tuple(v for v in coded.variables if v.name != target)
@@ -161,7 +161,7 @@ def _fitted(design: Any, classes: Any, card: int, mass: Array, strength: float) 
 
 
 def _shares(codes: Any, variable: Variable, mass: Array) -> Array:
-    """How often each state is, among the rows that have one; none is zero."""
+    """How often each state occurs, among the rows that have one; never zero."""
     there = codes < variable.card
     counts = np.bincount(codes[there].astype(np.intp), mass[there], minlength=variable.card)
     counts = np.maximum(counts, LEAST_SHARE)
@@ -173,8 +173,8 @@ def _matched(
 ) -> tuple[Array, list[Array], Array, Array]:
     """P(class), P(state | class), and per number the centre and the variance, in units of its spread.
 
-    The weights stay; what all classes have in common is chosen so that each column has the shares that are given, and
-    each number the mean 0 and the variance 1. Mean of a class: centre + variance · slope.
+    The weights stay. What all classes have in common is chosen so that each column has the given shares, and each
+    number has mean 0 and variance 1. Mean of a class: centre + variance · slope.
     """
     n_numbers = slopes.shape[1]
     common = [np.log(own) for own in shares]

@@ -1,4 +1,4 @@
-"""From raw columns to what learners take: states are coded, numbers are read, and cut where that is wanted.
+"""From raw columns to what learners take: states are coded, and numbers are read and, where wanted, cut.
 
 A raw table is coded once, with its numbers as they are; cutting them is then a search among a few edges per value, so
 cuts can be found anew in each fold of a cross-validation.
@@ -84,7 +84,7 @@ class RawColumns(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Rows that were drawn, with the numbers that they were drawn by."""
+    """Rows that were drawn, with their random numbers."""
 
     table: CodedTable
     order: Array
@@ -120,7 +120,7 @@ class Sampling(NamedTuple):
     missing: Any
 
     def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Sample:
-        """The rows of one batch with the lowest numbers, drawn by where it is from."""
+        """The rows of one batch with the lowest numbers, which depend on where the batch is from."""
         table = code(
             data,
             [*self.variables, *map(Continuous, self.numbers)],
@@ -167,7 +167,7 @@ def read_raw(
     continuous
         Columns that are numbers, whatever they look like.
     names
-        The columns of a known structure: none of these is left out, and no other is taken.
+        The columns of a known structure: all of these are used, and no others.
     target
         A column that must not be left out.
     """
@@ -235,7 +235,7 @@ def _not_in_structure(column: Column) -> Column:
 
 
 def is_raw(data: Any) -> bool:
-    """Whether data are a table whose columns nobody has decided on, in memory or not."""
+    """Whether data are a table whose columns are still undecided, in memory or not."""
     return not is_source(data) or (is_many(data) and not is_source(data))
 
 

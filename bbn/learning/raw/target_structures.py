@@ -2,7 +2,7 @@
 
 Naive Bayes counts what two columns have in common twice, so it grows too sure of itself. Choosing the columns greedily
 by the log loss on held-out rows keeps those that add something (Langley & Sage 1994, Induction of selective Bayesian
-classifiers; there by accuracy). With the target last, its table given a few parents is learned as it is asked for.
+classifiers; there by accuracy). With the target last, its table given a few parents is exactly what is predicted.
 Gaussians linked all round under the target are quadratic discriminant analysis.
 """
 
@@ -54,7 +54,7 @@ def target_last(coded: CodedTable, target: str, options: Mapping[str, Any]) -> n
 
 
 def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:
-    """Naive Bayes on the chosen columns; the others hang on these, so that they tell nothing about the target."""
+    """Naive Bayes on the chosen columns; the others are their children, so that they say nothing about the target."""
     names = [v.name for v in coded.variables if v.name != target]
     chosen = choose_columns(coded, target)
     others = [name for name in names if name not in chosen]
@@ -70,7 +70,7 @@ def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.
 
 
 def choose_columns(coded: CodedTable, target: str, seed: int = 0) -> list[str]:
-    """The columns that lower the held-out log loss of naive Bayes, one after the other, each the best there is.
+    """The columns that lower the held-out log loss of naive Bayes, added one by one, the best each time.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def complete(net: BayesianNetwork, source: CodedTable, variables: Sequence[Varia
     }
     holes = np.array([codes[v.name] == v.card for v in discrete]).reshape(len(discrete), block.n_rows).T
     _require_room(discrete, holes, block)
-    numbers = _Numbers(net, block) if block.numbers else None
+    numbers = _NumberCompletions(net, block) if block.numbers else None
     patterns, which = np.unique(holes, axis=0, return_inverse=True)
     parts: list[tuple[Codes, Array, Array]] = []
     for k, pattern in enumerate(patterns):
@@ -129,7 +129,7 @@ class _Filled(NamedTuple):
         return np.asarray(self.means[keep][:, None, :] + np.concatenate([steps, -steps]))
 
 
-class _Numbers:
+class _NumberCompletions:
     """The numbers of a block under a network: jointly Gaussian in each setting of their discrete parents."""
 
     def __init__(self, net: BayesianNetwork, block: Block) -> None:

@@ -45,7 +45,7 @@ def tie_of(total: float) -> float:
 
 
 def ranked(values: Array, tie: float, last_first: bool = False) -> NDArray[np.intp]:
-    """The positions of some values, the largest first; of those that tie the first, or else the last, comes first.
+    """The positions of some values, the largest first; of those that tie the first (or the last) comes first.
 
     Neighbours in the ranking that differ by no more than `tie` tie, and so do all in a chain of such neighbours: a rule
     that, unlike comparing pairs, always gives an order.
@@ -180,7 +180,7 @@ class Constraints:
                     self.allowed[child] &= ~(1 << other)
 
     def allow(self, parents: Sequence[int]) -> bool:
-        """Whether a structure keeps to the constraints; cycles are another matter."""
+        """Whether a structure satisfies the constraints; cycles are not checked."""
         return all(
             not mask & ~self.allowed[i]
             and not self.required[i] & ~mask

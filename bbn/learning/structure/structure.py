@@ -132,7 +132,7 @@ def _checked(parents: dict[str, tuple[str, ...]], states: dict[str, Sequence[Sta
 
 
 def declared_states(variable: Variable) -> Any:
-    """What a variable declares of its column: itself where it keeps cuts, else its states."""
+    """What a variable declares of its column: itself where it keeps cuts, otherwise its states."""
     return variable if isinstance(variable, Binned) else variable.states
 
 
@@ -149,8 +149,8 @@ def observe(
 ) -> tuple[dict[str, Variable], DataSource]:
     """The variables of a structure by name, and the data as a source of their columns.
 
-    States come from the network, the graph, `reading`, `hidden` or else from the data; nodes are continuous where the
-    structure or `reading` says so.
+    States come from the network, the graph, `reading`, `hidden` or, failing these, from the data; nodes are continuous
+    where the structure or `reading` says so.
     """
     states = reading.states or {}
     numeric = _said_continuous(structure, reading.continuous)

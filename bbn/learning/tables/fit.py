@@ -128,7 +128,7 @@ def fit(
 def sequences_for(
     structure: Any, data: Any, told: tuple[Any, Any, Any], reading: Reading, hidden: Any = None
 ) -> Any:
-    """A SequenceData where the structure is one over time (a dynamic network, or a graph with lags), else None.
+    """A SequenceData where the structure is one over time (a dynamic network, or a graph with lags), otherwise None.
 
     `told` are sequence, time and lengths. DataError if these are given and the structure has no slices.
     """

@@ -54,7 +54,7 @@ def fit_links(noisy: NoisyMax, source: DataSource, prior: Prior | None = None) -
         alphas = [alpha if rises else alpha[:, ::-1] for alpha in told]
     before = -np.inf
     for _ in range(STEPS):
-        *counts, (log_likelihood, impossible) = source.reduce(_Pass(noisy, effects, rises))
+        *counts, (log_likelihood, impossible) = source.reduce(_LinkPass(noisy, effects, rises))
         if impossible:
             raise DataError(
                 f"NoisyMax {noisy.name!r}: {impossible:g} rows of the data have a state that no cause and no leak "
@@ -93,7 +93,7 @@ def _log_prior(alpha: Array, effect: Array) -> float:
         return float(np.dot(alpha[told], np.log(effect[told])))
 
 
-class _Pass:
+class _LinkPass:
     """A step's pass over the data: the expected counts of each link, and the log-likelihood."""
 
     def __init__(self, noisy: NoisyMax, effects: list[Array], rises: bool) -> None:

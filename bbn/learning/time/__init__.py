@@ -1,1 +1,1 @@
-"""Learning dynamic networks: by counting where everything is seen, by EM (Baum and Welch's) where it is not."""
+"""Learning dynamic networks: by counting where everything is observed, otherwise by EM (Baum-Welch)."""

@@ -73,7 +73,7 @@ def count_sequences(
     for name in dyn.names:
         if name not in data.observed:
             raise DataError(
-                f"the data have no column {name!r}; bbn.fit_em learns with variables that nobody saw"
+                f"the data have no column {name!r}; bbn.fit_em learns with variables that were never observed"
             )
     if data.incomplete:
         raise DataError(

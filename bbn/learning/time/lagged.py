@@ -80,7 +80,7 @@ def lagged_source(data: Any, told: Told, lag: int, reading: Reading) -> DataSour
     longest = max(int(np.diff(part.ptr).max()) for part in sequences.parts())
     if longest <= lag:
         raise DataError(
-            f"no sequence is longer than {lag} step{'s' * (lag != 1)}, so nothing is seen of what follows what"
+            f"no sequence is longer than {lag} step{'s' * (lag != 1)}, so the data do not show what follows what"
         )
     columns = [v if not k else renamed(v, in_slice(v.name, -k)) for k in range(lag + 1) for v in variables]
     source: DataSource = LaggedParts(sequences, columns, int(lag))
@@ -90,7 +90,7 @@ def lagged_source(data: Any, told: Told, lag: int, reading: Reading) -> DataSour
 
 
 def _discovered(data: Any, told: Told, reading: Reading) -> tuple[Any, Told, list[Variable]]:
-    """The data as one table or stream, and the variables of its columns, but for those that name sequences."""
+    """The data as one table or stream, and the variables of its columns, except those that name sequences."""
     roles = [own for own in (told.sequence, told.time, reading.weights) if isinstance(own, str)]
     if isinstance(data, Streamed):
         found = [v for v in (*data.variables, *map(Continuous, data.continuous)) if v.name not in roles]
@@ -171,7 +171,7 @@ def backward_arcs(columns: Iterable[Variable]) -> list[tuple[str, str]]:
 
 
 def refuse_declared(dyn: DynamicNetwork, reading: Reading) -> None:
-    """DataError if states, or what is continuous, are declared anew for a dynamic network, which says both."""
+    """DataError if states or continuous variables are declared for a dynamic network, which already says both."""
     for name, states in (reading.states or {}).items():
         check_states(name, states_of(states), dyn.states(name))
     named = [reading.continuous] if isinstance(reading.continuous, str) else list(reading.continuous or ())

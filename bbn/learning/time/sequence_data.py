@@ -29,7 +29,7 @@ class SequenceData:
     Parameters
     ----------
     dyn
-        Says the variables.
+        The dynamic network, which names the variables.
     data, sequence, time, lengths
         As `DynamicNetwork.filter` takes evidence; data from `bbn.open_data` must lie sorted by `sequence`.
     options
@@ -127,7 +127,7 @@ def family_steps(dyn: DynamicNetwork, kind: Ints, family: str) -> Ints:
 
 
 def family_column(dyn: DynamicNetwork, part: Sequences, kind: Ints, family: str) -> Array:
-    """The numbers of a family's child where a step has that family, else NaN."""
+    """The numbers of a family's child where a step has that family, NaN elsewhere."""
     plain, at = split_name(family)
     if at is not None and at < 0:
         return column(part, plain, -at)

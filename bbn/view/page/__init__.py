@@ -1,4 +1,4 @@
-"""The interactive page: who answers it (server, notebook, or the file itself), and what it is told.
+"""The interactive page: what answers it (a server, a notebook, or the file itself), and the answers.
 
 Its own parts, HTML, style and JavaScript, are in `static/`.
 """

@@ -88,7 +88,7 @@ class NetworkAnswers:
         return {"steps": sorted(steps, key=lambda step: -float(step["alone"]))}
 
     def information(self, request: Request) -> Told:
-        """What would tell most about the target."""
+        """Which variables would say most about the target."""
         name, (net, evidence) = self._target(request), self._acted(request)
         given = {other: value for other, value in evidence.items() if other != name}
         return {"bits": list(information(net, name, given, **self.options).items())}

@@ -109,7 +109,7 @@ class DecisionAnswers:
             return None
 
     def _utilities(self, given: Asked, best: Solution) -> dict[str, float]:
-        """What each utility with a table is expected to come to."""
+        """The expected value of each utility that has a table."""
         net, evidence = self._policy(given, best)
         worths = {}
         for utility in self.net.utilities:

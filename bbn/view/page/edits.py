@@ -1,4 +1,4 @@
-"""Edits from the page: each gives a new network, and the ones before are kept to go back to.
+"""Edits from the page: each gives a new network, and earlier ones are kept for undo.
 
 Nothing is written to disk: saving gives the page a text, which the browser downloads.
 """
@@ -66,7 +66,7 @@ class EditedAnswers(NetworkAnswers):
 
     def _step(self, source: list[BayesianNetwork], other: list[BayesianNetwork]) -> None:
         if not source:
-            raise ModelError("there is no edit to go to")
+            raise ModelError("there is no edit to undo or redo")
         other.append(self.net)
         self._show(source.pop())
 

@@ -1,4 +1,4 @@
-"""The interactive page of a network: a server of it, or a widget in a notebook, and what is clicked in either.
+"""The interactive page of a network, on a server or as a widget in a notebook, and what is clicked in either.
 
 `bbn.view.page.server` does the talking, `answers.py` and `decisions.py` know the answers.
 """
@@ -109,7 +109,7 @@ class Explorer:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port that the server listens on."""
         return int(self.server.server_address[1])
 
     @property
@@ -197,7 +197,7 @@ class Explorer:
             self._widget.findings = given
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget; without anywidget the page in a frame, as one file if it is small, else as it is served."""
+        """The widget; without anywidget the page in a frame: as one file if it is small, otherwise served."""
         try:
             return self.widget._repr_mimebundle_(**kwargs)
         except ImportError:

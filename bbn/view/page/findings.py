@@ -1,7 +1,7 @@
-"""Evidence as a page puts it, and as Python does.
+"""Evidence as a page writes it, and as Python does.
 
 A page says name to finding: {"state": index}, {"do": index}, {"virtual": [weights]}, {"soft": [probabilities]} for
-discrete variables, {"number": x} and {"do": x} for continuous ones. Whatever else comes is refused.
+discrete variables, {"number": x} and {"do": x} for continuous ones. Anything else is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def asked(model: Any, request: Mapping[str, Any]) -> Asked:
 def findings(
     model: Any, evidence: Evidence | None, do: Mapping[str, Any] | None = None
 ) -> dict[str, Finding]:
-    """Python's evidence as a page puts it.
+    """Python's evidence as a page writes it.
 
     >>> import bbn
     >>> findings(bbn.example("asia"), {"xray": "yes", "dysp": bbn.Not("no")})
@@ -85,7 +85,7 @@ def index(value: Any, card: int, name: str) -> int:
 
 
 def numbers(values: Any, count: int, what: str) -> list[float]:
-    """So many finite numbers, checked."""
+    """A list of `count` finite numbers, checked."""
     if not isinstance(values, list) or len(values) != count or not all(map(_is_number, values)):
         raise EvidenceError(f"{what} must be {count} numbers")
     return [float(value) for value in values]

@@ -73,7 +73,7 @@ def page_model(net: Any, timed: bool = False) -> dict[str, Any]:
 
 
 def descriptions(net: Any) -> Mapping[str, str]:
-    """Node to what is said of it, for those of which something is said."""
+    """Node to its description, for those that have one."""
     told = getattr(net, "descriptions", None)
     return told if isinstance(told, Mapping) else {}
 

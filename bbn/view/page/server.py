@@ -1,9 +1,9 @@
-"""The server of the interactive page: HTTP on the standard library's terms, with none of its surprises.
+"""The server of the interactive page, on the standard library's HTTP server.
 
 It listens on the loopback address unless told otherwise and answers only pages it served itself: Host and Origin are
 checked, requests must be JSON and say their length. Whatever it is sent, it answers with JSON that says what is wrong,
-or closes the connection, and prints nothing. A request has `SECONDS` to arrive in whole, so that a slow client holds
-its thread no longer, and at most `CLIENTS` are served at a time.
+or closes the connection, and prints nothing. A whole request must arrive within `SECONDS`, so that a slow client
+cannot hold its thread, and at most `CLIENTS` are served at a time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ POLICY = (
 
 
 class Answering(Protocol):
-    """Who knows the answers."""
+    """What gives the answers."""
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Answering(Protocol):
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection, of which there are not too many."""
+    """A thread for each connection, at most `CLIENTS` at a time."""
 
     daemon_threads = True
     request_queue_size = CLIENTS
@@ -74,14 +74,14 @@ class Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, and make place for the next."""
+        """Serve a connection, then make room for the next."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a client that has gone."""
+        """Ignore a client that has gone."""
 
 
 class _Arriving(io.RawIOBase):
@@ -176,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(HTTPStatus.OK, json.dumps(told).encode(), "application/json")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing on the terminal."""
+        """Print nothing."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what the standard library cannot make sense of."""

@@ -26,7 +26,7 @@ class PageWidget(anywidget.AnyWidget):
     Parameters
     ----------
     explorer
-        Who knows the answers.
+        What gives the answers.
     """
 
     _esm = assets.text("widget.js")
@@ -52,7 +52,7 @@ class PageWidget(anywidget.AnyWidget):
             self.posteriors = explorer.posteriors
 
     def _set(self, change: Any) -> None:
-        """Evidence that was set on the widget itself goes the way of the explorer's."""
+        """Pass evidence that was set on the widget on to the explorer."""
         if change["new"] != self._explorer.evidence:
             self._explorer.evidence = change["new"]
 

@@ -18,10 +18,10 @@ from bbn.kernels import subsets
 from bbn.learning.structure.constraints import Constraints, complete_source
 from bbn.learning.structure.exact import exact_search
 from bbn.learning.structure.exact.branch_and_cut import BranchAndCut
-from bbn.learning.structure.exact.clusters import Columns
+from bbn.learning.structure.exact.clusters import SetColumns
 from bbn.learning.structure.exact.local_scores import LocalScores
 from bbn.learning.structure.exact.parent_sets import useful_sets
-from bbn.learning.structure.exact.program import Program
+from bbn.learning.structure.exact.program import LinearProgram
 from bbn.learning.structure.score_cache import ScoreCache
 from tests.support.every_dag import dags, family_terms, table, totals
 
@@ -170,8 +170,8 @@ def interrupt_soon():
     [
         (ScoreCache, "once", 1, interrupt),  # before any set was scored
         (ScoreCache, "once", 3, interrupt),
-        (Columns, "violated", 5, interrupt),  # between linear programs
-        (Program, "solve", 2, interrupt),
+        (SetColumns, "violated", 5, interrupt),  # between linear programs
+        (LinearProgram, "solve", 2, interrupt),
         (exact_search, "hill_climb", 1, interrupt),
         (subsets, "best_network", 1, interrupt),
     ],

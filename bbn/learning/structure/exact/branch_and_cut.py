@@ -21,19 +21,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.learning.structure.exact.clusters import Columns
+from bbn.learning.structure.exact.clusters import SetColumns
 from bbn.learning.structure.exact.order_climb import BestChoice
-from bbn.learning.structure.exact.parts import Part, Timer
-from bbn.learning.structure.exact.program import CLOSE, Program, Row
+from bbn.learning.structure.exact.parts import SearchPart, Timer
+from bbn.learning.structure.exact.program import CLOSE, LinearProgram, Row
 
 
 def branch_and_cut(
-    part: Part, start: Sequence[int] | None, timer: Timer, advance: Callable[..., object]
+    part: SearchPart, start: Sequence[int] | None, timer: Timer, advance: Callable[..., object]
 ) -> tuple[list[int], float, BaseException | None]:
     """The chosen set of each member, a bound that no choice exceeds, and what stopped the search, if anything did.
 
     `start` are parents of all variables, as masks, that the search should beat. Nothing is chosen where every choice
-    has a cycle, or time ended before one without was found.
+    has a cycle, or time ran out before an acyclic one was found.
     """
     search = BranchAndCut(part, timer, advance)
     try:
@@ -46,10 +46,10 @@ def branch_and_cut(
 class BranchAndCut:
     """The state of a branch and cut: columns (a child and a set each), rows, the best choice, the bound."""
 
-    def __init__(self, part: Part, timer: Timer, advance: Callable[..., object]) -> None:
+    def __init__(self, part: SearchPart, timer: Timer, advance: Callable[..., object]) -> None:
         self.timer, self.advance = timer, advance
         self.best = BestChoice(part)
-        self.columns = Columns(part)
+        self.columns = SetColumns(part)
         self.top: Array = np.array([own[0] for own in part.values])
         self.bound = math.fsum(self.top.tolist())
         self.useful = np.ones(len(self.columns.value), dtype=bool)
@@ -81,7 +81,7 @@ class BranchAndCut:
             self.rows += rows
             program.add(rows)
 
-    def lower(self, program: Program) -> None:
+    def lower(self, program: LinearProgram) -> None:
         """Lower the bound by the multipliers of the rows, and leave out what is of no further use."""
         raised = self.columns.value.copy()
         multipliers = program.multipliers()[self.columns.n :]
@@ -115,9 +115,9 @@ class BranchAndCut:
             program.add(rows)
         self.bound = self.best.score
 
-    def program(self, whole: bool = False) -> Program:
-        """The program of the rows so far. What counts is by how much a set falls short of its variable's best."""
-        program = Program(self.top[self.columns.child] - self.columns.value, whole)
+    def program(self, whole: bool = False) -> LinearProgram:
+        """The program of the rows so far. The cost of a set is by how much it falls short of its variable's best."""
+        program = LinearProgram(self.top[self.columns.child] - self.columns.value, whole)
         program.leave_out(np.flatnonzero(~self.useful))
         program.add(self.columns.one_each(), most=1.0)
         program.add(self.rows)
@@ -131,7 +131,7 @@ class BranchAndCut:
         return np.asarray(self.columns.rank == chosen, dtype=np.float64)
 
     def heed(self, bound: float, x: Array | None) -> None:
-        """Take what an integer program tells on its way."""
+        """Use what an integer program reports while it runs."""
         self.lower_to(bound)
         if x is not None:
             self.best.offer_rounded(self.columns.child, self.columns.contains, x)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
-from bbn.learning.structure.exact.parts import Part, Timer
-from bbn.learning.structure.exact.program import Ints, Program, Row
+from bbn.learning.structure.exact.parts import SearchPart, Timer
+from bbn.learning.structure.exact.program import Ints, LinearProgram, Row
 
 Bools = NDArray[np.bool_]
 VIOLATION = 1e-4
@@ -28,10 +28,10 @@ FEW = 5
 """Clusters below which triples are looked for too."""
 
 
-class Columns:
+class SetColumns:
     """The parent sets of a part, one column each: its child, and which variables it contains."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: SearchPart) -> None:
         self.n = n = len(part.members)
         self.child: Ints = np.repeat(np.arange(n), [len(own) for own in part.masks])
         self.rank: Ints = np.concatenate([np.arange(len(own)) for own in part.masks])
@@ -120,7 +120,7 @@ def _worst(n: int, child: Ints, contains: Bools, x: Array, timer: Timer) -> list
     y(i) is 1 for members, z(c) for a set with its child and a parent among them. Minimise Σ y(i) − Σ x(c) z(c):
     each member counts its sets without a parent in the cluster.
     """
-    program = Program(np.concatenate([np.ones(n), -x]), whole=True)
+    program = LinearProgram(np.concatenate([np.ones(n), -x]), whole=True)
     rows = [Row(np.arange(n), 2.0)]
     for c, (i, inside) in enumerate(zip(child.tolist(), contains, strict=True)):
         parents = np.flatnonzero(inside)

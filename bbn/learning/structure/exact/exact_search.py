@@ -40,7 +40,7 @@ from bbn.learning.structure.exact.branch_and_cut import branch_and_cut
 from bbn.learning.structure.exact.local_scores import LocalScores, Sets
 from bbn.learning.structure.exact.order_climb import BestChoice
 from bbn.learning.structure.exact.parent_sets import bare_sets, useful_sets
-from bbn.learning.structure.exact.parts import Part, Timer
+from bbn.learning.structure.exact.parts import SearchPart, Timer
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import State, Variable
@@ -220,7 +220,7 @@ def _search(
     advance: Callable[..., object],
     stopped: BaseException | None,
 ) -> _Found:
-    """Search part by part, the smallest first; once stopped, in haste."""
+    """Search part by part, the smallest first; once stopped, take what is quick for the rest."""
     parents = [0] * len(scores.names)
     gap, done = 0.0, 0.0
     for part in sorted(_parts(scores), key=lambda part: len(part.members)):
@@ -253,7 +253,7 @@ def _show(
 
 
 def _solve(
-    part: Part,
+    part: SearchPart,
     start: Callable[[], list[int]] | None,
     timer: Timer,
     method: str,
@@ -278,7 +278,7 @@ def _solve(
     return chosen, bound, stopped
 
 
-def _parts(scores: LocalScores) -> list[Part]:
+def _parts(scores: LocalScores) -> list[SearchPart]:
     """The strongly connected parts of the graph of possible parents: cycles lie within one of them."""
     import networkx as nx
 
@@ -290,16 +290,16 @@ def _parts(scores: LocalScores) -> list[Part]:
             union |= mask
         possible.add_edges_from((p, child) for p in members(union))
     parts = [sorted(part) for part in nx.strongly_connected_components(possible)]
-    return [Part.of(scores, part) for part in sorted(parts)]
+    return [SearchPart.of(scores, part) for part in sorted(parts)]
 
 
-def _dynamic_bytes(part: Part) -> int:
+def _dynamic_bytes(part: SearchPart) -> int:
     n = len(part.members)
     rank = 2 if max(map(len, part.values)) < 2**16 - 1 else 4
     return (1 << n) * 9 + n * rank * (1 << n >> 1)
 
 
-def _dynamic(part: Part, limit: int | float | str | None) -> tuple[list[int], float]:
+def _dynamic(part: SearchPart, limit: int | float | str | None) -> tuple[list[int], float]:
     """The best acyclic choice among the sets of each variable, by position, and its score; nothing if there is none."""
     n = len(part.members)
     require_memory(
@@ -334,7 +334,7 @@ def _constrained(
             and mask.bit_count() <= constraints.max_parents
         }
         if not fitting:
-            raise ModelError(f"no parent set of {scores.names[i]!r} keeps to the constraints")
+            raise ModelError(f"no parent set of {scores.names[i]!r} satisfies the constraints")
         sets.append(fitting)
     return LocalScores.from_masks(variables, sets)
 

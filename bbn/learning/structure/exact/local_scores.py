@@ -128,7 +128,7 @@ class LocalScores(Frozen):
 
 @keywords_checked
 def load_scores(path: str | os.PathLike[str]) -> LocalScores:
-    """Read local scores from a `.jkl` file, as GOBNILP and its kin write them.
+    """Read local scores from a `.jkl` file, as GOBNILP and similar programs write them.
 
     Parameters
     ----------

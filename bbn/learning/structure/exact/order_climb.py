@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 from bbn.learning.structure.constraints import cycle_of, members
-from bbn.learning.structure.exact.parts import Part, Timer
+from bbn.learning.structure.exact.parts import SearchPart, Timer
 
 RISE = 1e-9
 """Nats by which a move must raise the score."""
@@ -30,7 +30,7 @@ NO_SET = -1e15
 class BestChoice:
     """The best acyclic choice that was found for a part: the position of each member's set, and the score."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: SearchPart) -> None:
         self.part, self.n = part, len(part.members)
         self.values = [own.tolist() for own in part.values]
         self.chosen: list[int] = []
@@ -45,14 +45,14 @@ class BestChoice:
             self.score, self.chosen = score, chosen
 
     def first_order(self) -> list[int]:
-        """An order that puts the parents that a variable cannot do without before it, where that is possible."""
+        """An order that puts the parents that a variable must have before it, where that is possible."""
         needed = [functools.reduce(operator.and_, own) for own in self.part.masks]
         if cycle_of(needed):
             return list(range(self.n))
         return list(TopologicalSorter({i: members(mask) for i, mask in enumerate(needed)}).static_order())
 
     def offer_parents(self, parents: Sequence[int], timer: Timer) -> None:
-        """Offer the sets nearest to given parents (of all variables, as masks), and what climbing makes of them."""
+        """Offer the sets nearest to given parents (of all variables, as masks), and what climbing from them finds."""
         chosen = []
         for i, masks in zip(self.part.members, self.part.masks, strict=True):
             given = sum(1 << k for k, j in enumerate(self.part.members) if parents[i] >> j & 1)

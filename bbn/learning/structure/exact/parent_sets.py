@@ -35,8 +35,8 @@ def useful_sets(
 ) -> list[Sets]:
     """For each variable the sets of allowed parents that score higher than all their subsets.
 
-    `advance` is told the number of families scored, `check` is called between batches and may raise; what was found by
-    then is in `kept`, if a list is given.
+    `advance` is called with the number of families scored, `check` between batches, and it may raise; what was found
+    by then is in `kept`, if a list is given.
     """
     n = len(variables)
     kept = [] if kept is None else kept
@@ -68,7 +68,7 @@ def bare_sets(cache: ScoreCache, constraints: Constraints) -> list[Sets]:
     return [{mask: float(value)} for mask, value in zip(constraints.required, values, strict=True)]
 
 
-class Families(NamedTuple):
+class ScoredSets(NamedTuple):
     """Parent sets of every variable and their scores, end to end, as kernels take them; best first."""
 
     ptr: Ints
@@ -78,7 +78,7 @@ class Families(NamedTuple):
 
 def all_sets(
     cache: ScoreCache, constraints: Constraints, advance: Callable[..., object], check: Callable[[], None]
-) -> Families:
+) -> ScoredSets:
     """Every set of allowed parents of every variable, with its score; for at most 62 variables."""
     n = len(cache.names)
     level = Level.first(n)
@@ -95,4 +95,4 @@ def all_sets(
     child, mask, value = np.concatenate(children), np.concatenate(sets), np.concatenate(values)
     order = np.lexsort((mask, -value, child))
     ptr = np.concatenate([[0], np.cumsum(np.bincount(child, minlength=n))])
-    return Families(ptr.astype(np.int64), mask[order], value[order])
+    return ScoredSets(ptr.astype(np.int64), mask[order], value[order])

@@ -1,4 +1,4 @@
-"""Parts of a search: variables that may form cycles with each other, and the time that is left for them."""
+"""Parts of a search: variables that may form cycles with each other, and the time left for them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Timer:
             raise TimeoutError
 
 
-class Part(NamedTuple):
+class SearchPart(NamedTuple):
     """Variables that may form cycles, and their sets of parents among each other, best first.
 
     Of the sets that agree within the part only the best is kept; `wholes` are those sets with parents elsewhere.
@@ -54,7 +54,7 @@ class Part(NamedTuple):
     wholes: list[list[int]]
 
     @classmethod
-    def of(cls, scores: LocalScores, part: list[int]) -> Part:
+    def of(cls, scores: LocalScores, part: list[int]) -> SearchPart:
         """The part of some variables."""
         place = {i: 1 << k for k, i in enumerate(part)}
         inside = sum(1 << i for i in part)

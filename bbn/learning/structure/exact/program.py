@@ -29,7 +29,7 @@ class Row(NamedTuple):
     weights: Array | None = None
 
 
-class Program:
+class LinearProgram:
     """Minimise the cost of columns, each 0 or more; with `whole` each 0 or 1.
 
     Attributes
@@ -85,8 +85,8 @@ class Program:
     def solve(self, check: Callable[[], None], heed: Heed | None = None, start: Array | None = None) -> bool:
         """Solve it; False if there is no solution. `start` is a solution that is known.
 
-        `check` may raise to end the work. The solver is silent for seconds at times, so integer programs run in a
-        thread of their own; one that is left behind ends at its next word.
+        `check` may raise to end the work. The solver may not call back for seconds, so integer programs run in a
+        thread of their own; one that is abandoned ends at its next callback.
         """
         import highspy
 
@@ -146,7 +146,7 @@ class Program:
 
     @property
     def bound(self) -> float:
-        """What no solution of an integer program goes below."""
+        """A lower bound of every solution of an integer program."""
         return float(self.highs.getInfo().mip_dual_bound)
 
     def multipliers(self) -> list[float]:

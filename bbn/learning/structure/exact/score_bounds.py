@@ -1,4 +1,4 @@
-"""Bounds that spare the counting of parent sets: they hold for a set S and all that contain it.
+"""Bounds that save counting parent sets: they hold for a set S and all sets that contain it.
 
 N rows, r the child's number of states, pen the penalty of a score:
 
@@ -25,7 +25,7 @@ from bbn.model.variable import Continuous, Variable
 
 
 class Bound:
-    """No bound: every set may be of use."""
+    """No bound: every set may be useful."""
 
     def useless(self, level: Level, larger: Level, constraints: Constraints) -> NDArray[np.bool_]:
         """Which sets, and all that contain them, score no higher than `top` or than one of their subsets.

@@ -1,0 +1,1 @@
+"""What bbn's own format means, in YAML and JSON alike: documents, nodes, and what each type of node may hold."""
