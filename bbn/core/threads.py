@@ -62,15 +62,16 @@ def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Itera
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
+def time_limit(
+    seconds: float, instead: str = 'choose a sampling method such as method="likelihood-weighting"'
+) -> Iterator[None]:
     """Let compiled work in this block, and in threads that it starts, take at most `seconds` seconds."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise ValueError(f"time_limit is {seconds!r}; expected a number of seconds, above 0")
 
     def late() -> TimeLimitError:
         return TimeLimitError(
-            f"no answer after time_limit={seconds:g} seconds; allow more time, observe more variables, or choose a "
-            'sampling method such as method="likelihood-weighting"'
+            f"no answer after time_limit={seconds:g} seconds; allow more time, observe more variables, or {instead}"
         )
 
     with watched_by(Watch(seconds, late)):

@@ -34,6 +34,7 @@ class AskableInTime(Frozen):
         n_particles: int = 1000,
         seed: Any = None,
         memory_limit: int | float | str | None = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> Any:
         """P(x[t] | evidence up to step t), for every variable and step.
@@ -56,6 +57,9 @@ class AskableInTime(Frozen):
             For particles: how many, and an int or a Generator.
         memory_limit
             Bytes, or text such as "2 GB".
+        time_limit
+            Seconds after which a TimeLimitError is raised; None is BBN_TIME_LIMIT, or else any time. For data from
+            `bbn.open_data` it does not count.
         n_jobs
             Threads that share the sequences; None is OMP_NUM_THREADS if set, otherwise the number of cores.
 
@@ -74,6 +78,8 @@ class AskableInTime(Frozen):
             A step that contradicts those before it; the error names it.
         BudgetError
             The interface is too wide for exact work.
+        TimeLimitError
+            There was no answer after `time_limit` seconds.
 
         See Also
         --------
@@ -100,6 +106,7 @@ class AskableInTime(Frozen):
             n_particles=n_particles,
             seed=seed,
             memory_limit=memory_limit,
+            time_limit=time_limit,
             n_jobs=n_jobs,
         )
 
@@ -112,13 +119,14 @@ class AskableInTime(Frozen):
         time: str | None = None,
         lengths: Sequence[int] | None = None,
         memory_limit: int | float | str | None = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> Any:
         """P(x[t] | all evidence), for every variable and step.
 
         Parameters
         ----------
-        evidence, sequence, time, lengths, memory_limit, n_jobs
+        evidence, sequence, time, lengths, memory_limit, time_limit, n_jobs
             As in `filter`.
         lag
             None for all evidence, or how many steps of evidence after t count (fixed-lag smoothing); 0 is filtering.
@@ -154,6 +162,7 @@ class AskableInTime(Frozen):
             time=time,
             lengths=lengths,
             memory_limit=memory_limit,
+            time_limit=time_limit,
             n_jobs=n_jobs,
         )
 
@@ -166,13 +175,14 @@ class AskableInTime(Frozen):
         time: str | None = None,
         lengths: Sequence[int] | None = None,
         memory_limit: int | float | str | None = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> Any:
         """P(x[t] | evidence) for the `horizon` steps that follow the evidence.
 
         Parameters
         ----------
-        evidence, sequence, time, lengths, memory_limit, n_jobs
+        evidence, sequence, time, lengths, memory_limit, time_limit, n_jobs
             As in `filter`; None forecasts from the start.
         horizon
             How many steps, at least 1.
@@ -203,6 +213,7 @@ class AskableInTime(Frozen):
             time=time,
             lengths=lengths,
             memory_limit=memory_limit,
+            time_limit=time_limit,
             n_jobs=n_jobs,
         )
 
@@ -215,13 +226,14 @@ class AskableInTime(Frozen):
         time: str | None = None,
         lengths: Sequence[int] | None = None,
         memory_limit: int | float | str | None = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> Any:
         """The most probable path: the states of all variables in all steps together, given the evidence.
 
         Parameters
         ----------
-        evidence, sequence, time, lengths, memory_limit, n_jobs
+        evidence, sequence, time, lengths, memory_limit, time_limit, n_jobs
             As in `filter`.
         k
             None for the best path, or how many of the best to list.
@@ -254,6 +266,7 @@ class AskableInTime(Frozen):
             time=time,
             lengths=lengths,
             memory_limit=memory_limit,
+            time_limit=time_limit,
             n_jobs=n_jobs,
         )
 
@@ -265,13 +278,14 @@ class AskableInTime(Frozen):
         time: str | None = None,
         lengths: Sequence[int] | None = None,
         memory_limit: int | float | str | None = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> Any:
         """ln P(sequence) of each sequence, what is not observed summed out; -inf where one is impossible.
 
         Parameters
         ----------
-        data, sequence, time, lengths, memory_limit, n_jobs
+        data, sequence, time, lengths, memory_limit, time_limit, n_jobs
             As `evidence` in `filter`.
 
         Returns
@@ -294,6 +308,7 @@ class AskableInTime(Frozen):
             time=time,
             lengths=lengths,
             memory_limit=memory_limit,
+            time_limit=time_limit,
             n_jobs=n_jobs,
         )
 

@@ -10,6 +10,7 @@ for all of these.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,18 @@ import numpy as np
 from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.core.threads import default_time_limit
+from bbn.core.threads import time_limit as limited
 from bbn.data.streams.stream import Streamed
-from bbn.inference.time.chain import Chain, Passed, backward, compile_chain, forward, is_lost, log_sides
+from bbn.inference.time.chain import Chain, compile_chain
 from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
+from bbn.inference.time.log_passes import log_sides
 from bbn.inference.time.marginals import beliefs_of, refine_lost
 from bbn.inference.time.numbers import hidden_numbers
+from bbn.inference.time.passes import Passed, backward, forward, is_lost
 from bbn.inference.time.sequences import Sequences, indexed_evidence, read_sequences
 from bbn.inference.time.slices import compiled
+from bbn.kernels.watch import check
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.previous import split_name
 from bbn.results.beliefs import Beliefs
@@ -32,6 +38,21 @@ from bbn.results.posterior import Posterior
 METHODS = ("exact", "particles")
 
 
+def timed(question: Callable[..., Any]) -> Callable[..., Any]:
+    """The question, stopped with a TimeLimitError where it takes longer than `time_limit`, or BBN_TIME_LIMIT."""
+
+    @wraps(question)
+    def within(*args: Any, time_limit: float | None = None, **options: Any) -> Any:
+        seconds = default_time_limit(time_limit)
+        if seconds is None:
+            return question(*args, **options)
+        with limited(seconds, "ask about fewer steps"):
+            return question(*args, **options)
+
+    return within
+
+
+@timed
 def filter_(
     dyn: DynamicNetwork,
     evidence: Any,
@@ -65,6 +86,7 @@ def filter_(
     return split_answers(dyn, sequences, arrays, logs)
 
 
+@timed
 def smooth(
     dyn: DynamicNetwork,
     evidence: Any,
@@ -88,6 +110,7 @@ def smooth(
     return split_answers(dyn, sequences, arrays, logs)
 
 
+@timed
 def forecast(
     dyn: DynamicNetwork,
     evidence: Any = None,
@@ -115,6 +138,7 @@ def forecast(
     return split_answers(dyn, longer, arrays, logs, int(horizon))
 
 
+@timed
 def viterbi(
     dyn: DynamicNetwork,
     evidence: Any,
@@ -136,6 +160,7 @@ def viterbi(
     return dict(zip(sequences.names, found, strict=True)) if sequences.several else found[0]
 
 
+@timed
 def log_likelihood(
     dyn: DynamicNetwork,
     data: Any,
@@ -219,7 +244,9 @@ def _fixed_lag(chain: Chain, passed: Passed, lag: int) -> tuple[Array, Array]:
     n = len(chain.which)
     ends = np.repeat(chain.sequences.ptr[1:], np.diff(chain.sequences.ptr))
     beta = np.ones(chain.likelihood.shape)
-    for ahead in range(lag, 0, -1):
+    longest = int(np.diff(chain.sequences.ptr).max())
+    for ahead in range(min(lag, longest - 1), 0, -1):
+        check()
         at = np.arange(n) + ahead
         steps = np.flatnonzero(at < ends)
         onward = chain.likelihood[at[steps]] * beta[steps]

@@ -22,6 +22,7 @@ from bbn.inference.time.numbers import hidden_numbers, log_densities, numbers_of
 from bbn.inference.time.sequences import Sequences
 from bbn.inference.time.slices import BEFORE, NOTHING, Slices
 from bbn.kernels.contracts.types import Int32s
+from bbn.kernels.watch import check
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.evidence import Virtual
 from bbn.model.previous import in_slice
@@ -174,6 +175,7 @@ def _codes(
     if slices.core:
         first = kind == 0
         for t in range(n):
+            check()
             best_ = starts[which[t]] if first[t] else steps[which[t]]
             found = dict(best_.given)
             for name in slices.state:

@@ -1,29 +1,21 @@
-"""The chain of some sequences: which matrix leads into each step, and how likely its evidence is in each state.
-
-    alpha[t] ∝ (alpha[t-1] M) · likelihood[t]        gamma[t] = alpha[t] · beta[t]        (Rabiner 1989, eq. 19 to 27)
-
-Each step is divided by its sum; ln P(evidence) is the sum of their logarithms. A pass costs T S² for S joint states.
-"""
+"""The chain of some sequences: which matrix leads into each step, and how likely its evidence is in each state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbn import kernels
-from bbn.core.budget import Ledger, jobs
+from bbn.core.budget import Ledger
 from bbn.core.frozen import Array
-from bbn.core.threads import in_order
-from bbn.inference.time.numbers import add_densities, log_densities, numbers_of
+from bbn.inference.time.numbers import add_densities
 from bbn.inference.time.sequences import Sequences
 from bbn.inference.time.slices import Slices, compiled
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.dynamic_network import DynamicNetwork
 
-PART = 1 << 15
-"""Steps that a thread takes at a time; sums are over parts in order, so that they do not depend on the threads."""
 RESCALE = 8
 """Likelihoods multiplied before a row is divided by its largest entry."""
 
@@ -44,6 +36,8 @@ class Chain(NamedTuple):
     likelihood: Array
     offset: Array
     """What is added to ln P at each step: the logarithms of what matrices and likelihoods were divided by."""
+    limit: Any = None
+    """The memory limit of the call."""
 
 
 class Patterns(NamedTuple):
@@ -55,16 +49,6 @@ class Patterns(NamedTuple):
     logs: Array
     begin: int
     """The number of the first of their matrices."""
-
-
-class Passed(NamedTuple):
-    """What a pass over a chain gives."""
-
-    alpha: Array
-    """(steps, S): P(state | evidence so far)."""
-    scale: Array
-    logs: Array
-    """ln P of each sequence, -inf where it is impossible."""
 
 
 def slices_for(dyn: DynamicNetwork, sequences: Sequences, limit: Any = None) -> Slices:
@@ -132,6 +116,7 @@ def compile_chain(
         which,
         likelihood,
         np.where(np.isneginf(offset), 0.0, offset),
+        limit,
     )
 
 
@@ -231,180 +216,3 @@ def _rescale(likelihood: Array, offset: Array) -> None:
     peak[peak == 0] = 1.0
     likelihood /= peak[:, None]
     offset += np.log(peak)
-
-
-def forward(chain: Chain, n_jobs: int | None = None) -> Passed:
-    """The forward pass over all sequences."""
-    alpha, scale = np.empty(chain.likelihood.shape), np.empty(len(chain.which))
-
-    def work(part: tuple[int, int]) -> None:
-        ptr, rows, own = _part(chain, part)
-        kernels.chain.forward(
-            ptr, chain.start, chain.start_of[own], chain.matrices, chain.which[rows], chain.likelihood[rows],
-            alpha[rows], scale[rows],
-        )  # fmt: skip
-
-    parts = _parts(chain.sequences.ptr)
-    list(in_order(work, parts, min(jobs(n_jobs), len(parts))))
-    ptr = chain.sequences.ptr
-    with np.errstate(divide="ignore"):
-        logs = np.add.reduceat(np.log(scale) + chain.offset, ptr[:-1])
-    for s in np.flatnonzero(np.isneginf(logs)).tolist():
-        rows = slice(int(ptr[s]), int(ptr[s + 1]))
-        alpha[rows], logs[s] = _log_forward(chain, s)
-        scale[rows] = 0.0
-    return Passed(alpha, scale, logs)
-
-
-def backward(
-    chain: Chain, passed: Passed, weights: Array | None = None, keep: bool = False, n_jobs: int | None = None
-) -> tuple[Array, Array | None, Array, Array]:
-    """(gamma, right, gradient in the starts, gradient in the matrices); `right` where it is to be kept.
-
-    The gradients are those of the divided starts and matrices, sequences weighted.
-    """
-    ptr = chain.sequences.ptr
-    weights = np.ones(len(ptr) - 1) if weights is None else weights
-    gamma = np.empty(chain.likelihood.shape)
-    right = np.empty(chain.likelihood.shape) if keep else None
-
-    def work(part: tuple[int, int]) -> tuple[Array, Array]:
-        own_ptr, rows, own = _part(chain, part)
-        starts, pairs = np.zeros(chain.start.shape), np.zeros(chain.matrices.shape)
-        kernels.chain.backward(
-            own_ptr, weights[own], chain.start_of[own], chain.matrices, chain.which[rows], chain.likelihood[rows],
-            passed.alpha[rows], passed.scale[rows], gamma[rows], None if right is None else right[rows], starts, pairs,
-        )  # fmt: skip
-        return starts, pairs
-
-    parts = _parts(ptr)
-    starts, pairs = np.zeros(chain.start.shape), np.zeros(chain.matrices.shape)
-    for own_starts, own_pairs in in_order(work, parts, min(jobs(n_jobs), len(parts))):
-        starts += own_starts
-        pairs += own_pairs
-    lost = (passed.scale[ptr[1:] - 1] == 0) & ~np.isneginf(passed.logs)
-    for s in np.flatnonzero(lost).tolist():
-        _log_backward(chain, s, float(weights[s]), gamma, right, starts, pairs)
-    return gamma, right, starts, pairs
-
-
-def _parts(ptr: Ints) -> list[tuple[int, int]]:
-    """Runs of sequences with about PART steps each."""
-    wanted = np.arange(0, int(ptr[-1]), PART)
-    cuts = np.unique(np.searchsorted(ptr[:-1], wanted)).tolist()
-    ends = [*cuts[1:], len(ptr) - 1]
-    return [(a, b) for a, b in zip(cuts, ends, strict=True) if b > a]
-
-
-def _part(chain: Chain, part: tuple[int, int]) -> tuple[Ints, slice, slice]:
-    """Offsets, steps and sequences of a run of sequences."""
-    ptr = chain.sequences.ptr[part[0] : part[1] + 1]
-    return ptr - ptr[0], slice(int(ptr[0]), int(ptr[-1])), slice(*part)
-
-
-# Sequences that doubles cannot hold, or that are impossible: the same in logarithms
-
-
-def _logs_of(chain: Chain, s: int) -> tuple[int, int, Array, Callable[[int], Array], Array]:
-    begin, end = (int(t) for t in chain.sequences.ptr[s : s + 2])
-    with np.errstate(divide="ignore"):
-        start = np.log(chain.start[chain.start_of[s]])
-        likelihood = np.log(chain.likelihood[begin:end])
-    if chain.sequences.numbers:
-        likelihood = _log_numbers(chain, s, likelihood)
-
-    last: list[Any] = [-1, None]  # most steps have the matrix of the step before
-
-    def matrix(t: int) -> Array:
-        if chain.which[t] != last[0]:
-            with np.errstate(divide="ignore"):
-                last[:] = chain.which[t], np.log(chain.matrices[chain.which[t]])
-        return np.asarray(last[1])
-
-    return begin, end, start, matrix, likelihood
-
-
-def _log_numbers(chain: Chain, s: int, likelihood: Array) -> Array:
-    """The likelihoods of one sequence in logarithms, where densities are too small beside each other for doubles."""
-    slices, own = chain.slices, chain.sequences.only(s)
-    kind = np.minimum(own.position, slices.kinds - 1)
-    rows = slice(int(chain.sequences.ptr[s]), int(chain.sequences.ptr[s + 1]))
-    offset = np.zeros(own.n_steps)
-    with np.errstate(divide="ignore"):
-        logs = np.log(state_likelihood(slices, own, kind, offset))
-    for k in range(slices.kinds):
-        steps = np.flatnonzero(kind == k)
-        logs[steps] += log_densities(numbers_of(slices, k), own, steps, slices.n_states)
-    for patterns in chain.patterns:
-        inside = (patterns.steps >= rows.start) & (patterns.steps < rows.stop)
-        at, lost = patterns.steps[inside] - rows.start, patterns.logs[patterns.row_of[inside]]
-        offset[at] += np.where(np.isneginf(lost), 0.0, lost)
-        logs[at[np.isneginf(lost)]] = -np.inf
-    return np.asarray(logs + (offset - chain.offset[rows])[:, None])
-
-
-def _log_sum(values: Array, axis: int) -> Array:
-    return np.asarray(np.logaddexp.reduce(values, axis=axis))
-
-
-def _log_alpha(chain: Chain, s: int) -> Array:
-    begin, end, start, matrix, likelihood = _logs_of(chain, s)
-    alpha = np.empty(likelihood.shape)
-    alpha[0] = start + likelihood[0]
-    for t in range(begin + 1, end):
-        alpha[t - begin] = _log_sum(alpha[t - begin - 1][:, None] + matrix(t), 0) + likelihood[t - begin]
-    return alpha
-
-
-def _log_forward(chain: Chain, s: int) -> tuple[Array, float]:
-    """P(state | evidence so far) of one sequence and its ln P, -inf where it is impossible."""
-    alpha = _log_alpha(chain, s)
-    total = _log_sum(alpha, 1)
-    begin, end = (int(t) for t in chain.sequences.ptr[s : s + 2])
-    with np.errstate(invalid="ignore"):
-        beliefs = np.nan_to_num(np.exp(alpha - total[:, None]))
-    return beliefs, float(total[-1] + chain.offset[begin:end].sum())
-
-
-def log_sides(chain: Chain, s: int, lag: int | None) -> tuple[Array, Array, Array]:
-    """Logarithms, in one sequence, of P(state, evidence so far), of its own evidence, and of what follows.
-
-    What follows is that of `lag` steps, or of all (None).
-    """
-    begin, end, _, matrix, likelihood = _logs_of(chain, s)
-    n, beta = end - begin, np.zeros(likelihood.shape)
-    if lag is None:
-        for t in range(n - 2, -1, -1):
-            beta[t] = _log_sum(matrix(begin + t + 1) + (likelihood[t + 1] + beta[t + 1]), 1)
-    else:
-        for t in range(n if lag else 0):
-            for k in range(min(t + lag, n - 1), t, -1):
-                beta[t] = _log_sum(matrix(begin + k) + (likelihood[k] + beta[t]), 1)
-    return _log_alpha(chain, s), likelihood, beta
-
-
-def is_lost(chain: Chain, passed: Passed) -> Ints:
-    """The sequences that are possible, and that doubles cannot hold."""
-    return np.flatnonzero((passed.scale[chain.sequences.ptr[1:] - 1] == 0) & ~np.isneginf(passed.logs))
-
-
-def _log_backward(
-    chain: Chain, s: int, weight: float, gamma: Array, right: Array | None, starts: Array, pairs: Array
-) -> None:
-    """The backward pass of one sequence, entry by entry limited to what a double holds."""
-    begin, end, _, matrix, likelihood = _logs_of(chain, s)
-    alpha = _log_alpha(chain, s)
-    total = float(_log_sum(alpha[-1], 0))
-    beta = np.zeros(alpha.shape[1])
-    for t in range(end - 1, begin - 1, -1):
-        k = t - begin
-        gamma[t] = np.exp(alpha[k] + beta - total)
-        onward = likelihood[k] + beta - total
-        before = float(_log_sum(alpha[k - 1], 0)) if k else 0.0
-        if right is not None:
-            right[t] = np.exp(np.minimum(onward + before, 700.0))
-        if k == 0:
-            starts[chain.start_of[s]] += weight * np.exp(np.minimum(onward, 700.0))
-        else:
-            pairs[chain.which[t]] += weight * np.exp(np.minimum(alpha[k - 1][:, None] + onward, 700.0))
-            beta = _log_sum(matrix(t) + (likelihood[k] + beta), 1)

@@ -20,8 +20,9 @@ import numpy as np
 
 from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.inference.time.chain import compile_chain, forward
+from bbn.inference.time.chain import compile_chain
 from bbn.inference.time.numbers import LOG_2PI, refuse_hidden_numbers
+from bbn.inference.time.passes import forward
 from bbn.inference.time.sequences import Sequences
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
@@ -113,6 +114,7 @@ class Kalman:
         begin, end = int(sequences.ptr[s]), int(sequences.ptr[s + 1])
         found = []
         for t in range(begin, end):
+            check()
             kind = min(t - begin, self.dyn.n_first)
             codes = {}
             for name in self.parents(kind):
@@ -182,6 +184,7 @@ class Kalman:
         first, second = np.zeros(n), np.zeros((n, n))
         found = []
         for step in reversed(steps):
+            check()
             p = step.covariance
             found.append((step.mean - p @ first, p - p @ second @ p))
             kept = np.eye(n)

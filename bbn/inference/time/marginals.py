@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.inference.time.chain import Chain, Passed, is_lost, log_sides
+from bbn.inference.time.chain import Chain
+from bbn.inference.time.log_passes import log_sides
 from bbn.inference.time.numbers import moments
+from bbn.inference.time.passes import Passed, is_lost
 from bbn.kernels.contracts.types import Int32s
+from bbn.kernels.watch import check
 
 
 def beliefs_of(
@@ -94,6 +97,7 @@ def _summed_out_in_logs(chain: Chain, name: str, begin: int, alpha: Array, right
                 tables = np.log(made.values)
             tables = tables + made.logs.reshape(-1, *[1] * (tables.ndim - 1))
             for t in patterns.steps[inside & (patterns.row_of == p)].tolist():
+                check()
                 sides = right[t - begin] if kind == 0 else alpha[t - begin - 1][:, None] + right[t - begin]
                 logs = np.logaddexp.reduce((tables + sides).reshape(card, -1), axis=1)
                 own[t] = np.exp(logs - np.logaddexp.reduce(logs))

@@ -67,6 +67,7 @@ class _ParticleRun:
         begin, end = int(self.sequences.ptr[s]), int(self.sequences.ptr[s + 1])
         for t in range(begin, end):
             check()
+            check()
             now, logs = self.slice(t, t - begin, past)
             with np.errstate(divide="ignore"):
                 logs = logs + np.log(weights)

@@ -14,10 +14,11 @@ import numpy as np
 
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array, Frozen, read_only
-from bbn.inference.time.chain import Chain, Patterns, compile_chain, forward
+from bbn.inference.time.chain import Chain, Patterns, compile_chain
 from bbn.inference.time.kalman import Kalman
 from bbn.inference.time.marginals import beliefs_of
 from bbn.inference.time.numbers import log_densities, numbers_of
+from bbn.inference.time.passes import forward
 from bbn.inference.time.sequences import Sequences, read_sequences
 from bbn.inference.time.slices import Slices, compiled
 from bbn.inference.time.whole_sequences import whole_sequences

@@ -3,7 +3,6 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
@@ -20,11 +19,14 @@ def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::
             double[:, ::1] alpha, double[::1] scale):
     """See `pure.chain.forward`."""
     cdef int64_t n = start_of.shape[0], states = likelihood.shape[1], s, t, begin, end, i, j, done = 0
+    cdef int64_t faint
     cdef double total, a, least, floor = 1.0
     cdef const double* row
     cdef const double* here
     cdef double* now
     cdef double* before
+    cdef double[::1] moved_row = np.empty(max(states, 1))
+    cdef double* moved = &moved_row[0]
     check_chain(*map(np.asarray, (ptr, start, start_of, matrices, which, likelihood)))
     check_shape("alpha", alpha.shape[0], likelihood.shape[0], alpha.shape[1], states)
     check_shape("scale", scale.shape[0], likelihood.shape[0], 1, 1)
@@ -43,19 +45,24 @@ def forward(const int64_t[::1] ptr, const double[:, ::1] start, const int32_t[::
                 if t == begin:
                     row = &start[start_of[s], 0]
                     for j in range(states):
-                        now[j] = row[j]
+                        moved[j] = row[j]
                 else:
                     before = &alpha[t - 1, 0]
                     row = &matrices[which[t], 0, 0]
-                    propagate(before, row, now, states)
+                    propagate(before, row, moved, states)
                 total = 0.0
-                least = INFINITY
                 for j in range(states):
-                    a = now[j] * here[j]
-                    least = a if a < least and now[j] > 0.0 and here[j] > 0.0 else least
-                    now[j] = a
-                    total += a
-                if not total >= LOST or least < floor * total:
+                    now[j] = moved[j] * here[j]
+                    total += now[j]
+                least = floor * total
+                faint = 0
+                for j in range(states):
+                    faint += now[j] < least
+                if faint:  # seldom: which of them are impossible, and which too improbable?
+                    faint = 0
+                    for j in range(states):
+                        faint += now[j] < least and moved[j] > 0.0 and here[j] > 0.0
+                if not total >= LOST or faint:
                     for i in range(t, end):
                         scale[i] = 0.0
                         for j in range(states):

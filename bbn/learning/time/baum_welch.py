@@ -20,7 +20,8 @@ from bbn.core.errors import DataError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array
 from bbn.data import Block
 from bbn.inference.exact.expected_counts import Expected, by_name, tabled
-from bbn.inference.time.chain import Chain, backward, compile_chain, forward, recompiled
+from bbn.inference.time.chain import Chain, compile_chain, recompiled
+from bbn.inference.time.passes import backward, forward
 from bbn.inference.time.slices import Slices, compiled
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.learning.gaussian.estimates import GaussianParameters, read_gaussians

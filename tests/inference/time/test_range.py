@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import bbn
+from bbn.inference.time.chain import compile_chain
+from bbn.inference.time.log_passes import log_forward, log_sides
+from bbn.inference.time.sequences import read_sequences
+from bbn.kernels.watch import Stopped, Watch, watched_by
 
 ONE_WAY, BACK = 3000, 3265
 
@@ -101,3 +106,57 @@ def test_fixed_lag_of_what_was_summed_out(dyn: bbn.DynamicNetwork) -> None:
 def test_an_impossible_state_that_evidence_favours(lag: int | None, prior: list[float], toss: str) -> None:
     found = coin(prior).smooth({"Toss": [toss] * 1800}, lag)["Bias"]
     assert np.array_equal(found, np.tile(prior, (1800, 1)))
+
+
+def pulled(n: int, states: int) -> tuple[bbn.DynamicNetwork, dict[str, list[str]]]:
+    """A cause of many states that never changes, and evidence out of a double's range."""
+    cause, toss = bbn.Variable("Bias", list(range(states))), bbn.Variable("Toss", ["h", "t"])
+    heads = np.linspace(0.3, 0.7, states)
+    tossed = bbn.CPT(toss, [cause], np.stack([heads, 1 - heads], axis=1))
+    first, stays = (
+        bbn.CPT(cause, [], np.full(states, 1 / states)),
+        bbn.CPT(cause, [bbn.Previous(cause)], np.eye(states)),
+    )
+    return bbn.DynamicNetwork([first, tossed], [stays, tossed]), {"Toss": ["h"] * n + ["t"] * n}
+
+
+def test_logarithms_are_priced_against_the_memory_limit() -> None:
+    dyn, seen = pulled(700, 64)
+    expected = dyn.smooth(seen, 4)["Bias"]
+    size = 8 * 1400 * 64
+    with pytest.raises(bbn.BudgetError, match=r"logarithms of 1,400"):
+        dyn.smooth(seen, 4, memory_limit=8 * size)
+    tracemalloc.start()
+    found = dyn.smooth(seen, 4, memory_limit=14 * size)["Bias"]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 14 * size
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("lag", [None, 0, 4])
+def test_logarithms_hear_a_time_limit(lag: int | None) -> None:
+    dyn, seen = pulled(600, 8)
+    chain = compile_chain(dyn, read_sequences(dyn, seen))
+    watch = Watch()
+    watch.stop()
+    with watched_by(watch):
+        with pytest.raises(Stopped):
+            log_forward(chain, 0)
+        with pytest.raises(Stopped):
+            log_sides(chain, 0, lag)
+    with pytest.raises(bbn.TimeLimitError, match=r"time_limit=1e-09 seconds; allow more time.*fewer steps"):
+        dyn.smooth(seen, lag, time_limit=1e-9)
+    assert np.array_equal(dyn.smooth(seen, lag, time_limit=600)["Bias"], dyn.smooth(seen, lag)["Bias"])
+
+
+@pytest.mark.parametrize("question", ["filter", "smooth", "forecast", "viterbi", "log_likelihood"])
+def test_every_question_takes_a_time_limit(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dyn, seen = coin([0.5, 0.5]), {"Toss": ["h", "t"] * 10}
+    ask = getattr(dyn, question)
+    assert ask(seen, time_limit=600) == ask(seen)
+    with pytest.raises(ValueError, match="time_limit is -1"):
+        ask(seen, time_limit=-1)
+    monkeypatch.setenv("BBN_TIME_LIMIT", "never")
+    with pytest.raises(ValueError, match="BBN_TIME_LIMIT"):
+        ask(seen)
