@@ -63,9 +63,9 @@ class PrunedTree:
             return
         try:
             self._earned += SHARE * cells
-            if self._climb is None and len(self._samples) < SAMPLES:
-                if not any((cards == known).all() for known in self._samples):
-                    self._samples.append(cards)
+            room = self._climb is None and len(self._samples) < SAMPLES
+            if room and not any((cards == known).all() for known in self._samples):
+                self._samples.append(cards)
             cost = step_cost(self.elimination)
             steps = BURST if self._climb else BURST + len(PORTFOLIO)
             if self._spent + steps * cost <= self._earned:

@@ -126,8 +126,8 @@ class Pruning:
         if whole is None:
             tree = self._trees[key]
             if not tree.chosen:
-                _, _, *scopes = reduced(self.model, question, question.targets)
-                tree.choose(model.cards, tuple(scopes), order, question.goal != QUERY)
+                _, _, ptr, scope = reduced(self.model, question, question.targets)
+                tree.choose(model.cards, (ptr, scope), order, question.goal != QUERY)
             cost = on_tree(model, question, tree.elimination)
             tree.used(model.cards, cost.cells + making(self.model))
             return cost
