@@ -34,7 +34,6 @@ from bbn.inference.exact.plan import (
     largest_clique,
     make_plan,
     price,
-    read_targets,
     slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
@@ -468,14 +467,14 @@ class JunctionTree(Engine):
             return None
         plan = pruning.kept(key, domain)
         if plan is None:
-            model = pruning.restricted(domain, question)
+            shape = pruning.shape(key, question)
+            model = pruning.restricted(domain, shape.needed)
             if (
                 cost is not None and cost.layout is None
-            ):  # its order was given up, so there is no tree to restrict
-                shape = question._replace(targets=read_targets(self.flat, question))
-                other = price(model, shape, options["order"], once=True)
+            ):  # its order was given up: there is no tree to restrict
+                other = price(model, shape.question, options["order"], once=True)
             else:
-                other = pruning.priced(model, question, options["order"], cost, key)
+                other = pruning.priced(model, shape, options["order"], cost, key)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:
