@@ -114,6 +114,7 @@ class Domains:
     def __init__(
         self, state_ptr: Ints, scope_ptr: Ints, scope: Ints, table_ptr: Ints, tables: Floats
     ) -> None:
+        check_ints(state_ptr)
         check_doubles(tables)
         self._model = state_ptr, scope_ptr, scope, table_ptr
         self._tables = tables
