@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
@@ -35,16 +34,15 @@ from bbn.inference.exact.plan import (
     largest_clique,
     make_plan,
     price,
-    read_targets,
     slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.pruning import CELLS, FIRST, PrunedAnswer, Pruning, making
+from bbn.inference.exact.pruning import CELLS, FIRST, Hard, Likelihoods, PrunedAnswer, Pruning, making
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY
 from bbn.kernels.contracts.types import Ints
-from bbn.model.evidence import Evidence, Findings, Model, as_mapping
+from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.expansion import quiet_chains
 from bbn.model.options import Order, OrderedOptions
 from bbn.results.posterior import Posterior, Posteriors, Slot
@@ -203,7 +201,7 @@ class JunctionTree(Engine):
         answer = repeats.query(targets, evidence)
         if answer is None:
             answer = super()._query(targets, evidence, settings)
-            repeats.note_query(targets, evidence)
+            repeats.note_query(targets, evidence, self._leaves_out)
         return answer
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
@@ -215,18 +213,16 @@ class JunctionTree(Engine):
         answers = repeats.posteriors(evidence)
         if answers is None:
             answers = super()._posteriors(evidence, settings)
-            observed = frozenset(as_mapping(evidence))
-            key = "masked" if self._small else (observed, None)
-            repeats.note_posteriors(evidence, key, partial(self._slots_of, observed, key))
+            repeats.note_posteriors(evidence, bool(self._small), self._leaves_out, self._slots_of)
         return answers
 
     def _known_questions(self) -> Repeats | None:
         """The questions asked before; None at the first, which need not be noted."""
-        if self._quiet:  # shapes of questions then depend on the values observed
-            return None
         if self._repeats is None:
             if self._asked:
-                self._repeats = Repeats(self.model, self.flat.number, self._plans)
+                self._repeats = Repeats(
+                    self.model, self.flat.number, self._plans, self._quiet, self._pruned_again
+                )
             self._asked = True
         return self._repeats
 
@@ -269,7 +265,8 @@ class JunctionTree(Engine):
         else:
             findings = self._with_certain(findings)
             hard, likelihood = findings.hard, findings.likelihood
-            key = (observed, frozenset(likelihood) if likelihood else None)
+            # with what the findings make certain: that depends on their values, and is sliced out too
+            key = (frozenset(hard), frozenset(likelihood) if likelihood else None)
             question = Question(
                 frozenset(map(number.__getitem__, hard)),
                 frozenset(map(number.__getitem__, likelihood)),
@@ -279,8 +276,9 @@ class JunctionTree(Engine):
         if plan is None or options is not self.options:
             plan, pruned = self._plan_or_answer(key, question, findings, options)
             if pruned is not None:
-                slots = self._slots_at(observed, ("pruned", key), pruned.pruning.state_ptr)
-                return Posteriors(slots, pruned.marginals(), pruned.log_evidence)
+                return Posteriors(
+                    self._slots_of(observed, key, None), pruned.marginals(), pruned.log_evidence
+                )
             assert plan is not None
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
         flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
@@ -396,9 +394,7 @@ class JunctionTree(Engine):
             self._plans.discard(key)
             return None, answer
         pays = self._prunes.get(key)
-        if pays and not (
-            self._pruning and self._pruning.knows(key) and options["order"] == self.options["order"]
-        ):
+        if pays and not (self._leaves_out(key) and options["order"] == self.options["order"]):
             pays = None
         if pays:
             answer = self._pruned(key, question, findings, options, None)
@@ -439,6 +435,30 @@ class JunctionTree(Engine):
             self._prunes[key] = False
             return None
         hard, likelihoods, log_scale = self._numbered(findings)
+        answer = self._pruned_answer(key, question, hard, likelihoods, options, cost)
+        return answer and answer._replace(log_evidence=answer.log_evidence + log_scale)
+
+    def _leaves_out(self, key: Any) -> bool:
+        """Whether a shape's questions are answered without the states that cannot occur, on a tree that is known."""
+        return bool(self._prunes.get(key)) and self._pruning is not None and self._pruning.knows(key)
+
+    def _pruned_again(self, key: Any, question: Question, hard: Hard) -> PrunedAnswer | None:
+        """The answer to a question of a shape that was asked about before."""
+        if not self._leaves_out(key):
+            return None
+        return self._pruned_answer(key, question, hard, (), self.options, None)
+
+    def _pruned_answer(
+        self,
+        key: Any,
+        question: Question,
+        hard: Hard,
+        likelihoods: Likelihoods,
+        options: Mapping[str, Any],
+        cost: Price | None,
+    ) -> PrunedAnswer | None:
+        pruning = self._pruning
+        assert pruning is not None
         domain = pruning.domain(hard, likelihoods)
         if domain is None:
             return PrunedAnswer(pruning, None, None, np.empty(0), -math.inf)
@@ -447,14 +467,14 @@ class JunctionTree(Engine):
             return None
         plan = pruning.kept(key, domain)
         if plan is None:
-            model = pruning.restricted(domain, question)
+            shape = pruning.shape(key, question)
+            model = pruning.restricted(domain, shape.needed)
             if (
                 cost is not None and cost.layout is None
-            ):  # its order was given up, so there is no tree to restrict
-                shape = question._replace(targets=read_targets(self.flat, question))
-                other = price(model, shape, options["order"], once=True)
+            ):  # its order was given up: there is no tree to restrict
+                other = price(model, shape.question, options["order"], once=True)
             else:
-                other = pruning.priced(model, question, options["order"], cost, key)
+                other = pruning.priced(model, shape, options["order"], cost, key)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:
@@ -462,7 +482,7 @@ class JunctionTree(Engine):
             plan = make_plan(model, question, other, options["memory_limit"], self._plans)
             pruning.keep(key, domain, plan)
         values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
-        return PrunedAnswer(pruning, plan, domain, values, log_evidence + log_scale)
+        return PrunedAnswer(pruning, plan, domain, values, log_evidence)
 
     def _with_certain(self, findings: Findings) -> Findings:
         """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""
@@ -507,7 +527,11 @@ class JunctionTree(Engine):
             likelihood.append((number[name], values))
         return hard, likelihood, log_scale
 
-    def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan) -> Slots:
+    def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan | None) -> Slots:
+        """Where a plan puts the marginals; without one, where they lie if states that cannot occur are left out."""
+        if plan is None:
+            assert self._pruning is not None
+            return self._slots_at(observed, ("pruned", key), self._pruning.state_ptr)
         slots = self._slots.get((observed, key))
         if slots is None:
             return self._slots_at(observed, key, plan.layout.out)

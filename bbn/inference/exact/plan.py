@@ -332,10 +332,15 @@ def slab_of(model: FlatModel) -> int:
     return THIN_SLAB if thin else SLAB
 
 
-def lay_out(model: FlatModel, question: Question, elimination: Elimination, cells: float) -> Price:
-    """The cost of a question whose elimination is given, and that is run once: large cliques are stored."""
+def lay_out(
+    model: FlatModel, question: Question, role: Ints, elimination: Elimination, cells: float
+) -> Price:
+    """The cost of a question that is run once, so that large cliques are stored; all factors count.
+
+    `role` is that of each variable, see `reduce_scopes`, and the elimination is given.
+    """
     targets = read_targets(model, question)
-    role, factors, _, _ = reduced(model, question, targets)
+    factors = np.arange(len(model.heads))
     return _laid_out(model, question.goal, targets, role, factors, (elimination, cells, 1, cells), True)
 
 

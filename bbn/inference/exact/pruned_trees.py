@@ -11,9 +11,12 @@ questions in the same order have the same trees.
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 from bbn import kernels
 from bbn.inference.exact.orders import PORTFOLIO, Climb, step_cost, triangulate
+from bbn.inference.exact.plan import Question
+from bbn.kernels.contracts.tape import QUERY
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
 
@@ -27,6 +30,20 @@ PATIENCE = 200
 """The climb ends when so many steps in a row have found nothing better."""
 
 
+class Shape(NamedTuple):
+    """What all questions of a shape have in common."""
+
+    question: Question
+    """With the targets that are read; see `read_targets`."""
+    role: Ints
+    """Of each variable; see `reduce_scopes`."""
+    needed: Ints
+    """The factors that count."""
+    ptr: Ints
+    scope: Ints
+    """Their scopes without what is observed, as offsets and members."""
+
+
 class PrunedTree:
     """The elimination of a shape, which improves while it is used; safe between threads.
 
@@ -34,38 +51,42 @@ class PrunedTree:
     ----------
     elimination
         That of the plan for all values.
+    shape
+        What is asked.
     """
 
-    def __init__(self, elimination: Elimination) -> None:
+    def __init__(self, elimination: Elimination, shape: Shape) -> None:
         self.elimination = elimination
+        self.shape = shape
         self.chosen = False
         """Whether it was chosen by the states that are left."""
         self._samples: list[Ints] = []
-        self._scopes: tuple[Ints, Ints] | None = None
         self._climb: Climb | None = None
-        self._ended = False
+        self._ended = True
+        """Whether there is nothing more to look for."""
         self._cells = 0.0
         self._spent = self._earned = 0.0
         self._idle = 0
         self._lock = threading.Lock()
 
-    def choose(self, cards: Ints, scopes: tuple[Ints, Ints], order: str, thorough: bool) -> None:
-        """Take the elimination of these scopes that has fewest cells with these numbers of states."""
+    def choose(self, cards: Ints, order: str) -> None:
+        """Take another elimination of the scopes if it has fewer cells with these numbers of states."""
         self.chosen = True
-        found = triangulate(cards, *scopes, order, thorough)
+        shape = self.shape
+        found = triangulate(cards, shape.ptr, shape.scope, order, shape.question.goal != QUERY)
         if found.cells < kernels.triangulate.total_cells(cards, *self.elimination):
             self.elimination = found.elimination
-        self._scopes = scopes if order == "auto" else None
+        self._ended = order != "auto"
 
     def used(self, cards: Ints, cells: float) -> None:
         """Note a question that left these numbers of states and cost so many cells; climb where that was enough."""
-        if self._ended or self._scopes is None or not self._lock.acquire(blocking=False):
+        if self._ended or not self._lock.acquire(blocking=False):
             return
         try:
             self._earned += SHARE * cells
-            if self._climb is None and len(self._samples) < SAMPLES:
-                if not any((cards == known).all() for known in self._samples):
-                    self._samples.append(cards)
+            room = self._climb is None and len(self._samples) < SAMPLES
+            if room and not any((cards == known).all() for known in self._samples):
+                self._samples.append(cards)
             cost = step_cost(self.elimination)
             steps = BURST if self._climb else BURST + len(PORTFOLIO)
             if self._spent + steps * cost <= self._earned:
@@ -78,12 +99,11 @@ class PrunedTree:
         """Some more steps of the climb; its best elimination is taken if it is better than the one there is."""
         climb = self._climb
         if climb is None:
-            assert self._scopes is not None
-            climb = self._climb = Climb(self._samples, *self._scopes)
+            climb = self._climb = Climb(self._samples, self.shape.ptr, self.shape.scope)
             self._cells = climb.cells(self.elimination)
         for _ in range(BURST):
             self._idle = 0 if climb.step() else self._idle + 1
         if climb.best.cells < self._cells:
             self.elimination, self._cells = climb.best.elimination, climb.best.cells
         if self._idle > PATIENCE:
-            self._ended, self._climb, self._scopes, self._samples = True, None, None, []
+            self._ended, self._climb, self._samples = True, None, []

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, lay_out, price, read_targets, reduced
-from bbn.inference.exact.pruned_trees import PrunedTree
-from bbn.kernels.contracts.tape import QUERY
+from bbn.inference.exact.pruned_trees import PrunedTree, Shape
 from bbn.kernels.contracts.types import Floats, Ints
 from bbn.model.graphs import Elimination
 
@@ -58,53 +57,37 @@ class Pruning:
     def __init__(self, model: FlatModel) -> None:
         self.model = model
         self.state_ptr = _offsets(model.cards)
-        self.support = (model.tables != 0).astype(np.uint8)
-        self.sparse = not self.support.all()
-        self._base = np.ones(int(self.state_ptr[-1]), np.uint8)
-        self._possible = self._prune(self._base)
+        self.sparse = np.count_nonzero(model.tables) < model.tables.size
+        self._domains = kernels.consistency.Domains(
+            self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, model.tables
+        )
         self._last: dict[Any, tuple[bytes, Plan]] = {}
         self._trees: dict[Any, PrunedTree] = {}
 
     def domain(self, hard: Hard, likelihoods: Likelihoods) -> Flags | None:
         """1 for each state that is possible given findings, by variable number; None if a variable has none."""
-        if not self._possible:
-            return None
-        domain = self._base.copy()
-        for v, code in hard:
-            own = domain[self.state_ptr[v] : self.state_ptr[v + 1]]
-            there = own[code]
-            own[:] = 0
-            own[code] = there
-        for v, values in likelihoods:
-            domain[self.state_ptr[v] : self.state_ptr[v + 1]] &= values > 0
-        changed = np.array([v for v, _ in (*hard, *likelihoods)], np.int64)
-        return domain if self._prune(domain, changed) else None
+        return self._domains.find(hard, likelihoods)
 
-    def _prune(self, domain: Flags, changed: Any = None) -> bool:
+    def restricted(self, domain: Flags, needed: Ints) -> FlatModel:
+        """The model of the states that are possible and of some factors."""
         model = self.model
-        return kernels.consistency.prune(
-            self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, self.support, domain, changed
-        )
-
-    def restricted(self, domain: Flags, question: Question) -> FlatModel:
-        """The model of the states that are possible and of the factors that a question needs.
-
-        Which it needs is decided here, with all states: a table of a variable that has one state left still counts.
-        """
-        model = self.model
-        needed = reduced(model, question, read_targets(model, question))[1]
-        cards, scope_ptr, scope, table_ptr, tables = kernels.consistency.restrict(
-            self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, model.tables, domain
-        )
-        if len(needed) < len(model.heads):
-            kept = np.zeros(len(model.heads), bool)
-            kept[needed] = True
-            members, entries = np.diff(scope_ptr), np.diff(table_ptr)
-            scope, tables = scope[np.repeat(kept, members)], tables[np.repeat(kept, entries)]
-            scope_ptr, table_ptr = _offsets(members[kept]), _offsets(entries[kept])
+        arrays = self._domains.restrict(domain, needed)
         heads = np.full(len(needed), -1, np.int64)
-        most = int(cards.max(initial=1))
-        return FlatModel(model.names, model.number, cards, scope_ptr, scope, table_ptr, tables, heads, most)
+        return FlatModel(model.names, model.number, *arrays, heads, int(arrays[0].max(initial=1)))
+
+    def spread(self, domain: Flags, plan: Plan, values: Floats) -> Floats:
+        """The marginals that a plan of these states gives, over all states; what it does not read has one left."""
+        return self._domains.spread(domain, plan.layout.out, values)
+
+    def shape(self, key: Any, question: Question) -> Shape:
+        """What all questions of a shape have in common.
+
+        Which factors it needs is decided with all states: a table of a variable that has one state left still counts.
+        """
+        if key in self._trees:
+            return self._trees[key].shape
+        question = question._replace(targets=read_targets(self.model, question))
+        return Shape(question, *reduced(self.model, question, question.targets))
 
     def gone(self, domain: Flags, hard: Hard) -> int:
         """How many states of variables that are not observed cannot occur."""
@@ -115,26 +98,22 @@ class Pruning:
         """Whether a plan of its own costs less than a run of the plan for all values."""
         return whole.cells > GAIN * pruned.cells + making(self.model)
 
-    def priced(
-        self, model: FlatModel, question: Question, order: str, whole: Price | None, key: Any
-    ) -> Price:
+    def priced(self, model: FlatModel, shape: Shape, order: str, whole: Price | None, key: Any) -> Price:
         """The cost of a plan of restricted tables: of a tree of its own if `whole` is given, the price of all states.
 
         Otherwise of the tree that is known for the shape, which improves while it is used.
         """
-        question = question._replace(targets=read_targets(self.model, question))  # as the tree has them
         if whole is None:
             tree = self._trees[key]
             if not tree.chosen:
-                _, _, *scopes = reduced(self.model, question, question.targets)
-                tree.choose(model.cards, tuple(scopes), order, question.goal != QUERY)
-            cost = on_tree(model, question, tree.elimination)
+                tree.choose(model.cards, order)
+            cost = on_tree(model, shape, tree.elimination)
             tree.used(model.cards, cost.cells + making(self.model))
             return cost
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
-        self._trees[key] = PrunedTree(whole.elimination)
-        own, other = price(model, question, order, once=True), on_tree(model, question, whole.elimination)
+        self._trees[key] = PrunedTree(whole.elimination, shape)
+        own, other = price(model, shape.question, order, once=True), on_tree(model, shape, whole.elimination)
         return own if own.cells <= other.cells else other
 
     def knows(self, key: Any) -> bool:
@@ -170,19 +149,17 @@ def making(model: FlatModel) -> float:
     return CELLS_PER_FACTOR * len(model.heads) + CELLS_PER_ENTRY * model.tables.size
 
 
-def on_tree(model: FlatModel, question: Question, elimination: Elimination) -> Price:
+def on_tree(model: FlatModel, shape: Shape, elimination: Elimination) -> Price:
     """The cost of a question on the elimination of a larger model, without the variables that have one state.
 
     Those that are read or bring a likelihood stay.
     """
-    order, ptr, near = elimination
-    alive = model.cards > 1
-    alive[[*question.targets, *question.likelihood]] = True
-    kept, held = alive[order], alive[near]
-    before = _offsets(held.astype(np.int64))
-    counts = (before[ptr[1:]] - before[ptr[:-1]])[kept]
-    smaller = order[kept], _offsets(counts), near[held & np.repeat(kept, np.diff(ptr))]
-    return lay_out(model, question, smaller, kernels.triangulate.total_cells(model.cards, *smaller))
+    question = shape.question
+    stay = [*question.targets, *question.likelihood]
+    smaller = kernels.triangulate.induced(model.cards, stay, *elimination)
+    return lay_out(
+        model, question, shape.role, smaller, kernels.triangulate.total_cells(model.cards, *smaller)
+    )
 
 
 def _offsets(sizes: Ints) -> Ints:
@@ -212,7 +189,4 @@ class PrunedAnswer(NamedTuple):
         """The marginals of all variables over all their states, one after another."""
         if self.domain is None or self.plan is None:
             return np.zeros(int(self.pruning.state_ptr[-1]))
-        read = np.repeat(self.plan.layout.out >= 0, self.pruning.model.cards)
-        whole = self.domain.astype(np.float64)  # what was not read has one state left
-        whole[np.flatnonzero(self.domain.view(bool) & read)] = self.values
-        return whole
+        return self.pruning.spread(self.domain, self.plan, self.values)

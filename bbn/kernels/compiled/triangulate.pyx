@@ -290,3 +290,38 @@ cdef double count_cells(cards_array, order_array, ptr_array, neighbours_array, d
         if parent < m and ptr[parent + 1] - ptr[parent] == ptr[k + 1] - ptr[k] - 1:
             absorbed[parent] = 1
     return total
+
+
+def induced(cards_array, stay, order_array, ptr_array, neighbours_array):
+    """An elimination without the variables of one state; see `pure.triangulate.induced`."""
+    cdef Words cards = words_of(cards_array)
+    cdef Words order = words_of(order_array)
+    cdef Words ptr = words_of(ptr_array)
+    cdef Words neighbours = words_of(neighbours_array)
+    cdef int64_t n = cnp.PyArray_SIZE(cards_array), m = cnp.PyArray_SIZE(order_array), k, i, v, count = 0, total = 0
+    check_length(cnp.PyArray_SIZE(ptr_array), m + 1, "ptr")
+    check_offsets(ptr_array, cnp.PyArray_SIZE(neighbours_array), "ptr")
+    check_range(order, m, 0, n, "order")
+    check_range(neighbours, cnp.PyArray_SIZE(neighbours_array), 0, n, "neighbours")
+    cdef Arena arena = Arena()
+    cdef int64_t* alive = arena.ints(n)
+    cdef int64_t* new_order = arena.ints(m)
+    cdef int64_t* new_ptr = arena.ints(m + 1)
+    cdef int64_t* near = arena.ints(cnp.PyArray_SIZE(neighbours_array))
+    for v in range(n):
+        alive[v] = cards[v] > 1
+    for v in stay:
+        if not 0 <= v < n:
+            raise ValueError(f"expected variables from 0 to {n - 1}, found {v}")
+        alive[v] = 1
+    for k in range(m):
+        if not alive[order[k]]:
+            continue
+        for i in range(ptr[k], ptr[k + 1]):
+            if alive[neighbours[i]]:
+                near[total] = neighbours[i]
+                total += 1
+        new_order[count] = order[k]
+        count += 1
+        new_ptr[count] = total
+    return ints_array(new_order, count), ints_array(new_ptr, count + 1), ints_array(near, total)

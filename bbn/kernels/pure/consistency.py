@@ -24,7 +24,7 @@ from bbn.kernels.contracts.checks import (
     check_offsets,
     check_range,
 )
-from bbn.kernels.contracts.types import Floats, Ints
+from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.kernels.watch import check
 
 Flags = NDArray[np.uint8]
@@ -95,40 +95,126 @@ def prune(
     return True
 
 
-def restrict(
-    state_ptr: Ints, scope_ptr: Ints, scope: Ints, table_ptr: Ints, tables: Floats, domain: Flags
-) -> tuple[Ints, Ints, Ints, Ints, Floats]:
-    """The model of the states that are left: its cards, scopes and tables, without axes of one state.
+class Domains:
+    """The states that can occur in a model given findings, and the model without the others.
 
-    The parameters are those of `prune`, with the tables' numbers; each variable has a state left.
+    Parameters
+    ----------
+    state_ptr, scope_ptr, scope, table_ptr : int64 arrays
+        As in `prune`.
+    tables : float array
+        The tables' numbers.
 
-    Returns
-    -------
-    cards, scope_ptr, scope, table_ptr, tables : arrays
+    Attributes
+    ----------
+    possible : bool
+        Whether each variable has a state that can occur without findings.
     """
-    check_model(state_ptr, scope_ptr, scope, table_ptr, len(tables), len(domain))
-    check_doubles(tables)
-    check_numbers("u", 1, domain)
-    alive = [np.flatnonzero(domain[a:b]) for a, b in pairwise(state_ptr.tolist())]
-    cards = np.array([len(own) for own in alive], np.int64)
-    if (cards == 0).any():
-        raise ValueError(f"variable {int(np.argmin(cards))} has no state left")
-    new_ptr, members, sizes, parts = [0], [], [0], [np.empty(0)]
-    for f in range(len(scope_ptr) - 1):
-        own = scope[scope_ptr[f] : scope_ptr[f + 1]].tolist()
-        shape = [int(state_ptr[v + 1] - state_ptr[v]) for v in own]
-        cells = tables[table_ptr[f] : table_ptr[f + 1]].reshape(shape)
-        parts.append((cells[np.ix_(*(alive[v] for v in own))] if own else cells).ravel())
-        members += [v for v in own if cards[v] > 1]
-        new_ptr.append(len(members))
-        sizes.append(sizes[-1] + parts[-1].size)
-    return (
-        cards,
-        np.array(new_ptr, np.int64),
-        np.array(members, np.int64),
-        np.array(sizes, np.int64),
-        np.concatenate(parts),
-    )
+
+    def __init__(
+        self, state_ptr: Ints, scope_ptr: Ints, scope: Ints, table_ptr: Ints, tables: Floats
+    ) -> None:
+        check_ints(state_ptr)
+        check_doubles(tables)
+        self._model = state_ptr, scope_ptr, scope, table_ptr
+        self._tables = tables
+        self._support = (tables != 0).astype(np.uint8)
+        self._base = np.ones(int(state_ptr[-1]) if state_ptr.size else 0, np.uint8)
+        self.possible = prune(*self._model, self._support, self._base)
+
+    def find(self, hard: Pairs, likelihoods: Vectors = ()) -> Flags | None:
+        """1 for each state that is possible given findings, by variable number; None if a variable has none.
+
+        Parameters
+        ----------
+        hard : pairs
+            Variables and codes.
+        likelihoods : pairs
+            Variables and a number for each of their states; those of 0 or less are not possible.
+        """
+        if not self.possible:
+            return None
+        domain, changed = self._base.copy(), []
+        for v, code in hard:
+            own = self._own(domain, v)
+            if not 0 <= code < len(own):
+                raise ValueError(f"variable {v} has no code {code}")
+            there = own[code]
+            own[:] = 0
+            own[code] = there
+            changed.append(v)
+        for v, values in likelihoods:
+            own = self._own(domain, v)
+            if len(values) != len(own):
+                raise ValueError(f"variable {v}: {len(values)} numbers are not a likelihood of its states")
+            own &= np.asarray(values) > 0
+            changed.append(v)
+        return domain if prune(*self._model, self._support, domain, np.array(changed, np.int64)) else None
+
+    def _own(self, domain: Flags, v: int) -> Flags:
+        state_ptr = self._model[0]
+        if not 0 <= v < len(state_ptr) - 1:
+            raise ValueError(f"expected variables from 0 to {len(state_ptr) - 2}, found {v}")
+        return domain[state_ptr[v] : state_ptr[v + 1]]
+
+    def restrict(self, domain: Flags, factors: Ints) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+        """The model of the states that are left and of some factors, without axes of one state.
+
+        Returns
+        -------
+        cards, scope_ptr, scope, table_ptr, tables : arrays
+        """
+        state_ptr, scope_ptr, scope, table_ptr = self._model
+        check_numbers("u", 1, domain)
+        check_length(len(domain), len(self._base), "domain")
+        check_ints(factors)
+        check_range(factors, 0, len(scope_ptr) - 1, "factors")
+        alive = [np.flatnonzero(domain[a:b]) for a, b in pairwise(state_ptr.tolist())]
+        cards = np.array([len(own) for own in alive], np.int64)
+        if (cards == 0).any():
+            raise ValueError(f"variable {int(np.argmin(cards))} has no state left")
+        new_ptr, members, sizes, parts = [0], [], [0], [np.empty(0)]
+        for f in factors.tolist():
+            own = scope[scope_ptr[f] : scope_ptr[f + 1]].tolist()
+            shape = [int(state_ptr[v + 1] - state_ptr[v]) for v in own]
+            cells = self._tables[table_ptr[f] : table_ptr[f + 1]].reshape(shape)
+            parts.append((cells[np.ix_(*(alive[v] for v in own))] if own else cells).ravel())
+            members += [v for v in own if cards[v] > 1]
+            new_ptr.append(len(members))
+            sizes.append(sizes[-1] + parts[-1].size)
+        return (
+            cards,
+            np.array(new_ptr, np.int64),
+            np.array(members, np.int64),
+            np.array(sizes, np.int64),
+            np.concatenate(parts),
+        )
+
+    def spread(self, domain: Flags, starts: Ints, values: Floats) -> Floats:
+        """Values of the states that are left, laid out over all states, 0 for those that are not.
+
+        Parameters
+        ----------
+        domain : uint8 array
+            What `find` gave.
+        starts : int64 array
+            Where the values of each variable begin; -1 for one that has none and one state left, which gets 1.
+        values : float array
+            The values.
+        """
+        check_numbers("u", 1, domain)
+        check_ints(starts)
+        check_doubles(values)
+        check_length(len(domain), len(self._base), "domain")
+        check_length(len(starts), len(self._model[0]) - 1, "starts")
+        whole = domain.astype(np.float64)
+        for v, start in enumerate(starts.tolist()):
+            if start >= 0:
+                own = self._model[0][v] + np.flatnonzero(self._own(domain, v))
+                if start + len(own) > len(values):
+                    raise ValueError(f"starts: {len(values)} values are too few for variable {v}")
+                whole[own] = values[start : start + len(own)]
+        return whole
 
 
 def check_model(

@@ -9,7 +9,7 @@ order depends on the graph alone. Each elimination costs a few set operations pe
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf
 
@@ -187,3 +187,26 @@ def cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> Floats:
 def total_cells(cards: Ints, order: Ints, ptr: Ints, neighbours: Ints) -> float:
     """The sum of those numbers."""
     return float(cells(cards, order, ptr, neighbours).sum())
+
+
+def induced(
+    cards: Ints, stay: Sequence[int], order: Ints, ptr: Ints, neighbours: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """An elimination without the variables of one state, but for some that stay.
+
+    An induced part of a triangulated graph is triangulated, so what is left is an elimination of what is left.
+    """
+    check_ints(cards, order, ptr, neighbours)
+    check_length(len(ptr), len(order) + 1, "ptr")
+    check_offsets(ptr, len(neighbours), "ptr")
+    check_range(order, 0, len(cards), "order")
+    check_range(neighbours, 0, len(cards), "neighbours")
+    if not all(0 <= v < len(cards) for v in stay):
+        raise ValueError(f"expected variables from 0 to {len(cards) - 1}, found {[*stay]}")
+    alive = cards > 1
+    alive[[*stay]] = True
+    kept, held = alive[order], alive[neighbours]
+    before = np.concatenate([[0], np.cumsum(held)])
+    counts = (before[ptr[1:]] - before[ptr[:-1]])[kept]
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return order[kept], ends, neighbours[held & np.repeat(kept, np.diff(ptr))]

@@ -128,6 +128,40 @@ def test_other_values_of_the_same_variables_are_answered_on_the_tree_of_the_firs
     assert answered == 0 or shapes
 
 
+def assert_restricted(net, needed, domain, state_ptr, found):
+    """The tables are those of the model at the states that are left."""
+    scope_ptr, scope, table_ptr, tables = found
+    number = {v.name: i for i, v in enumerate(net.variables)}
+    for k, f in enumerate(needed.tolist()):
+        cpt = net.conditionals[f]
+        members = [number[v.name] for v in (*cpt.parents, cpt.variable)]
+        alive = [np.flatnonzero(domain[state_ptr[v] : state_ptr[v + 1]]) for v in members]
+        expected = cpt.table[np.ix_(*alive)]
+        assert tables[table_ptr[k] : table_ptr[k + 1]].tolist() == expected.ravel().tolist()
+        left = [v for v, own in zip(members, alive, strict=True) if len(own) > 1]
+        assert scope[scope_ptr[k] : scope_ptr[k + 1]].tolist() == left
+
+
+@pytest.mark.parametrize("twin", ["pure", "compiled"])
+def test_marginals_are_spread_over_all_states(twin):
+    module = importlib.import_module(f"bbn.kernels.{twin}.consistency")
+    state_ptr = np.array([0, 2, 5, 7])
+    domains = module.Domains(
+        state_ptr, np.array([0, 2, 3]), np.array([0, 1, 2]), np.array([0, 6, 8]), np.ones(8)
+    )
+    domain = domains.find([(2, 1)], [(1, np.array([0.5, 0.0, 2.0]))])
+    assert domain.tolist() == [1, 1, 1, 0, 1, 0, 1]
+    spread = domains.spread(domain, np.array([2, 0, -1]), np.array([0.1, 0.9, 0.3, 0.7]))
+    assert spread.tolist() == [0.3, 0.7, 0.1, 0, 0.9, 0, 1]
+    with pytest.raises(ValueError, match="too few"):
+        domains.spread(domain, np.array([3, 0, -1]), np.array([0.1, 0.9, 0.3, 0.7]))
+    for hard, likelihoods in (([(3, 0)], []), ([(0, 2)], []), ([], [(1, np.ones(2))])):
+        with pytest.raises(ValueError, match="variable"):
+            domains.find(hard, likelihoods)
+    assert domains.find([(0, 1), (0, 0)]) is None
+    assert domains.find([], [(0, np.zeros(2))]) is None
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_states_are_taken_away_by_both_kernels_alike_and_never_wrongly(seed):
     rng = np.random.default_rng(1000 + seed)
@@ -150,9 +184,15 @@ def test_states_are_taken_away_by_both_kernels_alike_and_never_wrongly(seed):
         domain[state_ptr[3] + code] = 1
         possible = module.prune(state_ptr, *given, support, domain, np.array([3], np.int64))
         assert possible or not whole
+        domains = module.Domains(state_ptr, *given, flat.tables)
+        again = domains.find([(3, code)])
+        assert (again is not None) == possible
         if possible:
-            cards, *rest = module.restrict(state_ptr, *given, flat.tables, domain)
+            assert again.tolist() == domain.tolist()
+            needed = np.arange(seed % 2, len(flat.heads), dtype=np.int64)
+            cards, *rest = domains.restrict(domain, needed)
             assert cards.sum() == domain.sum()
+            assert_restricted(net, needed, domain, state_ptr, rest)
             found.append((domain.tolist(), [part.tolist() for part in (cards, *rest)]))
             for codes in whole:
                 assert all(domain[state_ptr[v] + c] for v, c in enumerate(codes))
@@ -165,7 +205,8 @@ def test_water_needs_a_hundredth_of_its_cells():
     answers = engine.posteriors()
     assert list(engine._prunes.values()) == [True]
     question = junction_tree.Question(goal=junction_tree.MARGINALS)
-    small = engine._pruning.restricted(engine._pruning.domain([], []), question)
+    pruning = engine._pruning
+    small = pruning.restricted(pruning.domain([], []), pruning.shape(None, question).needed)
     cells = junction_tree.price(small, question).cells
     assert 50 * cells < engine.stats().total_cells
     whole = bbn.JunctionTree(net, order="min-fill")

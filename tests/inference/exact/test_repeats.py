@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import repeats
+from bbn.inference.exact import junction_tree, repeats
 from bbn.inference.exact.junction_tree import JunctionTree
 from tests.support import oracle
 from tests.support.strategies import random_network
@@ -49,6 +49,45 @@ def test_answers_asked_again_are_those_of_the_joint(seed):
             )
             assert found.log_evidence == pytest.approx(math.log(total), abs=1e-10)
             assert not found.values.flags.writeable
+
+
+def noisy_network(rng):
+    """Some causes, effects that are their noisy-OR, and the same with full tables."""
+    causes = [bbn.Variable(f"C{i}", ["no", "yes"]) for i in range(7)]
+    priors = [bbn.CPT(c, [], [1 - p, p]) for c, p in zip(causes, rng.uniform(0.1, 0.6, 7), strict=True)]
+    effects = []
+    for name in ("E0", "E1"):
+        parents = [causes[i] for i in sorted(rng.permutation(7)[: rng.integers(5, 8)].tolist())]
+        links = rng.uniform(0.2, 0.9, len(parents)).tolist()
+        effects.append(bbn.NoisyOr(bbn.Variable(name, ["no", "yes"]), parents, links, leak=0.05))
+    net = bbn.BayesianNetwork([*priors, *effects])
+    return net, bbn.BayesianNetwork([*priors, *(e.to_cpt() for e in effects)])
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("seed", range(20))
+def test_noisy_effects_come_and_go_between_questions(seed, masked, monkeypatch):
+    if not masked:
+        monkeypatch.setattr(junction_tree, "MASKED_CELLS", -1.0)
+    rng = np.random.default_rng(seed)
+    net, whole = noisy_network(rng)
+    engine = JunctionTree(net)
+    assert len(engine.flat.cards) > len(net.variables)  # the effects are chains
+    for observed in (["E0"], ["E0", "E1"], ["E1", "C2"], ["E0", "C0", "E1"]):
+        for _ in range(8):
+            evidence = {name: str(rng.choice(["no", "yes"])) for name in observed}
+            log = math.log(oracle.evidence_probability(whole, evidence))
+            answers = engine.posteriors(evidence)
+            for name, found in answers.items():
+                truth = oracle.posterior(whole, [name], evidence)
+                expected = [truth["no",], truth["yes",]]
+                assert found.values == pytest.approx(expected, abs=1e-10)
+                assert engine.query(name, evidence).values == pytest.approx(expected, abs=1e-10)
+            assert answers.log_evidence == pytest.approx(log, abs=1e-10)
+            assert engine.query("C1", evidence).log_evidence == pytest.approx(log, abs=1e-10)
+    for evidence in ({"E0": "no"}, {"E0": "yes"}):  # by now each is known, and answered as a repeat
+        assert engine._repeats.posteriors(evidence) is not None
+        assert engine._repeats.query("C1", evidence) is not None
 
 
 @pytest.fixture

@@ -83,13 +83,15 @@ def test_a_shape_takes_the_smaller_tree_at_its_second_question():
     for case in cases:
         engine.posteriors(case)
     (key,) = engine._prunes
-    tree, chosen = engine._pruning._trees[key]
-    assert chosen
+    tree = engine._pruning._trees[key]
+    assert tree.chosen
     question = junction_tree.Question(
         frozenset(engine.flat.number[n] for n in observed), goal=junction_tree.MARGINALS
     )
     whole = junction_tree.price(engine.flat, question)
     hard = [(engine.flat.number[n], net.variable(n).find(cases[2][n])) for n in observed]
-    cards = engine._pruning.restricted(engine._pruning.domain(hard, ()), question).cards
-    cells = [bbn.kernels.triangulate.total_cells(cards, *one) for one in (tree, whole.elimination)]
+    cards = engine._pruning.restricted(engine._pruning.domain(hard, ()), tree.shape.needed).cards
+    cells = [
+        bbn.kernels.triangulate.total_cells(cards, *one) for one in (tree.elimination, whole.elimination)
+    ]
     assert cells[0] < cells[1]
