@@ -137,3 +137,41 @@ def test_what_is_no_change_is_refused(module):
         module.paths(np.array([[0, 1], [1, 0]], dtype=np.uint8))
     with pytest.raises(ValueError, match="2 × 2"):
         module.make_change(arcs, np.zeros((3, 3), dtype=np.uint8), ADD, 0, 1)
+
+
+@pytest.mark.parametrize("climb", TWINS)
+def test_gains_are_differences_of_terms(climb):
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        n = int(rng.integers(2, 9))
+        c = int(rng.integers(n))
+        own = [p for p in range(n) if p != c and rng.random() < 0.4]
+        add = [p for p in range(n) if p != c and p not in own and rng.random() < 0.8]
+        terms = {(): -9.5, **{(p,): float(rng.normal()) for p in (*own, *add)}}
+        if rng.random() < 0.3:  # a family too large to count
+            terms[()] = -np.inf
+        values = np.array([*(terms[p,] for p in (*add, *own)), terms[()]])
+        gains = rng.normal(size=(2, n, n))
+        before = gains.copy()
+        least = np.finfo(float).min
+        assert climb.set_gains(gains[0], gains[1], c, add, own, values) == max(terms[()], least)
+        for p in range(n):
+            more, less = (terms[p,] - max(terms[()], least) if p in some else -np.inf for some in (add, own))
+            assert gains[:, c, p].tolist() == [more, less]
+        others = [i for i in range(n) if i != c]
+        assert (gains[:, others] == before[:, others]).all()
+
+
+@pytest.mark.parametrize("climb", TWINS)
+def test_gains_of_variables_that_are_not_there_are_refused(climb):
+    for c, add, delete, size in (
+        (3, [], [], 1),
+        (-1, [], [], 1),
+        (0, [3], [], 2),
+        (0, [], [-1], 2),
+        (0, [1], [2], 2),
+    ):
+        with pytest.raises(ValueError):
+            climb.set_gains(np.zeros((3, 3)), np.zeros((3, 3)), c, add, delete, np.zeros(size))
+    with pytest.raises(ValueError):
+        climb.set_gains(np.zeros((3, 3)), np.zeros((3, 2)), 0, [], [], np.zeros(1))

@@ -69,28 +69,55 @@ static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n
     return _mm512_reduce_add_epi64(total);
 }
 
-/* The same of four at a time, so that b is loaded once for all. */
+/* The bits that are set in both, and their number. */
 __attribute__((target("avx512f,avx512vpopcntdq")))
-static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {
-    __m512i t0 = _mm512_setzero_si512(), t1 = t0, t2 = t0, t3 = t0;
-    const uint64_t *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+static int64_t bbn_meet_avx512(const uint64_t *a, const uint64_t *b, int64_t n, uint64_t *out) {
+    __m512i total = _mm512_setzero_si512();
     for (int64_t i = 0; i < n; i += 8) {
         __mmask8 k = i + 8 <= n ? (__mmask8)255 : (__mmask8)((1u << (n - i)) - 1);
-        __m512i own = _mm512_maskz_loadu_epi64(k, b + i);
-        t0 = _mm512_add_epi64(t0, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a0 + i))));
-        t1 = _mm512_add_epi64(t1, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a1 + i))));
-        t2 = _mm512_add_epi64(t2, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a2 + i))));
-        t3 = _mm512_add_epi64(t3, _mm512_popcnt_epi64(_mm512_and_si512(own, _mm512_maskz_loadu_epi64(k, a3 + i))));
+        __m512i both = _mm512_and_si512(_mm512_maskz_loadu_epi64(k, a + i), _mm512_maskz_loadu_epi64(k, b + i));
+        _mm512_mask_storeu_epi64(out + i, k, both);
+        total = _mm512_add_epi64(total, _mm512_popcnt_epi64(both));
     }
-    out[0] = _mm512_reduce_add_epi64(t0);
-    out[1] = _mm512_reduce_add_epi64(t1);
-    out[2] = _mm512_reduce_add_epi64(t2);
-    out[3] = _mm512_reduce_add_epi64(t3);
+    return _mm512_reduce_add_epi64(total);
+}
+
+/* The numbers of bits that four and four others share, each loaded once for all that it meets. */
+#define BBN_MEET(j) \
+    other = _mm512_maskz_loadu_epi64(k, b[j] + i); \
+    t##j##0 = _mm512_add_epi64(t##j##0, _mm512_popcnt_epi64(_mm512_and_si512(a0, other))); \
+    t##j##1 = _mm512_add_epi64(t##j##1, _mm512_popcnt_epi64(_mm512_and_si512(a1, other))); \
+    t##j##2 = _mm512_add_epi64(t##j##2, _mm512_popcnt_epi64(_mm512_and_si512(a2, other))); \
+    t##j##3 = _mm512_add_epi64(t##j##3, _mm512_popcnt_epi64(_mm512_and_si512(a3, other)));
+#define BBN_MET(j) \
+    out[4 * j] = _mm512_reduce_add_epi64(t##j##0); \
+    out[4 * j + 1] = _mm512_reduce_add_epi64(t##j##1); \
+    out[4 * j + 2] = _mm512_reduce_add_epi64(t##j##2); \
+    out[4 * j + 3] = _mm512_reduce_add_epi64(t##j##3);
+__attribute__((target("avx512f,avx512vpopcntdq")))
+static void bbn_common_grid_avx512(const uint64_t *const *a, const uint64_t *const *b, int64_t n, int64_t *out) {
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i t00 = zero, t01 = zero, t02 = zero, t03 = zero, t10 = zero, t11 = zero, t12 = zero, t13 = zero;
+    __m512i t20 = zero, t21 = zero, t22 = zero, t23 = zero, t30 = zero, t31 = zero, t32 = zero, t33 = zero;
+    for (int64_t i = 0; i < n; i += 8) {
+        __mmask8 k = i + 8 <= n ? (__mmask8)255 : (__mmask8)((1u << (n - i)) - 1);
+        __m512i a0 = _mm512_maskz_loadu_epi64(k, a[0] + i), a1 = _mm512_maskz_loadu_epi64(k, a[1] + i);
+        __m512i a2 = _mm512_maskz_loadu_epi64(k, a[2] + i), a3 = _mm512_maskz_loadu_epi64(k, a[3] + i), other;
+        BBN_MEET(0)
+        BBN_MEET(1)
+        BBN_MEET(2)
+        BBN_MEET(3)
+    }
+    BBN_MET(0)
+    BBN_MET(1)
+    BBN_MET(2)
+    BBN_MET(3)
 }
 #else
+static int64_t bbn_meet_avx512(const uint64_t *a, const uint64_t *b, int64_t n, uint64_t *out) { return 0; }
 static int64_t bbn_common_avx2(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
 static int64_t bbn_common_avx512(const uint64_t *a, const uint64_t *b, int64_t n) { return 0; }
-static void bbn_common_four_avx512(const uint64_t *const *a, const uint64_t *b, int64_t n, int64_t *out) {}
+static void bbn_common_grid_avx512(const uint64_t *const *a, const uint64_t *const *b, int64_t n, int64_t *out) {}
 #endif
 
 /* The largest code of a column. */
@@ -114,10 +141,25 @@ static int64_t bbn_common(const uint64_t *a, const uint64_t *b, int64_t n, int l
     return total;
 }
 
-/* The number of bits that are set in b and in each of four others. */
-static void bbn_common_four(const uint64_t *const *a, const uint64_t *b, int64_t n, int level, int64_t *out) {
-    if (level == 2) bbn_common_four_avx512(a, b, n, out);
-    else for (int k = 0; k < 4; k++) out[k] = bbn_common(a[k], b, n, level);
+/* The bits that are set in both, and their number. */
+static int64_t bbn_meet(const uint64_t *a, const uint64_t *b, int64_t n, int level, uint64_t *out) {
+    if (level == 2) return bbn_meet_avx512(a, b, n, out);
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] & b[i];
+    return bbn_common(out, out, n, level);
+}
+
+/* out[4 j + i] is the number of bits that are set in both a[i] and b[j], of four each. */
+static void bbn_common_grid(const uint64_t *const *a, const uint64_t *const *b, int64_t n, int level, int64_t *out) {
+    if (level == 2) bbn_common_grid_avx512(a, b, n, out);
+    else for (int j = 0; j < 16; j++) out[j] = bbn_common(a[j & 3], b[j >> 2], n, level);
+}
+
+/* The bits that are set in one of n words: their numbers, from `first` on; how many there are. */
+static int64_t bbn_positions(const uint64_t *words, int64_t n, int64_t first, int64_t *out) {
+    int64_t count = 0, i;
+    for (i = 0; i < n; i++)
+        for (uint64_t word = words[i]; word; word &= word - 1) out[count++] = first + 64 * i + bbn_bits((word & -word) - 1);
+    return count;
 }
 
 /* Bit i of out is set where codes[i] == state; out was cleared. */

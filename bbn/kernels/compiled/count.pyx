@@ -15,8 +15,9 @@ from libc.string cimport memset
 
 cdef extern from "bits.h":
     int BBN_BITS_LEVEL
-    int64_t bbn_common(const uint64_t* a, const uint64_t* b, int64_t n, int level) noexcept nogil
-    void bbn_common_four(const uint64_t** a, const uint64_t* b, int64_t n, int level, int64_t* out) noexcept nogil
+    int64_t bbn_meet(const uint64_t* a, const uint64_t* b, int64_t n, int level, uint64_t* out) noexcept nogil
+    void bbn_common_grid(const uint64_t** a, const uint64_t** b, int64_t n, int level, int64_t* out) noexcept nogil
+    int64_t bbn_positions(const uint64_t* words, int64_t n, int64_t first, int64_t* out) noexcept nogil
     int64_t bbn_largest(const uint8_t* codes, int64_t n) noexcept nogil
     int64_t bbn_largest_wide(const uint16_t* codes, int64_t n) noexcept nogil
     void bbn_bitmap(const uint8_t* codes, int64_t n, uint8_t state, uint64_t* out) noexcept nogil
@@ -27,6 +28,7 @@ cdef enum:
     MAX_BUNDLE = 8
     MAX_SETTINGS = 256  # of what a run has in common, for bit maps to be used
     MIN_RUN = 4  # families in a run, for bit maps to be used
+    RARE = 16  # rows of a setting, up to which they are looked at one by one
 
 cdef double MOST_CELLS = 2.0**53  # that an offset can reach
 
@@ -162,59 +164,95 @@ cdef void count_bits(
     const Column* columns, const int64_t* members, const int64_t* ptr, const int64_t* offsets, int64_t f, int64_t k,
     int64_t n_rows, int64_t start, int64_t length, int64_t* cells, uint64_t* base, uint64_t* spare, int level,
 ) noexcept nogil:
-    """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave."""
+    """Count a run of k families in some words of the bit maps; a candidate's last state is what the others leave.
+
+    Settings of what the run has in common that no row has are dropped as soon as that is seen. The rows of those that
+    few rows have are counted one by one.
+    """
     cdef int64_t words = (n_rows + 63) // 64, n_rest = ptr[f + 1] - ptr[f] - 1, size = 1
-    cdef int64_t i, j, c, s, b, k4, radix, n_seen = 0
-    cdef int64_t totals[MAX_SETTINGS]
+    cdef int64_t i, j, c, s, b, g, n, radix, n_sets = 1, n_grown, n_rare = 0, n_states = 0
     cdef int64_t seen[MAX_SETTINGS]  # the settings that some row has
+    cdef int64_t grown[MAX_SETTINGS]
+    cdef int64_t totals[MAX_SETTINGS]
     cdef const uint64_t* sets[MAX_SETTINGS + 3]
-    cdef int64_t common[4]
-    cdef int64_t left[MAX_SETTINGS]
-    cdef const uint64_t* bits
+    cdef int64_t rare[MAX_SETTINGS * RARE]  # rows, and the settings that they have
+    cdef int64_t rare_setting[MAX_SETTINGS * RARE]
+    cdef const uint64_t* states[4]
+    cdef int64_t* into[4]
+    cdef int64_t* lasts[4]
+    cdef int64_t common[16]
     cdef uint64_t* held
     cdef int64_t* out
     for i in range(length):
         base[i] = <uint64_t> -1
     if start + length == words and n_rows % 64:
         base[length - 1] = ((<uint64_t> 1) << (n_rows % 64)) - 1
+    seen[0] = 0
     for j in range(n_rest):
         c = members[ptr[f] + 1 + j]
         radix = columns[c].radix
-        for b in range(size):
+        n_grown = 0
+        for b in range(n_sets):
             for s in range(radix):
-                bits = columns[c].bits + s * words + start
-                for i in range(length):
-                    spare[(b * radix + s) * WORDS + i] = base[b * WORDS + i] & bits[i]
+                i = bbn_meet(base + b * WORDS, columns[c].bits + s * words + start, length, level, spare + n_grown * WORDS)
+                if i:
+                    grown[n_grown] = seen[b] * radix + s
+                    totals[n_grown] = i
+                    n_grown += 1
         held = base
         base = spare
         spare = held
         size *= radix
-    for b in range(size):
-        i = bbn_common(base + b * WORDS, base + b * WORDS, length, level)
-        if i:
-            seen[n_seen] = b
-            totals[n_seen] = i
-            sets[n_seen] = base + b * WORDS
-            n_seen += 1
+        n_sets = n_grown
+        for b in range(n_sets):
+            seen[b] = grown[b]
+    n = 0
+    for b in range(n_sets):
+        i = totals[b]
+        if i <= RARE:
+            bbn_positions(base + b * WORDS, length, 64 * start, rare + n_rare)
+            for j in range(n_rare, n_rare + i):
+                rare_setting[j] = seen[b]
+            n_rare += i
+        else:
+            seen[n] = seen[b]
+            totals[n] = i
+            sets[n] = base + b * WORDS
+            n += 1
+    n_sets = n
     for b in range(3):  # so that four at a time never read beyond
-        sets[n_seen + b] = base
+        sets[n_sets + b] = base
     for j in range(f, f + k):
         c = members[ptr[j]]
         radix = columns[c].radix
         out = cells + offsets[j]
-        for b in range(n_seen):
-            left[b] = totals[b]
-        for s in range(radix - 1):
-            bits = columns[c].bits + s * words + start
-            b = 0
-            while b < n_seen:
-                bbn_common_four(&sets[b], bits, length, level, common)
-                for k4 in range(min(<int64_t> 4, n_seen - b)):
-                    out[s * size + seen[b + k4]] += common[k4]
-                    left[b + k4] -= common[k4]
-                b += 4
-        for b in range(n_seen):
-            out[(radix - 1) * size + seen[b]] += left[b]
+        if columns[c].narrow != NULL:
+            for i in range(n_rare):
+                out[columns[c].narrow[rare[i]] * size + rare_setting[i]] += 1
+        else:
+            for i in range(n_rare):
+                out[columns[c].wide[rare[i]] * size + rare_setting[i]] += 1
+        for b in range(n_sets):
+            out[(radix - 1) * size + seen[b]] += totals[b]
+        for s in range(radix):
+            if s < radix - 1:
+                states[n_states] = columns[c].bits + s * words + start
+                into[n_states] = out + s * size
+                lasts[n_states] = out + (radix - 1) * size
+                n_states += 1
+            # four states, of one candidate or of several, meet all settings
+            if n_states == 4 or (n_states and j == f + k - 1 and s == radix - 1):
+                for g in range(n_states, 4):
+                    states[g] = states[0]
+                b = 0
+                while b < n_sets:
+                    bbn_common_grid(&sets[b], states, length, level, common)
+                    for g in range(n_states):
+                        for i in range(min(<int64_t> 4, n_sets - b)):
+                            into[g][seen[b + i]] += common[4 * g + i]
+                            lasts[g][seen[b + i]] -= common[4 * g + i]
+                    b += 4
+                n_states = 0
 
 
 cdef void sum_axis(const number* table, int64_t outer, int64_t radix, int64_t inner, number* out) noexcept nogil:

@@ -31,6 +31,7 @@ ctypedef fused number:
 
 cdef enum:
     KEPT = 512
+    RECENT = 16  # of the kept values those found last in a batch, whose tables have few sizes
 
 KNOWN = {}
 """Prior weight α to ln Γ(α + n) / Γ(α) for small n, NaN where not asked for yet: a search scores few table sizes."""
@@ -38,8 +39,11 @@ KNOWN = {}
 
 cdef list fill_known(const double[::1] alphas, const int64_t[::1] cards, double** own, double** rows):
     """Point at the kept values for a cell and for a row of each table; the list keeps them while they are used."""
-    cdef int64_t f, i
+    cdef int64_t f, i, k, n_recent = 0
     cdef double a
+    cdef double recent[RECENT]
+    cdef double* kept[RECENT]
+    cdef double* place
     cdef double[::1] values
     held = []
     for f in range(cards.shape[0]):
@@ -48,17 +52,26 @@ cdef list fill_known(const double[::1] alphas, const int64_t[::1] cards, double*
             continue
         for i in range(2):
             a = alphas[f] if i == 0 else cards[f] * alphas[f]
-            found = KNOWN.get(a)
-            if found is None:
-                if len(KNOWN) >= KEPT:
-                    KNOWN.clear()
-                found = KNOWN[a] = np.full(SMALL, np.nan)
-            held.append(found)
-            values = found
+            place = NULL
+            for k in range(min(n_recent, <int64_t> RECENT)):
+                if recent[k] == a:
+                    place = kept[k]
+                    break
+            if place == NULL:
+                found = KNOWN.get(a)
+                if found is None:
+                    if len(KNOWN) >= KEPT:
+                        KNOWN.clear()
+                    found = KNOWN[a] = np.full(SMALL, np.nan)
+                held.append(found)
+                values = found
+                place = &values[0]
+                recent[n_recent % RECENT], kept[n_recent % RECENT] = a, place
+                n_recent += 1
             if i == 0:
-                own[f] = &values[0]
+                own[f] = place
             else:
-                rows[f] = &values[0]
+                rows[f] = place
     return held
 
 

@@ -7,16 +7,19 @@ gains by adding or deleting p → c. A reversal gains what the deletion and the 
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.contracts.checks import check_doubles, check_length
 from bbn.kernels.contracts.types import Floats
 
 Flags = NDArray[np.uint8]
 ADD, DELETE, REVERSE = range(3)
 
 
-def check_matrices(arcs: Flags, *others: NDArray[np.generic]) -> None:
+def check_matrices(arcs: NDArray[np.generic], *others: NDArray[np.generic]) -> None:
     """ValueError if matrices are not square and of one size."""
     n = len(arcs)
     for matrix in (arcs, *others):
@@ -58,6 +61,27 @@ def make_change(arcs: Flags, above: Flags, kind: int, p: int, c: int) -> None:
     if kind == REVERSE:
         arcs[p, c] = 1
     above[:] = paths(arcs)
+
+
+def set_gains(
+    add_gain: Floats, delete_gain: Floats, c: int, add: list[int], delete: list[int], values: Floats
+) -> float:
+    """Set what arcs into c gain, and give the term of its family as it is, the last of `values`.
+
+    Before it are the terms with one more parent, each of `add`, and with one less, each of `delete`; nothing is gained
+    by other parents. A family too large to count scores −∞, which must not be a gain on another such.
+    """
+    check_matrices(add_gain, delete_gain)
+    n = len(add_gain)
+    check_doubles(values)
+    check_length(len(values), len(add) + len(delete) + 1, "values")
+    if not all(0 <= v < n for v in (c, *add, *delete)):
+        raise ValueError(f"expected variables from 0 to {n - 1}, found {(c, add, delete)}")
+    term = max(float(values[-1]), -sys.float_info.max)
+    add_gain[c] = delete_gain[c] = -np.inf
+    add_gain[c, add] = values[: len(add)] - term
+    delete_gain[c, delete] = values[len(add) : -1] - term
+    return term
 
 
 def best_change(

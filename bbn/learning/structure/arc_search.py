@@ -55,9 +55,8 @@ class ArcSearch:
         self.allowed, self.required = matrix(constraints.allowed), matrix(constraints.required)
         self.candidates = [list(members(mask)) for mask in constraints.allowed]
         self.free = np.zeros((n, n), dtype=np.uint8)
-        self.nothing = np.full((2, n), -np.inf)
         self.add_gain, self.delete_gain = np.full((2, n, n), -np.inf)
-        self.known: list[dict[int, tuple[Array, float]]] = [{} for _ in range(n)]
+        self.known: list[dict[int, tuple[Around, Array]]] = [{} for _ in range(n)]
         self.terms = [0.0] * n
         self.parents = list(parents)
         self.arcs = matrix(self.parents)
@@ -149,18 +148,12 @@ class ArcSearch:
         if new:
             wanted = [self._around(c, own) for c, own in new]
             for around, values in zip(wanted, self.cache.near(wanted), strict=True):
-                # a family too large to count scores −∞, which must not be a gain on another such
-                term = max(float(values[-1]), -sys.float_info.max)
-                gains = self.nothing.copy()
-                values -= term
-                if around.add:
-                    gains[ADD, around.add] = values[: len(around.add)]
-                if around.delete:
-                    gains[DELETE, around.delete] = values[len(around.add) : -1]
-                self.known[around.child][around.own] = gains, term
+                self.known[around.child][around.own] = around, values
         for c in listed:
-            gains, self.terms[c] = self.known[c][self.parents[c]]
-            self.add_gain[c], self.delete_gain[c] = gains
+            around, values = self.known[c][self.parents[c]]
+            self.terms[c] = kernels.climb.set_gains(
+                self.add_gain, self.delete_gain, c, around.add, around.delete, values
+            )
         # added up anew, as a running sum would carry the rounding of all changes so far
         self.total = sum(self.terms)
 

@@ -78,7 +78,7 @@ def k2(counts: FlatCounts) -> Array:
 
 def bdeu(counts: FlatCounts, equivalent_sample_size: float = 1.0) -> Array:
     """The Bayesian Dirichlet score whose prior is worth `equivalent_sample_size` rows, spread evenly."""
-    alphas = equivalent_sample_size / np.diff(counts.ptr)
+    alphas = equivalent_sample_size / (counts.ptr[1:] - counts.ptr[:-1])
     return kernels.score.log_dirichlets(counts.cells, counts.ptr, counts.cards, alphas)
 
 

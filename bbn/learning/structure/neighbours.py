@@ -8,7 +8,6 @@ these. Of numbers one elimination of P gives what every further parent would lea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -60,11 +59,13 @@ class TableCounter:
     def cells(self, wanted: Sequence[Around]) -> int:
         """How many cells the tables of these families have together, at most."""
         cards = self.cards
-        return sum(
-            prod([cards[i] for i in members(around.own)])
-            * (cards[around.child] * self.most * (len(around.add) + len(around.delete) + 1))
-            for around in wanted
-        )
+        total = 0
+        for child, own, add, delete in wanted:
+            size = cards[child] * self.most * (len(add) + len(delete) + 1)
+            for p in members(own):
+                size *= cards[p]
+            total += size
+        return total
 
     def __call__(self, wanted: Sequence[Around]) -> list[Array]:
         """The terms of the families around each, in the order of `masks`, all from one request."""

@@ -215,6 +215,8 @@ def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]
 
 KNOWN_BYTES = 180
 """What a family takes whose score is known, beside the bits of its parents."""
+PRICED = 1000
+"""So many more families are kept before their memory is looked at again."""
 
 
 class ScoreCache:
@@ -231,7 +233,7 @@ class ScoreCache:
         self.quick = _quick_scorer(self.scorer, source, self.names)
         self.n_evaluated = 0
         self._known: list[dict[int, float]] = [{} for _ in self.names]
-        self._n_known = 0
+        self._n_known = self._priced = 0
 
     def __getitem__(self, family: tuple[int, int]) -> float:
         return self.many([family])[0]
@@ -256,29 +258,32 @@ class ScoreCache:
     def near(self, wanted: Sequence[Around]) -> list[Array]:
         """The terms of the families around each of these, in the order of its masks; new ones come from one batch."""
         results: list[Array | None] = []
-        lacking: list[int] = []
-        new: list[Around] = []
+        new: list[tuple[int, Around, list[int]]] = []
         for place, around in enumerate(wanted):
-            values = [*map(self._known[around.child].get, around.masks)]
+            masks = around.masks
+            values = [*map(self._known[around.child].get, masks)]
             n_new = values.count(None)
             results.append(None if n_new else np.array(values))
-            if n_new:
-                lacking.append(place)
-                new.append(around if n_new >= len(around.add) else self._unknown(around, values))
+            if n_new >= len(around.add):
+                new.append((place, around, masks))
+            elif n_new:
+                fewer = self._unknown(around, values)
+                new.append((place, fewer, fewer.masks))
         if not new:
             return results  # type: ignore[return-value]
-        if self.quick is not None and self.quick.cells(new) <= MAX_CELLS:
-            self._reserve(sum(len(around.add) + len(around.delete) + 1 for around in new))
-            for place, around, found in zip(lacking, new, self.quick(new), strict=True):
+        asked = [around for _, around, _ in new]
+        if self.quick is not None and self.quick.cells(asked) <= MAX_CELLS:
+            self._reserve(sum([len(masks) for _, _, masks in new]))
+            for (place, around, masks), found in zip(new, self.quick(asked), strict=True):
                 terms = self._known[around.child]
                 before = len(terms)
-                terms.update(zip(around.masks, found.tolist(), strict=True))
+                terms.update(zip(masks, found.tolist(), strict=True))
                 self.n_evaluated += len(terms) - before
                 if around is wanted[place]:
                     results[place] = found
         else:
-            families = [(around.child, mask) for around in new for mask in around.masks]
-            self.many(families, {around.child: around.own for around in new})
+            families = [(around.child, mask) for _, around, masks in new for mask in masks]
+            self.many(families, {around.child: around.own for around in asked})
         return [
             found if found is not None else np.array([*map(self._known[around.child].get, around.masks)])
             for around, found in zip(wanted, results, strict=True)
@@ -309,6 +314,9 @@ class ScoreCache:
     def _reserve(self, count: int) -> None:
         """Refuse to keep so many more terms that memory ends."""
         self._n_known += count
+        if self._n_known < self._priced:
+            return
+        self._priced = self._n_known + PRICED
         size = self._n_known * (KNOWN_BYTES + len(self.names) // 4)
         require_memory(size, f"the scores of {self._n_known:,} families", "use fewer variables")
 
