@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.budget import Ledger
+from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.long_runs import predicted_seconds
-from bbn.inference.exact.noisy_best import NoisyBest, bounded
+from bbn.inference.exact.noisy_best import FEW, NoisyBest, bounded
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -285,20 +286,20 @@ class JunctionTree(Engine):
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
-        if self._bounds():
-            found = self._bounded_best(findings, 1, options)
-            return found[0] if found else ({}, -math.inf)
-        forest, log_probability = self._maximised(findings, options)
-        if log_probability == -math.inf:
-            return {}, log_probability
-        return self._named(forest.best()), log_probability
+        found = self._k_best(findings, 1, options)
+        return found[0] if found else ({}, -math.inf)
 
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
         if self._bounds():
             return self._bounded_best(findings, k, options)
-        forest, log_probability = self._maximised(findings, options)
+        try:
+            forest, log_probability = self._maximised(findings, options)
+        except BudgetError:
+            if not bounded(self.model, FEW):
+                raise
+            return self._bounded_best(findings, k, options)
         if log_probability == -math.inf:
             return []
         return [
@@ -325,7 +326,7 @@ class JunctionTree(Engine):
     def _bounds(self) -> bool:
         """Whether a maximum must do without the full table of some NoisyMax."""
         factored = len(self.flat.cards) != len(self.model.variables)
-        return factored and bool(bounded(self.model))  # type: ignore[arg-type]  # factors of a network alone have chains
+        return factored and bool(bounded(self.model))  # factors of a network alone have chains
 
     def _bounded_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
@@ -333,7 +334,7 @@ class JunctionTree(Engine):
         net = factored(self.model, certain=True)  # type: ignore[arg-type]
         return [
             ({name: code for name, code in codes.items() if name in self.model}, log_probability)  # type: ignore[operator]
-            for codes, log_probability in NoisyBest(net, findings, options).best(k)
+            for codes, log_probability in NoisyBest(net, findings, options, k).best()
         ]
 
     def _with_tables(self) -> FlatModel:

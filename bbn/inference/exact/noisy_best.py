@@ -6,71 +6,79 @@ child, with α = P(≤ y | x) and β = P(< y | x), both products over the parent
     ln P(y | x) = ln α + g(T),   g(T) = ln(1 − e^T),   T = ln β − ln α = a sum over the parents,
 
 and g is concave, so for every s ≥ 0 a line bounds it: g(T) ≤ c(s) − s T with c(s) = s ln s − (1 + s) ln(1 + s)
-(Jaakkola and Jordan 1999). The bound is a product of tables of a parent and the child. The best explanations under it,
-in their order, come from one maximised junction forest; each s is moved to where the bound is lowest, and where the
-bound and P still differ, the states of a parent are told apart, each with bounds of its own. The answer is proved: no
-explanation that is left has a bound above it. The weakest state needs no bound, as β = 0.
+(Jaakkola and Jordan 1999). The bound is a product of tables of a parent and the child, or of a parent alone
+(`bbn.inference.exact.noisy_lines`). The best explanations under it, in their order, come from one maximised junction
+forest; each s is moved to where the bound is lowest, and where the bound and P still differ, the states of a parent are
+told apart, each with bounds of its own. The answer is proved: no explanation that is left has a bound above it. The
+weakest state needs no bound, as β = 0. Interchangeable variables are told apart by how many have each state.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.exact.explanations import MaximisedForest
-from bbn.inference.exact.plan import FlatModel, Plan, Question, make_plan, price
+from bbn.inference.exact.interchangeable import classes, rearranged
+from bbn.inference.exact.noisy_lines import Codes, Lines, Span
+from bbn.inference.exact.noisy_pairs import Pairs
+from bbn.inference.exact.orders import triangulate
+from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, make_plan, price, reduced
 from bbn.kernels.contracts.tape import COLLECTED
+from bbn.kernels.watch import check
 from bbn.model import expansion
-from bbn.model.evidence import Findings
+from bbn.model.evidence import Findings, Model
 from bbn.model.expansion import noisy, table_cells
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 
 NODES = 20_000
 """The most parts of the space of explanations that are looked at."""
-CERTAIN = -40.0
-"""T is never taken lower: e^T is beyond the digits of 1 − e^T there."""
-FLAT, STEEP = 1e-18, 1e6
-"""The least and the largest slope of a line."""
+WORK = 5e8
+"""The most numbers that are looked at in all of them."""
 CLOSE = 1e-11
 """Logarithms that differ by no more are equal."""
+OVERHEAD = 8000
+"""What else a step costs, in numbers looked at."""
 TINY = 1e-290
 """Entries beside a largest of 1 are never taken lower, which a bound may do, unless they are 0."""
+FEW = 8.0
+"""Tables of no more cells are never bounded."""
+LIGHT = 50_000.0
+"""The cells of a junction forest that is collected in no time."""
 
 
-def bounded(net: BayesianNetwork) -> list[NoisyMax]:
+def bounded(net: Model, beyond: float | None = None) -> list[NoisyMax]:
     """The conditionals whose tables are too large for a maximum over them."""
-    return [c for c in noisy(net) if table_cells(c) > expansion.TABLE_CELLS]
-
-
-class _Noisy(NamedTuple):
-    """A NoisyMax that is bounded: numbers of its variables, and ln α and T of each cause, all per child's state."""
-
-    child: int
-    parents: list[int]
-    log_alpha: list[Array]
-    """Per parent, shape (states of the parent, states of the child); the leak's, with one row, last."""
-    shift: list[Array]
-    """T, likewise."""
-    factors: list[int]
-    """Where the table of each parent and the child begins among the flat tables; the child's own is last."""
+    if not isinstance(net, BayesianNetwork):
+        return []
+    most = expansion.TABLE_CELLS if beyond is None else beyond
+    return [c for c in noisy(net) if table_cells(c) > most]
 
 
 class _Part(NamedTuple):
-    """Explanations with some states fixed, best bounds first."""
+    """Explanations whose codes lie between bounds, best first."""
 
-    fixed: dict[int, int]
-    slopes: list[Array]
+    low: Codes
+    high: Codes
+    """The codes that each variable may have."""
+    logs: Array
+    """ln of the slopes of the lines."""
+    pairs: list[Array]
+    """The slopes of the pairs."""
     ranked: Iterator[tuple[dict[int, int], float]]
     top: float
     """The highest bound."""
+    span: Span
+    """What the lines hold between."""
 
 
 class NoisyBest:
@@ -84,139 +92,210 @@ class NoisyBest:
         What is observed.
     options : mapping
         The engine's: memory_limit and order.
+    k : int, default 1
+        How many explanations will be asked for.
     """
 
-    def __init__(self, net: BayesianNetwork, findings: Findings, options: Mapping[str, Any]) -> None:
-        self.net, self.findings = net, findings
-        self.number = {v.name: i for i, v in enumerate(net.variables)}
-        self.hard = [(self.number[name], code) for name, code in findings.hard.items()]
+    def __init__(
+        self,
+        net: BayesianNetwork,
+        findings: Findings,
+        options: Mapping[str, Any],
+        k: int = 1,
+    ) -> None:
+        self.net, self.findings, self.k = net, findings, k
+        self._compile(self._most_cells(options))
+        try:
+            self.cost = self._price(options)
+        except BudgetError:
+            if len(self.large) == len(bounded(net, FEW)):
+                raise
+            self._compile(FEW)
+            self.cost = self._price(options)
+
+    def _price(self, options: Mapping[str, Any]) -> Price:
+        """The cost of a part's forest; BudgetError if it does not fit."""
+        cost = price(self.model, self.question, options["order"])
+        make_plan(self.model, self.question, cost, options["memory_limit"])
+        return cost
+
+    def _most_cells(self, options: Mapping[str, Any]) -> float:
+        """The cells up to which full tables are made: bounds are looser than tables, but large cliques are slow."""
+        most = float(expansion.TABLE_CELLS)
+        while most > FEW:
+            self._compile(most)
+            _, _, ptr, scope = reduced(self.model, self.question, ())
+            if triangulate(self.model.cards, ptr, scope, options["order"], most=LIGHT).cells <= LIGHT:
+                return most
+            sizes = [table_cells(c) for c in noisy(self.net)]
+            most = max((size for size in sizes if size <= most / 8), default=FEW)
+        return most
+
+    def _compile(self, beyond: float) -> None:
+        net, findings = self.net, self.findings
+        self.large = bounded(net, beyond)
+        lined = [c for c in self.large if _leaf(net, c, findings, self.k)]
+        apart = {c.name for c in lined}
+        self.variables = [v for v in net.variables if v.name not in apart]
+        self.number = {v.name: i for i, v in enumerate(self.variables)}
+        self.hard = [(self.number[n], code) for n, code in findings.hard.items() if n in self.number]
         self.observed = dict(self.hard)
-        self.likelihood = [(self.number[name], values) for name, values in findings.likelihood.items()]
-        self.noisy: list[_Noisy] = []
-        self.model = self._flat()
+        self.likelihood = [(self.number[n], values) for n, values in findings.likelihood.items()]
+        cards = np.array([v.card for v in self.variables], np.intp)
+        self.start = np.concatenate([[0], np.cumsum(cards)]).astype(np.intp)
+        self.owner = np.repeat(np.arange(len(cards)), cards)
+        self.code = np.arange(self.start[-1]) - self.start[:-1][self.owner]
+        self.lines = Lines(lined, self.number, self.start, findings)
+        self.pairs = Pairs([c for c in self.large if c.name not in apart], self.number)
+        large = {own.name for own in self.large}
+        self.rest = [c for c in net.conditionals if c.variable.name not in large]
+        self.classes = classes(net, findings, self.number)
+        self.of = {v: own for own in self.classes for v in own.members}
+        self.model = self._flat(cards.tolist())
         self.question = Question(
             frozenset(self.observed), frozenset(v for v, _ in self.likelihood), goal=COLLECTED, maximise=True
         )
-        self.cost = price(self.model, self.question, options["order"])
-        make_plan(self.model, self.question, self.cost, options["memory_limit"])  # refuses what does not fit
 
-    def best(self, k: int) -> list[tuple[dict[str, int], float]]:
+    def _flat(self, cards: list[int]) -> FlatModel:
+        """A table of each variable alone, then those of the pairs, then the others as they are."""
+        members: list[int] = list(range(len(cards)))
+        tables: list[Array] = [np.ones(card) for card in cards]
+        own_members, own_tables = self.pairs.tables()
+        members += own_members
+        tables += own_tables
+        for conditional in self.rest:
+            members += [self.number[v.name] for v in (*conditional.parents, conditional.variable)]
+            tables.append(conditional.table)  # type: ignore[attr-defined]
+        packed = kernels.layout.pack_factors(cards, members, tables, False)
+        model = FlatModel(tuple(self.number), self.number, *packed, max(cards, default=1))
+        self.pairs.placed(model.table_ptr.tolist()[len(cards) :])
+        return model
+
+    def best(self) -> list[tuple[dict[str, int], float]]:
         """The k best explanations as codes and ln P, best first; fewer where fewer are possible."""
-        found: dict[tuple[int, ...], tuple[float, dict[int, int]]] = {}
+        k = self.k
+        found: dict[tuple[int, ...], float] = {}
         least: list[float] = []  # a heap of the k highest ln P
         heap: list[tuple[float, int, dict[int, int], _Part]] = []
         made = 0
+        most = min(NODES, int(WORK / (6 * (len(self.lines.shift) + self.cost.cells + OVERHEAD))))
 
         def offer(part: _Part | None) -> None:
             nonlocal made
+            made += 1
             if part is not None:
                 self._push(heap, made, part)
-                made += 1
 
-        offer(self._part({}, [_slopes(own.shift[-1][0]) for own in self.noisy], 30))
+        low, high = np.zeros(len(self.variables), np.intp), np.diff(self.start) - 1
+        for v, code in self.hard:
+            low[v] = high[v] = code
+        offer(self._part(low, high, np.zeros(self.lines.n), self.pairs.slopes(), 30, -math.inf))
         while heap:
             negative, _, states, part = heapq.heappop(heap)
             if len(least) == k and -negative <= least[0] + CLOSE:
                 break
             whole = {**states, **self.observed}
-            key = tuple(whole[i] for i in range(len(self.number)))
+            for own in self.classes:
+                own.sort(whole)
+            key = tuple(whole[i] for i in range(len(self.variables)))
             if key not in found:
-                value = self._log_probability(whole)
-                found[key] = value, states
-                if value > -math.inf:
-                    heapq.heappush(least, value)
-                    if len(least) > k:
-                        heapq.heappop(least)
-            where = None if -negative <= found[key][0] + CLOSE else self._widest(part, whole)
+                found[key] = self._log_probability(key)
+                if found[key] > -math.inf:
+                    for _ in range(min(k, math.prod(own.arrangements(whole) for own in self.classes))):
+                        heapq.heappush(least, found[key])
+                        if len(least) > k:
+                            heapq.heappop(least)
+            where = None if -negative <= found[key] + CLOSE else self._widest(part, key)
             if where is None:
                 offer(part)
                 continue
-            for code in range(int(self.model.cards[where])):
-                offer(self._part({**part.fixed, where: code}, part.slopes, 6))
-            if made > NODES:
+            for code in range(int(part.low[where]), int(part.high[where]) + 1):
+                offer(self._narrowed(part, where, code, least[0] if len(least) == k else -math.inf))
+            if made > most:
                 raise BudgetError(
-                    f"the most probable explanation was not proved within {NODES:,} parts of the search, "
-                    f"for the many parents of {', '.join(repr(c.name) for c in bounded(self.net))}; observe more "
-                    "variables, or ask for the states of fewer with `map`"
+                    f"the most probable explanation was not proved within {most:,} parts of the search, "
+                    f"for the many parents of {_shown([c.name for c in self.large])}; observe more "
+                    "variables, leave out effects that are not observed with `subnetwork`, or ask for the states of "
+                    "fewer variables with `map`"
                 )
+        return self._named(found, k)
+
+    def _named(self, found: Mapping[tuple[int, ...], float], k: int) -> list[tuple[dict[str, int], float]]:
+        """The answers by name, those that only exchange interchangeable variables among them."""
         ranking = sorted(
-            ((value, key) for key, (value, _) in found.items() if value > -math.inf),
+            ((value, key) for key, value in found.items() if value > -math.inf),
             key=lambda pair: (-pair[0], pair[1]),
         )
-        names = self.net.names
-        return [
-            ({name: key[self.number[name]] for name in names if name not in self.findings.hard}, value)
-            for value, key in ranking[:k]
-        ]
+        answers: list[tuple[dict[str, int], float]] = []
+        for value, key in ranking:
+            for codes in rearranged(dict(enumerate(key)), self.classes, k - len(answers)):
+                shown = self.lines.shown(np.array([codes[i] for i in range(len(key))], np.intp)).tolist()
+                apart = {
+                    name: (self._conditional(name).weakest_code == 0) == strongest
+                    for name, strongest in zip(self.lines.names, shown, strict=True)
+                }
+                named = {
+                    name: int(apart[name]) if name in apart else codes[self.number[name]]
+                    for name in self.net.names
+                    if name not in self.findings.hard
+                }
+                answers.append((named, value))
+            if len(answers) == k:
+                break
+        return answers
 
-    def _flat(self) -> FlatModel:
-        large = {c.name for c in bounded(self.net)}
-        members: list[int] = []
-        tables: list[Array] = []
-        places: list[tuple[NoisyMax, list[int]]] = []
-        for conditional in self.net.conditionals:
-            child = self.number[conditional.variable.name]
-            if conditional.variable.name not in large:
-                members += [self.number[v.name] for v in conditional.parents] + [child]
-                tables.append(conditional.table)  # type: ignore[attr-defined]
-                continue
-            assert isinstance(conditional, NoisyMax)
-            first = len(tables)
-            for parent in conditional.parents:
-                members += [self.number[parent.name], child]
-                tables.append(np.ones((parent.card, conditional.variable.card)))
-            members.append(child)
-            tables.append(np.ones(conditional.variable.card))
-            places.append((conditional, list(range(first, len(tables)))))
-        cards = [v.card for v in self.net.variables]
-        packed = kernels.layout.pack_factors(cards, members, tables, False)
-        model = FlatModel(tuple(self.number), self.number, *packed, max(cards))
-        starts = model.table_ptr.tolist()
-        self.noisy = [self._terms(own, [starts[f] for f in factors]) for own, factors in places]
-        return model
+    def _conditional(self, name: str) -> NoisyMax:
+        found = self.net[name]
+        assert isinstance(found, NoisyMax)
+        return found
 
-    def _terms(self, own: NoisyMax, factors: list[int]) -> _Noisy:
-        rises = own.strongest == own.variable.states[-1]
-        log_alpha, shift = [], []
-        for link in (*own.links, own.leak[None]):
-            ordered = link if rises else link[:, ::-1]
-            alpha = np.cumsum(ordered, axis=1)
-            alpha[:, -1] = 1.0
-            beta = np.concatenate([np.zeros((len(link), 1)), alpha[:, :-1]], axis=1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs, terms = np.log(alpha), np.maximum(np.log(beta) - np.log(alpha), CERTAIN)
-            terms[~(alpha > 0)] = 0.0
-            log_alpha.append(logs if rises else logs[:, ::-1])
-            shift.append(terms if rises else terms[:, ::-1])
-        return _Noisy(
-            self.number[own.name], [self.number[v.name] for v in own.parents], log_alpha, shift, factors
-        )
+    def _part(
+        self, low: Codes, high: Codes, logs: Array, pairs: list[Array], rounds: int, enough: float
+    ) -> _Part | None:
+        """The explanations between these codes, under bounds moved as low as `rounds` steps move them.
 
-    def _part(self, fixed: dict[int, int], slopes: Sequence[Array], rounds: int) -> _Part | None:
-        """The explanations with these states, under bounds moved as low as `rounds` steps move them."""
-        slopes = [own.copy() for own in slopes]
+        None if there are none, or none above `enough`.
+        """
+        check()
+        logs, pairs = logs.copy(), [own.copy() for own in pairs]
+        allowed = self._allowed(low, high)
+        span = self.lines.span(allowed)
         best: _Part | None = None
         for r in range(rounds):
-            tables, log_scale = self._tables(fixed, slopes)
+            tables, log_scale = self._tables(low, high, allowed, self.lines.slopes(span, logs), span, pairs)
+            if log_scale == -math.inf:
+                return None
             plan = self._plan(tables)
-            work, base, log_bound, logs = plan.collect(self.hard, self.likelihood)
+            work, base, log_bound, in_logs = plan.collect(self.hard, self.likelihood)
             if log_bound == -math.inf:
                 return None
-            forest = MaximisedForest(plan.layout, self.model.cards, work, base, logs)
+            forest = MaximisedForest(plan.layout, self.model.cards, work, base, in_logs)
             top = log_bound + log_scale
+            if top <= enough + CLOSE:
+                return None
             if best is None or top < best.top:
-                best = _Part(fixed, [own.copy() for own in slopes], forest.ranked(), top)
+                copied = [own.copy() for own in pairs]
+                best = _Part(low, high, logs.copy(), copied, forest.ranked(), top, span)
             whole = {**forest.best(), **self.observed}
-            moved = 0.0
-            for own, slope in zip(self.noisy, slopes, strict=True):
-                y = whole[own.child]
-                wanted = _slope(self._shift(own, whole, y))
-                change = (math.log(wanted) - math.log(slope[y])) / (1 + r / 4)
-                slope[y] = min(max(slope[y] * math.exp(change), FLAT), STEEP)
-                moved = max(moved, abs(change))
-            if moved < 1e-9:
+            codes = np.array([whole[i] for i in range(len(self.variables))], np.intp)
+            change = (self.lines.wanted(span, codes) - np.clip(logs, span.least, span.most)) / (1 + r / 4)
+            logs = np.clip(logs, span.least, span.most) + change
+            moved = float(np.abs(change[np.isnan(span.chord) & ~self.lines.exact]).max(initial=0.0))
+            if max(moved, self.pairs.move(pairs, codes, 1 + r / 4)) < 1e-9:
                 break
         return best
+
+    def _narrowed(self, part: _Part, v: int, code: int, enough: float) -> _Part | None:
+        """The explanations of a part in which v has this state."""
+        low, high = part.low.copy(), part.high.copy()
+        low[v] = high[v] = code
+        if v in self.of:
+            self.of[v].limit(v, code, low, high)
+        return self._part(low, high, part.logs, part.pairs, 6, enough)
+
+    def _allowed(self, low: Codes, high: Codes) -> NDArray[np.bool_]:
+        """Per state of each variable, whether it lies between these codes."""
+        return np.asarray((self.code >= low[self.owner]) & (self.code <= high[self.owner]))
 
     def _plan(self, tables: Array) -> Plan:
         assert self.cost.layout is not None
@@ -225,92 +304,65 @@ class NoisyBest:
             model, self.question, self.cost.layout, int(self.cost.bytes), 2 * int(self.cost.bytes) + 2**40
         )
 
-    def _tables(self, fixed: Mapping[int, int], slopes: Sequence[Array]) -> tuple[Array, float]:
+    def _tables(
+        self,
+        low: Codes,
+        high: Codes,
+        allowed: NDArray[np.bool_],
+        slopes: Array,
+        span: Span,
+        pairs: list[Array],
+    ) -> tuple[Array, float]:
         """The flat tables with these bounds, each scaled to a largest entry of 1, and ln of all scales."""
         tables = self.model.tables.copy()
-        log_scale = 0.0
-        known = {**fixed, **self.observed}
-        for own, slope in zip(self.noisy, slopes, strict=True):
-            certain = all(v in known for v in own.parents)
-            for v, start, logs, shift in zip(
-                [*own.parents, -1], own.factors, own.log_alpha, own.shift, strict=True
-            ):
-                values = logs - slope * shift
-                if v < 0:
-                    values = values + _conjugate(slope)
-                    if certain:  # nothing is left to be bounded: the last table holds all
-                        values = self._row(own, known)[None]
-                    if own.child in fixed:
-                        values[:, np.arange(values.shape[1]) != fixed[own.child]] = -np.inf
-                elif certain:
-                    values = np.zeros(values.shape)
-                if v in fixed:
-                    values[np.arange(len(values)) != fixed[v]] = -np.inf
-                highest = float(values.max())
-                if highest == -math.inf:
-                    tables[start : start + values.size] = 0.0
-                    continue
-                scaled = np.exp(values - highest)
-                scaled[(scaled < TINY) & (values > -np.inf)] = TINY
-                tables[start : start + values.size] = scaled.ravel()
-                log_scale += highest
+        values = np.where(allowed, self.lines.unary(slopes), -np.inf)
+        offsets = self.lines.offsets(span, slopes) - slopes * self.lines.leak
+        log_scale = self.lines.constant + float(offsets.sum())
+        if len(values):
+            highest = np.maximum.reduceat(values, self.start[:-1])
+            if highest.min() == -np.inf or log_scale == -math.inf:
+                return tables, -math.inf
+            tables[: len(values)] = _scaled(values - highest[self.owner])
+            log_scale += float(highest.sum())
+        for start, own in self.pairs.values(pairs, low, high):
+            top = float(own.max())
+            if top == -math.inf:
+                return tables, -math.inf
+            tables[start : start + own.size] = _scaled(own - top).ravel()
+            log_scale += top
         return tables, log_scale
 
-    def _row(self, own: _Noisy, whole: Mapping[int, int]) -> Array:
-        """ln P(child | these states of its parents)."""
-        row = self._conditional(own).row_at([whole[v] for v in own.parents])
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(row))
-
-    def _conditional(self, own: _Noisy) -> NoisyMax:
-        found = self.net[self.net.variables[own.child].name]
-        assert isinstance(found, NoisyMax)
-        return found
-
-    def _shift(self, own: _Noisy, whole: Mapping[int, int], y: int) -> float:
-        """T of an explanation."""
-        terms = [float(shift[whole[v], y]) for v, shift in zip(own.parents, own.shift, strict=False)]
-        return sum(terms) + float(own.shift[-1][0, y])
-
-    def _log_probability(self, whole: Mapping[int, int]) -> float:
-        logs = 0.0
-        for conditional in self.net.conditionals:
-            codes = [whole[self.number[v.name]] for v in conditional.parents]
-            p = float(conditional.row_at(codes)[whole[self.number[conditional.variable.name]]])  # type: ignore[attr-defined]
-            if p <= 0.0:
-                return -math.inf
-            logs += math.log(p)
+    def _log_probability(self, key: tuple[int, ...]) -> float:
+        codes = np.array(key, np.intp)
+        logs = self.lines.constant + float(self.lines.truth(self.lines.sums(codes)).sum())
+        logs += float(self.lines.fixed[self.start[:-1] + codes].sum())
+        for conditional in (*self.rest, *self.pairs.conditionals):
+            row = conditional.row_at([key[self.number[v.name]] for v in conditional.parents])  # type: ignore[attr-defined]
+            p = float(row[key[self.number[conditional.variable.name]]])
+            logs += math.log(p) if p > 0.0 else -math.inf
         for v, values in self.likelihood:
-            if values[whole[v]] <= 0.0:
-                return -math.inf
-            logs += math.log(float(values[whole[v]]))
+            logs += math.log(float(values[key[v]])) if values[key[v]] > 0.0 else -math.inf
         return logs
 
-    def _widest(self, part: _Part, whole: Mapping[int, int]) -> int | None:
-        """The variable to tell the states of apart: of the loosest bound the child, or the parent that says most."""
-        gaps: list[tuple[float, int]] = []
-        known = {**part.fixed, **self.observed}
-        for j, (own, slope) in enumerate(zip(self.noisy, part.slopes, strict=True)):
-            y = whole[own.child]
-            if own.child in known and all(v in known for v in own.parents):
-                continue
-            shift = self._shift(own, whole, y)
-            bound = _conjugate(slope[y]) - slope[y] * shift
-            truth = math.log(-math.expm1(shift)) if shift < 0 else -math.inf
-            gaps.append((bound - truth, -j))
-        for _, j in sorted(gaps, reverse=True):
-            own = self.noisy[-j]
-            if own.child not in known:
-                return own.child
-            y = whole[own.child]
-            free = [
-                (float(np.ptp(shift[:, y])), -v)
-                for v, shift in zip(own.parents, own.shift, strict=False)
-                if v not in known and len(shift) > 1
-            ]
-            if free:
-                return -max(free)[1]
-        return None
+    def _widest(self, part: _Part, key: tuple[int, ...]) -> int | None:
+        """The variable to tell the states of apart: a child of a pair, or the parent with most of all gaps."""
+        codes = np.array(key, np.intp)
+        free = part.low < part.high
+        allowed, span = self._allowed(part.low, part.high), part.span
+        slopes = self.lines.slopes(span, part.logs)
+        sums = self.lines.sums(codes)
+        with np.errstate(invalid="ignore"):
+            gaps = self.lines.offsets(span, slopes) - slopes * sums - self.lines.truth(sums)
+        blame = self.lines.blame(np.maximum(gaps, 0.0), allowed, codes)
+        self.pairs.blame(part.pairs, codes, free, blame)
+        blame[~free] = -1.0
+        if not len(blame) or blame.max() <= 0.0:
+            return None
+        v = int(blame.argmax())
+        if v in self.of:
+            open_members = [u for u in self.of[v].members if free[u]]
+            return open_members[len(open_members) // 2]
+        return v
 
     def _push(self, heap: list[Any], number: int, part: _Part) -> None:
         following = next(part.ranked, None)
@@ -319,17 +371,22 @@ class NoisyBest:
             heapq.heappush(heap, (-(part.top + log_ratio), number, states, part))
 
 
-def _conjugate(slope: Any) -> Any:
-    """c(s), the highest of g(T) + s T."""
-    return slope * np.log(slope) - (1 + slope) * np.log1p(slope)
+def _leaf(net: BayesianNetwork, own: NoisyMax, findings: Findings, k: int) -> bool:
+    """Whether lines bound a conditional by itself: its child has no children, and is observed or has two states.
+
+    Of a child that is not observed they know the better state alone, so they serve for one explanation only.
+    """
+    if net.children(own.name) or own.name in findings.likelihood:
+        return False
+    return own.name in findings.hard or (own.variable.card == 2 and k == 1)
 
 
-def _slopes(shifts: Array) -> Array:
-    """Those of the leak alone, per state of the child: almost 0 for the weakest, whose bound is P itself."""
-    return np.array([_slope(shift) for shift in shifts.tolist()])
+def _scaled(logs: Array) -> Array:
+    values = np.exp(logs)
+    values[(values < TINY) & (logs > -np.inf)] = TINY
+    return np.asarray(values)
 
 
-def _slope(shift: float) -> float:
-    """The s of the line that touches g at T."""
-    chance = math.exp(min(shift, -1e-9))
-    return min(max(chance / -math.expm1(min(shift, -1e-9)), FLAT), STEEP)
+def _shown(names: list[str]) -> str:
+    some = ", ".join(map(repr, names[:5]))
+    return some if len(names) <= 5 else f"{some} and {len(names) - 5} others"
