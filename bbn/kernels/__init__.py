@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import layout as layout
     from bbn.kernels.pure import propagate as propagate
     from bbn.kernels.pure import recode as recode
+    from bbn.kernels.pure import regress as regress
     from bbn.kernels.pure import sample as sample
     from bbn.kernels.pure import score as score
     from bbn.kernels.pure import structures as structures
@@ -55,6 +56,7 @@ KERNELS = (
     "layout",
     "propagate",
     "recode",
+    "regress",
     "sample",
     "score",
     "structures",

@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.structures [--samples 3] [--rows 5000] [--seed 0] [NETWORK …]
 
-Rows are drawn from each network; its variables are renamed and their columns shuffled, so that nothing in names or orders
-tells of the truth. For BDeu and BIC, and each way to search, it prints the mean over the samples of the score above that
-of the true structure, of the SHD between the classes of what was found and of the truth, and of the seconds. bnlearn's
-searches are written anew (`tests/support/bnlearn_searches.py`) over the same family scores; their time is not its.
+Rows are drawn from each network; its variables are renamed and their columns shuffled, so that neither names nor orders
+tell of the truth. For BDeu and BIC, and each way to search, it prints the mean over the samples of the score above that
+of the true structure, of the SHD between the classes of what was found and of the truth, and of the CPU seconds.
+bnlearn's searches are written anew (`tests/support/bnlearn_searches.py`) over our family scores; their time is not its.
 """
 
 from __future__ import annotations

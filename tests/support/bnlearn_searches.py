@@ -1,9 +1,9 @@
 """bnlearn's `hc` and `tabu` in a few plain lines, as its documentation and sources describe them.
 
-Both begin with the empty graph and make the best addition, deletion or reversal. `hc` stops where none gains. `tabu` keeps
-the last 10 structures in a list and goes on to the best neighbour that is not in it, a loss or not, until it has made 10
-steps that lose since it last beat its best. Additions are looked at before deletions before reversals, arcs by their
-first end and then by their second in the order of the columns, and a later one wins only if it gains more.
+Both begin with the empty graph and make the best addition, deletion or reversal. `hc` stops where none gains. `tabu`
+keeps the last 10 structures in a list and goes on to the best neighbour that is not in it, a loss or not, until it has
+made 10 steps that lose since it last beat its best. Additions are looked at before deletions before reversals, arcs by
+their first end and then by their second in the order of the columns, and a later one wins only if it gains more.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def best_neighbour(
     above = ancestors(at)
     best: tuple[float, Parents] | None = None
     for gain, a, b, kind in changes(at, delta):
-        if best is not None and gain <= best[0] + TOLERANCE or not gain > least + TOLERANCE:
+        if (best is not None and gain <= best[0] + TOLERANCE) or not gain > least + TOLERANCE:
             continue
         if kind == "add" and b in above[a] | {a}:
             continue

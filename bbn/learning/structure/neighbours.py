@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbn import kernels
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.gaussian.estimates import FLOOR, LINKED_FLOOR
 from bbn.learning.structure.constraints import members
 from bbn.learning.structure.discrete_scores import FlatCounts, Term
-from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities, residuals
+from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities
 
 
 class Around(NamedTuple):
@@ -108,42 +109,44 @@ class GaussianCounter:
         """The terms of the families around each, in the order of `masks`."""
         return [self._around(around) for around in wanted]
 
+    def families(self, families: Sequence[tuple[int, int]]) -> Array:
+        """The term of each (child, mask of its parents)."""
+        listed = [(*members(mask), child) for child, mask in families]
+        return self._terms(
+            np.array([child for child, _ in families]),
+            self._residuals(listed),
+            np.array([len(columns) - 1 for columns in listed]),
+        )
+
     def _around(self, around: Around) -> Array:
         child, _, add, delete = around
-        own = list(members(around.own))
-        fewer = [[q for q in own if q != p] + [child] for p in delete]
-        parts = []
-        if add:
-            rest = with_one_more(self.scatter, own, child, add)
-            parts.append(self._terms(child, rest, len(own) + 1))
-        if fewer:
-            index = np.array(fewer)
-            rest = residuals(self.scatter[index[:, :, None], index[:, None, :]])
-            parts.append(self._terms(child, rest, len(own) - 1))
-        rest = residuals(self.scatter[np.ix_([*own, child], [*own, child])])
-        parts.append(self._terms(child, np.atleast_1d(rest), len(own)))
-        return np.concatenate(parts)
+        own = members(around.own)
+        p = len(own)
+        rest = kernels.regress.with_one_more(
+            self.scatter,
+            np.array(own, dtype=np.int64),
+            child,
+            np.array(add, dtype=np.int64),
+            COLLINEAR,
+        )
+        n_parents = np.full(len(add) + len(delete) + 1, p)
+        n_parents[: len(add)] += 1
+        if delete:
+            n_parents[len(add) : -1] -= 1
+            fewer = self._residuals([(*(q for q in own if q != gone), child) for gone in delete])
+            rest = np.concatenate([rest[:-1], fewer, rest[-1:]])
+        return self._terms(child, rest, n_parents)
 
-    def _terms(self, child: int, rest: Array, p: int) -> Array:
-        """The terms of families with p parents that leave this much of the child's sum of squares."""
-        if self.n <= p + 1:
-            return np.full(len(rest), -np.inf)
-        floor = LINKED_FLOOR if p else FLOOR
+    def _residuals(self, listed: Sequence[tuple[int, ...]]) -> Array:
+        """What each family, the child last, leaves of the child's sum of squares."""
+        ptr = np.zeros(len(listed) + 1, dtype=np.int64)
+        np.cumsum([len(columns) for columns in listed], out=ptr[1:])
+        flat = np.fromiter((column for columns in listed for column in columns), np.int64, int(ptr[-1]))
+        return kernels.regress.residuals(self.scatter, flat, ptr, COLLINEAR)
+
+    def _terms(self, child: int | NDArray[np.int64], rest: Array, n_parents: NDArray[np.int64]) -> Array:
+        """The terms of families with so many parents that leave this much of the child's sum of squares."""
+        floor = np.where(n_parents > 0, LINKED_FLOOR, FLOOR)
         logs = log_densities(rest, self.squares[child], np.array(self.n), floor)
-        return np.asarray(logs - self.shift[child] - self.penalty * (p + 2))
-
-
-def with_one_more(scatter: Array, own: Sequence[int], child: int, add: Sequence[int]) -> Array:
-    """What parents `own` and each of `add` leave of a child's sum of squares."""
-    index = [*own, *add, child]
-    a = scatter[np.ix_(index, index)]
-    size = len(own)
-    whole = a.diagonal().copy()
-    for k in range(size):
-        if a[k, k] > COLLINEAR * whole[k]:
-            a[k + 1 :, k + 1 :] -= np.outer(a[k, k + 1 :] / a[k, k], a[k, k + 1 :])
-    rest = a.diagonal()[size:]
-    shared, own_rest = a[size:-1, -1], rest[:-1]
-    usable = own_rest > COLLINEAR * whole[size:-1]
-    gone = np.divide(shared**2, own_rest, out=np.zeros_like(shared), where=usable)
-    return np.asarray(np.maximum(rest[-1] - gone, 0.0))
+        terms = logs - self.shift[child] - self.penalty * (n_parents + 2)
+        return np.asarray(np.where(self.n <= n_parents + 1, -np.inf, terms))

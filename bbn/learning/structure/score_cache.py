@@ -249,9 +249,15 @@ class ScoreCache:
         known = self._known
         new = list(dict.fromkeys((c, mask) for c, mask in families if mask not in known[c]))
         if new:
-            asked = [self._family(child, mask, around[child] if around else 0) for child, mask in new]
             self._reserve(len(new))
-            for (child, mask), term in zip(new, self.once(asked).tolist(), strict=True):
+            if isinstance(self.quick, GaussianCounter):
+                self.n_evaluated += len(new)
+                terms = self.quick.families(new)
+            else:
+                terms = self.once(
+                    [self._family(child, mask, around[child] if around else 0) for child, mask in new]
+                )
+            for (child, mask), term in zip(new, terms.tolist(), strict=True):
                 known[child][mask] = term
         return [known[child][mask] for child, mask in families]
 

@@ -46,7 +46,7 @@ def structural_em(
     *,
     score: Any = "bic",
     start: Any = None,
-    max_parents: int | None = 5,
+    max_parents: int | str | None = "auto",
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,

@@ -48,8 +48,7 @@ def test_there_are_543_dags_of_four_nodes():
 
 
 @pytest.mark.parametrize("score", ["bdeu", "bic", "k2"])
-def test_never_above_the_best_of_all_dags_and_mostly_equal_to_it(score):
-    equal = 0
+def test_the_best_of_all_dags_is_found_and_never_passed(score):
     for seed in range(25):
         rng = np.random.default_rng(seed)
         data = random_data(rng, int(rng.integers(50, 300)), rng.integers(2, 4, size=4).tolist())
@@ -60,8 +59,7 @@ def test_never_above_the_best_of_all_dags_and_mostly_equal_to_it(score):
         assert found == pytest.approx(bbn.score(graph, data, score), abs=1e-8)
         assert found <= best + 1e-8
         assert bbn.hill_climb(data, score, escapes=0).graph["score"] <= best + 1e-8
-        equal += found >= best - 1e-8
-    assert equal >= 23
+        assert found >= best - 1e-8
 
 
 @pytest.mark.parametrize("options", [{"escapes": 0}, {}, {"tabu": 5}, {"restarts": 3, "seed": 1}])
@@ -79,7 +77,7 @@ def test_no_single_change_raises_the_score(options):
                 changed.add_edge(b, a)
             elif a != b and not graph.has_edge(b, a):
                 changed.add_edge(a, b)
-            if nx.is_directed_acyclic_graph(changed) and max(dict(changed.in_degree()).values()) <= 5:
+            if nx.is_directed_acyclic_graph(changed) and max(dict(changed.in_degree()).values()) <= 8:
                 assert bbn.score(changed, data, "bdeu") <= top + 1e-7
 
 
