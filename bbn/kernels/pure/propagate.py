@@ -8,14 +8,15 @@ then goes through a `WideProgram`, which works on logarithms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.checks import check_doubles, check_findings, check_ints, check_length
-from bbn.kernels.contracts.tape import Layout
+from bbn.kernels.contracts.bands import Bands, check_bands
+from bbn.kernels.contracts.tape import Layout, instructions, operand
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.kernels.logarithms import log_sum
 from bbn.kernels.watch import check
@@ -366,21 +367,3 @@ class _LogWorkspace(_Workspace):
 
 _BINDERS = ("clear", "scalar", "sweep", "rescale", "norm", "total", "ratio", "finish")
 """By op, the method that binds it."""
-
-
-def operand(f: list[int], outer: list[int]) -> tuple[int, int, list[int], list[int], list[int]]:
-    """Buffer, offset, moves, whole dims and strides of a step."""
-    buffer, offset, n_e, n_d = f[:4]
-    at = 4 + 2 * n_e
-    dims = f[at + len(outer) : at + len(outer) + n_d]
-    strides = f[at : at + len(outer)] + f[at + len(outer) + n_d :]
-    return buffer, offset, f[4:at], [*outer, *dims], strides
-
-
-def instructions(tape: Ints) -> Iterable[tuple[int, list[int]]]:
-    """The instructions of a tape: op and fields."""
-    words = tape.tolist()
-    at = 0
-    while at < len(words):
-        yield words[at], words[at + 2 : at + words[at + 1]]
-        at += words[at + 1]
