@@ -37,6 +37,7 @@ typedef struct {
     int32_t *left_over;
     const double *own;
     double *kept;
+    int whole; /* whether bands that are zero are kept too: those of BASE are not noted */
     bbn_band_side scales, factors, sums, totals;
 } bbn_band_sweep;
 
@@ -49,7 +50,10 @@ BBN_INLINE int64_t bbn_band_rows(const bbn_band_sweep *s, const int64_t n_factor
         const int64_t r = s->ids ? s->ids[q] : q;
         double scale = 1.0, total;
         for (int64_t k = 0; k < s->scales.n; k++) scale *= s->scales.from[k][s->scales.at[k][r]];
-        if (scale == 0.0) continue;
+        if (scale == 0.0) {
+            if (s->whole) memset(s->kept + s->starts[r], 0, (s->widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
+            continue;
+        }
         const int64_t start = s->starts[r], width = s->widths[r];
         const double *own = s->own ? s->own + start : 0;
         double *kept = s->kept ? s->kept + start : 0;
@@ -134,6 +138,7 @@ static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f) {
     s.widths = state->lists + f[4];
     s.own = left == BASE ? state->base + f[5] : left == WORK ? state->work + f[5] : 0;
     s.kept = keep ? state->work + f[5] : 0;
+    s.whole = keep && state->work == state->base;
     s.scales.n = s.factors.n = s.sums.n = s.totals.n = 0;
     for (k = 0, step = f + 9; k < n_ops; k++, step += step[1]) {
         const int64_t depth = step[8], *dims = step + 9 + 2 * step[4];

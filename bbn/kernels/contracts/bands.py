@@ -55,7 +55,11 @@ def check_bands(cards: Ints, layout: Layout, bands: Bands, maximise: bool) -> No
 
 def _check(cards: Ints, layout: Layout, bands: Bands, f: list[int], size: int) -> None:
     slot, ids, n, starts, widths, region, left, keep, n_ops = f[:9]
-    if not 0 <= slot < bands.slots or not 0 <= ids <= ids + n <= bands.n_ids or not 0 <= n_ops <= t.BAND_STEPS:
+    if (
+        not 0 <= slot < bands.slots
+        or not 0 <= ids <= ids + n <= bands.n_ids
+        or not 0 <= n_ops <= t.BAND_STEPS
+    ):
         raise ValueError("bands: more of them, or of their steps, than there is room for")
     width = _part(bands, widths, n)
     padded = -(-width // t.BAND_LANES) * t.BAND_LANES
@@ -67,13 +71,17 @@ def _check(cards: Ints, layout: Layout, bands: Bands, f: list[int], size: int) -
         kind, length, buffer, offset, n_e, along, where, packed, n_d = f[at : at + 9]
         moves = f[at + 9 : at + 9 + 2 * n_e]
         end = int((_part(bands, where, n) + (padded if along else 1)).max(initial=0))
-        room = {t.TABLES: layout.tables_size, t.BASE: layout.base_size, t.WORK: size, t.OUT: layout.out_size}[buffer]
+        room = {t.TABLES: layout.tables_size, t.BASE: layout.base_size, t.WORK: size, t.OUT: layout.out_size}[
+            buffer
+        ]
         if n_d:
             offset, room = packed, bands.packed
         elif kind == t.LIKELY:
             offset, room = 0, int(cards[offset])
         else:
-            offset += sum(int(cards[v] - 1) * stride for v, stride in zip(moves[::2], moves[1::2], strict=True))
+            offset += sum(
+                int(cards[v] - 1) * stride for v, stride in zip(moves[::2], moves[1::2], strict=True)
+            )
         if offset < 0 or offset + end > room or n_d > DEEPEST:
             raise ValueError("bands: an operand ends before they do")
         at += length
