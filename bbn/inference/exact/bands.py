@@ -144,7 +144,8 @@ def _along(support: Flags, axis: int, slot: int, ids: int) -> Cut | None:
     cells = int(padded.sum())
     if cells > support.size:
         return None
-    return Cut(slot, ids, axis, np.nonzero(alive), first, starts, widths, cells)
+    places = np.nonzero(alive) if alive.ndim else ()
+    return Cut(slot, ids, axis, places, first, starts, widths, cells)
 
 
 class _Writer:
