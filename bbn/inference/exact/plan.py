@@ -19,8 +19,10 @@ import numpy as np
 from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
+from bbn.inference.exact.bands import building_bytes, in_bands, runs_before
 from bbn.inference.exact.orders import BEYOND, triangulate
-from bbn.kernels.contracts.tape import COLLECTED, QUERY, SLAB, THIN_SLAB, Layout
+from bbn.kernels.contracts.bands import Bands
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Model
@@ -160,6 +162,8 @@ class Plan:
     """The bytes that it is kept with, 0 if it is not."""
     untried: Price | None = None
     """What it cost, where it was not tried whether its question is cheaper without states that cannot occur."""
+    _thin: tuple[Layout, Bands] | None = None
+    """The layout without the cells that are always zero, once it has run so often that this is worth finding."""
 
     def __init__(
         self,
@@ -181,6 +185,7 @@ class Plan:
         self._making: AbstractContextManager[Any] = threading.Lock() if self._large else UNLOCKED
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
+        self._until = runs_before(layout) if question.goal == MARGINALS else 0
 
     @property
     def wide_bytes(self) -> int:
@@ -190,6 +195,14 @@ class Plan:
 
     @property
     def program(self) -> Any:
+        """The program that goes through whole cliques; a plan asked for it has no bands from then on."""
+        self._until = 0
+        if self._thin is not None:
+            self._thin = None
+            self._program = None if self._large else self._make()
+        return self._made()
+
+    def _made(self) -> Any:
         """The program that runs it."""
         made = self._program
         if made is None:
@@ -200,20 +213,35 @@ class Plan:
         return made
 
     def _make(self) -> Any:
+        if self._thin is not None:
+            layout, bands = self._thin
+            return kernels.propagate.Program(self._cards, self.tables, layout, False, bands)
         return kernels.propagate.Program(self._cards, self.tables, self.layout, self.question.maximise)
+
+    def _cut(self) -> None:
+        """Leave out the cells that are zero whatever is observed, where that pays and takes no more memory."""
+        if self.bytes + building_bytes(self.layout) <= self.limit:
+            thin = in_bands(self._cards, self.tables, self.layout)
+            if thin is not None and self._until == 0:
+                self._thin = thin
+                self._program = None if self._large else self._make()
 
     def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
         """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence.
 
         `held` says that the caller's `turn` counts this run already.
         """
+        if self._until > 0 and not held:
+            self._until -= 1
+            if self._until == 0:
+                self._cut()
         if not self._large:
             out, log = self._program.run(hard, likelihoods)
         elif held:
-            out, log = self.program.run(hard, likelihoods)
+            out, log = self._made().run(hard, likelihoods)
         else:
             with self.turn():
-                out, log = self.program.run(hard, likelihoods)
+                out, log = self._made().run(hard, likelihoods)
         if log != log:  # NaN: a number left the range of a double
             with self._widely(held) as wide:
                 out, log = wide.run(hard, likelihoods)

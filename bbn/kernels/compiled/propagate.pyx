@@ -9,22 +9,43 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, log
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from bbn.kernels.compiled.arrays cimport Words, check_length, words_of
 from bbn.kernels.compiled.tape cimport (
-    ADD, BASE, CLEAR, DEEPEST, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
+    ADD, BANDS, BASE, CLEAR, DEEPEST, FINISH, LARGE, LIKELY, MUL, NORM, RATIO, RESCALE, SCALAR, SWEEP, TABLES, TOTAL, WORK,
 )
 from bbn.kernels.compiled.watch cimport POLL_CELLS, bbn_mode, bbn_range_begin, bbn_range_end, bbn_range_left, poll
+
+from bbn.kernels.contracts.bands import check_bands
 
 cnp.import_array()
 
 ctypedef const double* Source
 
+cdef enum:
+    BAND_CELLS = 64  # what a band counts, in cells of a sweep
+
+
+cdef extern from "bands.h":
+    ctypedef struct bbn_band_state:
+        Source tables
+        Source base
+        double* work
+        double* out
+        const int64_t* codes
+        double** likelihoods
+        const int32_t* lists
+        int32_t* ids
+        int64_t* counts
+        double* packed
+    int64_t bbn_bands(const bbn_band_state* state, Words f) noexcept nogil
+
 
 cdef struct State:
+    bbn_band_state bands
     Source tables
     double* base
     double* work
@@ -188,6 +209,8 @@ cdef double execute(State* state, Words tape, int64_t length) except? -2.0 nogil
     cdef bbn_mode mode = bbn_range_begin()
     cdef double total
     state.cells = state.left_range = 0
+    state.bands.tables, state.bands.base, state.bands.work = state.tables, state.base, state.work
+    state.bands.out, state.bands.codes, state.bands.likelihoods = state.out, state.codes, state.likelihoods
     try:
         total = follow(state, tape, length)
         return NAN if state.left_range or bbn_range_left() else total
@@ -206,6 +229,11 @@ cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
         tape += tape[1]
         if op == SWEEP:
             sweep(state, f)
+            continue
+        if op == BANDS:
+            state.cells += bbn_bands(&state.bands, f) * BAND_CELLS
+            if state.cells > POLL_CELLS:
+                pause(state)
             continue
         if op == RATIO:
             bbn_ratio(state.work + f[0], state.work + f[1], (state.base if f[3] == BASE else state.work) + f[1], f[2])
@@ -257,8 +285,17 @@ cdef class Workspace:
         self.state.likelihoods = <double**> calloc(n + 1, sizeof(double*))
         if self.state.scratch == NULL or self.state.codes == NULL or self.state.likelihoods == NULL:
             raise MemoryError
+        if program.bands is not None:
+            self.state.bands.ids = <int32_t*> calloc(program.bands.n_ids + 1, sizeof(int32_t))
+            self.state.bands.counts = <int64_t*> calloc(program.bands.slots + 1, sizeof(int64_t))
+            self.state.bands.packed = <double*> calloc(program.bands.packed + 1, sizeof(double))
+            if self.state.bands.ids == NULL or self.state.bands.counts == NULL or self.state.bands.packed == NULL:
+                raise MemoryError
 
     def __dealloc__(self):
+        free(self.state.bands.ids)
+        free(self.state.bands.counts)
+        free(self.state.bands.packed)
         free(self.state.scratch)
         free(self.state.codes)
         free(self.state.likelihoods)
@@ -280,6 +317,7 @@ cdef class Program:
     cdef readonly bint maximise
     cdef object cards, tables
     cdef readonly list pool
+    cdef readonly object bands
     cdef int64_t n, out_size, run_length, work_size, scratch_size
     cdef Words run_words, sizes
     cdef double* once_values
@@ -287,7 +325,7 @@ cdef class Program:
     cdef double* certainty
     cdef State state
 
-    def __init__(self, cards, tables, layout, bint maximise=False):
+    def __init__(self, cards, tables, layout, bint maximise=False, bands=None):
         cdef Workspace workspace
         cdef Words sizes = words_of(cards)
         cdef cnp.ndarray values = tables, run = layout.run, once = layout.once
@@ -299,7 +337,7 @@ cdef class Program:
         self.n, self.sizes = cnp.PyArray_SIZE(cards), sizes
         check_length(cnp.PyArray_SIZE(layout.out), self.n, "the layout's variables")
         check_length(cnp.PyArray_SIZE(values), layout.tables_size, "tables")
-        self.maximise = maximise
+        self.maximise, self.bands = maximise, bands
         self.pool = []
         self.out_size, self.work_size, self.scratch_size = layout.out_size, layout.work_size, layout.scratch_size
         self.run_words, self.run_length = words_of(run), cnp.PyArray_SIZE(run)
@@ -318,6 +356,9 @@ cdef class Program:
         self.state.base = <double*> cnp.PyArray_DATA(self.base)
         self.state.tables = <Source> cnp.PyArray_DATA(values)
         self.state.maximise = maximise
+        if bands is not None:
+            check_bands(cards, layout, bands, maximise)
+            self.state.bands.lists = <const int32_t*> cnp.PyArray_DATA(bands.lists)
         workspace = Workspace(self)
         workspace.state.work = self.state.base
         workspace.state.out = self.once_values

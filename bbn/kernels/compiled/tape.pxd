@@ -10,6 +10,7 @@ cdef extern from "tape.h":
         TOTAL
         RATIO
         FINISH
+        BANDS
     enum:
         MUL
         LIKELY
@@ -22,6 +23,8 @@ cdef extern from "tape.h":
         OUT
     enum:
         DEEPEST
+    enum:
+        BAND_LANES
 
 cdef enum:
     FREE = 0

@@ -20,6 +20,7 @@ TOTAL     region: count the log of a root's sum
 RATIO     fresh, message, n, old: the message becomes the fresh marginal, and fresh becomes fresh over old message
           (of buffer ``old``), 0/0 being 0
 FINISH    out, n: normalise a part of the answer
+BANDS     slot, ids, n, starts, widths, region, left, keep, n_ops, steps…: a SWEEP over n bands of a clique; see `bands`
 ========= =============================================================================================================
 
 A step of a sweep is ``[kind, length, buffer, offset, n_e, n_d, (v, stride)…, outer strides…, dims…, strides…]``: the
@@ -30,6 +31,7 @@ slab to it (in a maximum: takes the larger).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from bbn.kernels.contracts.types import Ints
@@ -42,6 +44,7 @@ NORM: Final = 4
 TOTAL: Final = 5
 RATIO: Final = 6
 FINISH: Final = 7
+BANDS: Final = 8
 
 MUL: Final = 0
 LIKELY: Final = 1
@@ -80,6 +83,10 @@ STREAM: Final = 8192
 MOST_SOURCES: Final = 32
 """Cliques of more sources than this (RESCALE_EVERY where evidence reaches them) are stored all the same, since their
 products must be rescaled on the way."""
+BAND_LANES: Final = 4
+"""Bands are filled up with zeros to a multiple of so many cells."""
+BAND_STEPS: Final = 16
+"""The most steps of a BANDS."""
 LARGE: Final = 1_000_000
 """Of programs with more cells than this, at most one idle workspace is kept."""
 
@@ -123,3 +130,21 @@ class Layout(NamedTuple):
     whole_size: int
     scratch_size: int
     tables_size: int
+
+
+def instructions(tape: Ints) -> Iterable[tuple[int, list[int]]]:
+    """The instructions of a tape: op and fields."""
+    words = tape.tolist()
+    at = 0
+    while at < len(words):
+        yield words[at], words[at + 2 : at + words[at + 1]]
+        at += words[at + 1]
+
+
+def operand(f: list[int], outer: list[int]) -> tuple[int, int, list[int], list[int], list[int]]:
+    """Buffer, offset, moves, whole dims and strides of a step of a sweep with these outer dims."""
+    buffer, offset, n_e, n_d = f[:4]
+    at = 4 + 2 * n_e
+    dims = f[at + len(outer) : at + len(outer) + n_d]
+    strides = f[at : at + len(outer)] + f[at + len(outer) + n_d :]
+    return buffer, offset, f[4:at], [*outer, *dims], strides

@@ -6,9 +6,8 @@ import numpy as np
 
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.checks import check_length, check_rows, check_shape
-from bbn.kernels.contracts.tape import Layout
+from bbn.kernels.contracts.tape import Layout, instructions, operand
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
-from bbn.kernels.pure.propagate import instructions, operand
 from bbn.kernels.watch import check
 
 BLOCK = 256

@@ -8,14 +8,16 @@ then goes through a `WideProgram`, which works on logarithms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
+from bbn.kernels.banded_clique import BandedClique
 from bbn.kernels.contracts import tape as t
+from bbn.kernels.contracts.bands import Bands, check_bands
 from bbn.kernels.contracts.checks import check_doubles, check_findings, check_ints, check_length
-from bbn.kernels.contracts.tape import Layout
+from bbn.kernels.contracts.tape import Layout, instructions, operand
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.kernels.logarithms import log_sum
 from bbn.kernels.watch import check
@@ -34,6 +36,8 @@ class Program:
         The tapes and their memory.
     maximise : bool
         Take maxima instead of sums.
+    bands : Bands, optional
+        The lists of a layout that has BANDS.
     """
 
     @property
@@ -41,11 +45,21 @@ class Program:
         """The kind of its workspaces."""
         return _Workspace
 
-    def __init__(self, cards: Ints, tables: Floats, layout: Layout, maximise: bool = False) -> None:
+    def __init__(
+        self,
+        cards: Ints,
+        tables: Floats,
+        layout: Layout,
+        maximise: bool = False,
+        bands: Bands | None = None,
+    ) -> None:
         check_ints(cards)
         check_doubles(tables)
         check_length(len(layout.out), len(cards), "the layout's variables")
         check_length(tables.size, layout.tables_size, "tables")
+        if bands is not None:
+            check_bands(cards, layout, bands, maximise)
+        self.bands = bands
         self.cards = cards.tolist()
         self.layout = layout
         self.maximise = maximise
@@ -116,6 +130,7 @@ class _Workspace:
         self.likelihoods: dict[int, Floats] = {}
         self.out: Floats = program.once_out
         self.cards = program.cards
+        self.lists = None if program.bands is None else program.bands.lists.astype(np.intp)
         self.steps: list[Callable[[], float | None]] = []
         for op, fields in instructions(tape):
             getattr(self, _BINDERS[op])(fields)
@@ -222,15 +237,20 @@ class _Workspace:
             self.steps.append(plain)
 
     def likely(self, cells: Floats, v: int, strides: list[int]) -> None:
+        vector = self.likelihood(v)
+        if vector is not None:
+            vector = self.numbers(vector)
+            self.times(cells, np.ndarray(cells.shape, np.float64, vector, 0, strides), cells)
+
+    def likelihood(self, v: int) -> Floats | None:
+        """What the run knows of a variable, if anything."""
         if v in self.likelihoods:
-            vector = np.array(self.likelihoods[v], np.float64)
-        elif v in self.hard:
-            vector = np.zeros(self.cards[v])
-            vector[self.hard[v]] = 1.0
-        else:
-            return
-        vector = self.numbers(vector)
-        self.times(cells, np.ndarray(cells.shape, np.float64, vector, 0, strides), cells)
+            return np.array(self.likelihoods[v], np.float64)
+        if v not in self.hard:
+            return None
+        vector = np.zeros(self.cards[v])
+        vector[self.hard[v]] = 1.0
+        return vector
 
     def add(self, current: Floats, f: list[int], outer: list[int]) -> None:
         buffer, offset, _, dims, strides = operand(f, outer)
@@ -254,6 +274,11 @@ class _Workspace:
             gather(target, reduce(cells, summed), out=target)
 
         self.steps.append(to_work)
+
+    def bands(self, f: list[int]) -> None:
+        assert self.lists is not None
+        banded = BandedClique(self.lists, f)
+        self.steps.append(lambda: banded.sweep(self.buffers, self.out, self.shift, self.likelihood))
 
     def rescale(self, f: list[int]) -> None:
         cells = self.work[f[0] : f[0] + f[1]]
@@ -364,23 +389,5 @@ class _LogWorkspace(_Workspace):
         self.steps.append(step)
 
 
-_BINDERS = ("clear", "scalar", "sweep", "rescale", "norm", "total", "ratio", "finish")
+_BINDERS = ("clear", "scalar", "sweep", "rescale", "norm", "total", "ratio", "finish", "bands")
 """By op, the method that binds it."""
-
-
-def operand(f: list[int], outer: list[int]) -> tuple[int, int, list[int], list[int], list[int]]:
-    """Buffer, offset, moves, whole dims and strides of a step."""
-    buffer, offset, n_e, n_d = f[:4]
-    at = 4 + 2 * n_e
-    dims = f[at + len(outer) : at + len(outer) + n_d]
-    strides = f[at : at + len(outer)] + f[at + len(outer) + n_d :]
-    return buffer, offset, f[4:at], [*outer, *dims], strides
-
-
-def instructions(tape: Ints) -> Iterable[tuple[int, list[int]]]:
-    """The instructions of a tape: op and fields."""
-    words = tape.tolist()
-    at = 0
-    while at < len(words):
-        yield words[at], words[at + 2 : at + words[at + 1]]
-        at += words[at + 1]

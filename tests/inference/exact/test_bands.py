@@ -1,0 +1,265 @@
+"""Cliques gone through band by band: against sums over the joint table, exact fractions, and pyAgrum."""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+
+import bbn
+from bbn import kernels
+from bbn.inference.exact import bands, junction_tree, plan
+from bbn.kernels.contracts import tape as t
+from tests.inference.exact import test_range
+from tests.inference.exact.test_pruning import some_evidence, sparse_network
+from tests.support import exact_truth
+
+PROPAGATE = [
+    importlib.import_module(f"bbn.kernels.{kind}.propagate")
+    for kind in (("compiled", "pure") if kernels.COMPILED else ("pure",))
+]
+
+
+@pytest.fixture
+def every(monkeypatch):
+    """Each clique of two cells or more is cut into bands, whatever that costs; nothing is pruned or masked."""
+    monkeypatch.setattr(bands, "SMALLEST", 2)
+    monkeypatch.setattr(bands, "MOST_SET", 1.0)
+    monkeypatch.setattr(bands, "PER_CELL", 1e9)
+    monkeypatch.setattr(bands, "_cells", lambda layout, own=None: 0.0)
+    monkeypatch.setattr(junction_tree, "CELLS", math.inf)
+    monkeypatch.setattr(junction_tree, "MASKED_CELLS", -1.0)
+
+
+@pytest.fixture
+def at_once(every, monkeypatch):
+    """The same, from the first run of a plan on."""
+    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+
+
+def banded_network(rng: np.random.Generator) -> bbn.BayesianNetwork:
+    """Up to 12 states each, in which a row is zero but for a few neighbours, or here and there."""
+    cards = rng.integers(1, 13, rng.integers(3, 7))
+    while np.prod(cards.astype(float)) > 40_000:
+        cards[cards.argmax()] //= 2
+    variables = [bbn.Variable(f"V{i}", [f"s{k}" for k in range(card)]) for i, card in enumerate(cards)]
+    parts = []
+    for i, v in enumerate(variables):
+        parents = [variables[int(p)] for p in rng.permutation(i)[: int(rng.integers(0, min(i, 3) + 1))]]
+        shape = [*(p.card for p in parents), v.card]
+        rows = rng.uniform(0.1, 1, (math.prod(shape[:-1]), v.card))
+        middle = rng.integers(v.card, size=len(rows))
+        near = np.abs(np.arange(v.card) - middle[:, None]) <= rng.integers(0, 4, len(rows))[:, None]
+        kept = near if rng.random() < 0.7 else rng.random(rows.shape) < 0.4
+        kept[np.arange(len(rows)), middle] = True
+        rows *= kept
+        parts.append(bbn.CPT(v, parents, (rows / rows.sum(axis=1, keepdims=True)).reshape(shape)))
+    return bbn.BayesianNetwork(parts)
+
+
+def joint_of(net: bbn.BayesianNetwork) -> np.ndarray:
+    """The joint table, one axis for each variable."""
+    place = {v.name: i for i, v in enumerate(net.variables)}
+    operands = []
+    for factor in net.factors():
+        operands += [factor.values, [place[name] for name in factor.names]]
+    return np.einsum(*operands, list(range(len(place))))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_networks_by_their_joint_tables(seed, every):
+    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels."""
+    rng = np.random.default_rng(seed)
+    cut = 0
+    for _ in range(100):
+        net = banded_network(rng)
+        joint = joint_of(net)
+        model = plan.flatten(net)
+        draws = rng.random(len(net.variables))
+        sliced = np.flatnonzero((draws < 0.3) & (model.cards > 1))
+        masked = rng.random() < 0.2
+        likely = [] if masked else np.flatnonzero((draws > 0.8) & (model.cards > 1)).tolist()
+        question = plan.Question(
+            frozenset() if masked else frozenset(sliced.tolist()), frozenset(likely), masked, goal=t.MARGINALS
+        )
+        layout = plan.price(model, question).layout
+        found = bands.in_bands(model.cards, model.tables, layout)
+        if found is None:
+            continue
+        cut += 1
+        thin, own = found
+        assert thin.run.size == 0 or t.BANDS in [op for op, _ in t.instructions(thin.run)]
+        assert thin.work_size <= layout.work_size
+        assert thin.base_size <= layout.base_size
+        programs = [p.Program(model.cards, model.tables, thin, False, own) for p in PROPAGATE]
+        for _ in range(3):
+            hard = [(int(v), int(rng.integers(model.cards[v]))) for v in sliced]
+            vectors = [(v, np.where(rng.random(model.cards[v]) < 0.5, 0.0, 0.7)) for v in likely]
+            weight = joint.copy()
+            for v, values in [*((v, np.eye(model.cards[v])[code]) for v, code in hard), *vectors]:
+                weight *= values.reshape([-1 if k == v else 1 for k in range(joint.ndim)])
+            for program in programs:
+                values, log = program.run(hard, vectors)
+                if not weight.any():
+                    assert log == -math.inf
+                    continue
+                assert log == pytest.approx(math.log(weight.sum()), abs=1e-10)
+                for v, at in enumerate(layout.out.tolist()):
+                    if at >= 0:
+                        truth = weight.sum(axis=tuple(k for k in range(joint.ndim) if k != v)) / weight.sum()
+                        np.testing.assert_allclose(
+                            values[at : at + model.cards[v]], truth, rtol=0, atol=1e-10
+                        )
+    assert cut >= 50
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_every_kind_of_answer_is_the_exact_one(seed, at_once):
+    rng = np.random.default_rng(7000 + seed)
+    net = sparse_network(rng)
+    engine = bbn.JunctionTree(net)
+    names = [v.name for v in net.variables]
+    for evidence in ({}, some_evidence(rng, net), some_evidence(rng, net)):
+        whole = exact_truth.weights(net, evidence)
+        if not whole:
+            with pytest.raises(bbn.ImpossibleEvidenceError):
+                engine.posteriors(evidence)
+            assert engine.log_evidence(evidence) == -math.inf
+            continue
+        for _ in range(2):
+            answers = engine.posteriors(evidence)
+        assert answers.log_evidence == pytest.approx(math.log(exact_truth.total(whole)), abs=1e-10)
+        for name, answer in answers.items():
+            truth = exact_truth.marginal(whole, names.index(name), answer.variables[0].card)
+            np.testing.assert_allclose(answer.values, truth, rtol=0, atol=1e-10)
+        weights = sorted(map(float, whole.values()), reverse=True)
+        best = [math.exp(one.log_probability) for one in engine.mpe(evidence, k=3)]
+        np.testing.assert_allclose(best, weights[:3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_entries_down_to_1e_300_keep_their_digits(seed, at_once):
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        net = test_range.tiny_network(rng)
+        engine = bbn.JunctionTree(net)
+        names = [v.name for v in net.variables]
+        for share in (0.3, 0.7):
+            evidence = test_range.random_evidence(rng, net, share)
+            whole = exact_truth.weights(net, evidence)
+            if not whole:
+                with pytest.raises(bbn.ImpossibleEvidenceError):
+                    engine.posteriors(evidence)
+                continue
+            for name, answer in engine.posteriors(evidence).items():
+                truth = exact_truth.marginal(whole, names.index(name), answer.variables[0].card)
+                test_range.close(answer.values, truth)
+
+
+@pytest.mark.parametrize("name", ["mildew", "hailfinder", "water", "diabetes"])
+def test_the_answers_of_pyagrum(name, monkeypatch):
+    gum = pytest.importorskip("pyagrum")
+    if not kernels.COMPILED:
+        pytest.skip("the numpy kernels have no bands")
+    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    monkeypatch.setattr(junction_tree, "CELLS", math.inf)
+    net = bbn.example(name)
+    engine = bbn.JunctionTree(net)
+    observed = net.names[::10]
+    theirs = gum.LazyPropagation(bbn.to_pyagrum(net))
+    for case in net.sample(2, seed=3)[list(observed)].to_dict("records"):
+        answers = engine.posteriors(case)
+        theirs.setEvidence({key: str(value) for key, value in case.items()})
+        theirs.makeInference()
+        for key, answer in answers.items():
+            np.testing.assert_allclose(answer.values, theirs.posterior(key).toarray(), rtol=0, atol=1e-9)
+    (made,) = [one for one in engine._plans._plans.values() if one.question.goal == t.MARGINALS]
+    assert made._thin is not None
+
+
+def marginals_plan(net: bbn.BayesianNetwork, limit: int | None = None) -> plan.Plan:
+    """The plan of all marginals, a tenth of the variables observed."""
+    model = plan.flatten(net)
+    question = plan.Question(frozenset(range(0, len(net.names), 10)), goal=t.MARGINALS)
+    return plan.make_plan(model, question, plan.price(model, question), limit)
+
+
+def hard_of(net: bbn.BayesianNetwork) -> list[tuple[int, int]]:
+    """A case of what that plan observes."""
+    case = net.sample(1, seed=8).iloc[0]
+    return [(i, net.variable(net.names[i]).find(case.iloc[i])) for i in range(0, len(net.names), 10)]
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
+def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
+    monkeypatch.setattr(bands, "RUNS", 3)
+    monkeypatch.setattr(bands, "SMALL_RUNS", 0)
+    for name, expected in (("mildew", True), ("barley", False), ("alarm", False)):
+        net = bbn.example(name)
+        made, hard = marginals_plan(net), hard_of(net)
+        first = made.run(hard)
+        assert made._thin is None
+        for _ in range(3):
+            values, log = made.run(hard)
+        assert (made._thin is not None) == expected
+        np.testing.assert_allclose(values, first[0], rtol=0, atol=1e-12)
+        assert log == pytest.approx(first[1], abs=1e-10)
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
+def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
+    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    net = bbn.example("mildew")
+    made, hard = marginals_plan(net), hard_of(net)
+    values, _ = made.run(hard)
+    assert made._thin is not None
+    assert made.program.base.size > made.layout.base_size
+    assert made._thin is None
+    np.testing.assert_allclose(made.run(hard)[0], values, rtol=0, atol=1e-12)
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
+def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
+    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    net = bbn.example("mildew")
+    roomy = marginals_plan(net)
+    least = roomy.bytes + 8 * plan.flatten(net).tables.size
+    tight = marginals_plan(net, least + 1000)
+    hard = hard_of(net)
+    np.testing.assert_allclose(tight.run(hard)[0], roomy.run(hard)[0], rtol=0, atol=1e-12)
+    assert roomy._thin is not None
+    assert tight._thin is None
+
+
+@pytest.mark.parametrize("propagate", PROPAGATE)
+def test_lists_that_do_not_fit_are_refused(propagate, every):
+    rng = np.random.default_rng(1)
+    found = None
+    while found is None or not found[0].run.size:
+        model = plan.flatten(banded_network(rng))
+        question = plan.Question(frozenset([0]), goal=t.MARGINALS)
+        layout = plan.price(model, question).layout
+        found = bands.in_bands(model.cards, model.tables, layout)
+    thin, own = found
+    propagate.Program(model.cards, model.tables, thin, False, own)
+    with pytest.raises(TypeError, match="int32"):
+        propagate.Program(
+            model.cards, model.tables, thin, False, own._replace(lists=own.lists.astype(np.int64))
+        )
+    with pytest.raises(ValueError, match="maximum"):
+        propagate.Program(model.cards, model.tables, thin, True, own)
+    for k in range(own.lists.size):
+        for wrong in (-1, 2**31 - 50):
+            lists = own.lists.copy()
+            lists[k] = wrong
+            with pytest.raises(ValueError, match="bands"):
+                propagate.Program(model.cards, model.tables, thin, False, own._replace(lists=lists))
+    for short in (
+        own._replace(lists=own.lists[:-1]),
+        own._replace(n_ids=own.n_ids - 1),
+        own._replace(slots=own.slots - 1),
+    ):
+        with pytest.raises(ValueError, match="bands"):
+            propagate.Program(model.cards, model.tables, thin, False, short)
