@@ -7,6 +7,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 KERNELS := $(wildcard bbn/kernels/compiled/*.pyx bbn/kernels/compiled/*.pxd bbn/kernels/compiled/*.h)
 
+# Keep bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test file.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test slow lint venv build bench fuzz asan oldest docs format clean
 
 demo: $(VENV)/.runtime

@@ -88,17 +88,20 @@ from .classifiers.gaussian_mixture import GaussianMixture as GaussianMixture
 from .classifiers.hmm import HMM as HMM
 
 # causes
-from .causal.causal_graph import CausalGraph as CausalGraph
-from .causal.adjustment import adjustment_sets as adjustment_sets, check_adjustment as check_adjustment
-from .causal.front_door import front_door_sets as front_door_sets
-from .causal.instruments import instruments as instruments
-from .causal.identify import identify as identify
-from .causal.estimand import Estimand as Estimand
-from .causal.bounds import effect_bounds as effect_bounds
-from .causal.causation import causation_bounds as causation_bounds
-from .causal.effect import effect as effect
-from .causal.refute import refute as refute
-from .causal.independences import check_independences as check_independences
+from .causal.graph.causal_graph import CausalGraph as CausalGraph
+from .causal.identification.adjustment import (
+    adjustment_sets as adjustment_sets,
+    check_adjustment as check_adjustment,
+)
+from .causal.identification.front_door import front_door_sets as front_door_sets
+from .causal.identification.instruments import instruments as instruments
+from .causal.identification.identify import identify as identify
+from .causal.identification.estimand import Estimand as Estimand
+from .causal.identification.bounds import effect_bounds as effect_bounds
+from .causal.effects.causation import causation_bounds as causation_bounds
+from .causal.effects.effect import effect as effect
+from .causal.effects.refute import refute as refute
+from .causal.effects.independences import check_independences as check_independences
 
 # pictures
 from .view.diagrams import (

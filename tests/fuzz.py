@@ -359,7 +359,7 @@ INSTRUMENTED = """
 import atheris, importlib, pkgutil
 with atheris.instrument_imports(include=["bbn.io"]):
     import bbn.io
-    for module in pkgutil.iter_modules(bbn.io.__path__, "bbn.io."):
+    for module in pkgutil.walk_packages(bbn.io.__path__, "bbn.io."):
         importlib.import_module(module.name)
 """
 """The readers, with a note taken of each branch."""

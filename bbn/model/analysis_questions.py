@@ -130,7 +130,7 @@ max_iter, tol, damping, schedule
         >>> net.counterfactual("Health", seen, do={"Dose": 3.0}).mean
         5.0
         """
-        from bbn.causal.counterfactual import counterfactual
+        from bbn.causal.effects.counterfactual import counterfactual
 
         options = {} if memory_limit is None else {"memory_limit": memory_limit}
         return counterfactual(cast("BayesianNetwork", self), targets, evidence, do, **options)

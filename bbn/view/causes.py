@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bbn.causal.adjustment import causal_nodes
-from bbn.causal.causal_graph import CausalGraph
-from bbn.causal.graph_parts import Names
-from bbn.causal.paths import CausalPath, open_paths
+from bbn.causal.graph.causal_graph import CausalGraph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.graph.paths import CausalPath, open_paths
+from bbn.causal.identification.adjustment import causal_nodes
 from bbn.view.colours import (
     ADJUSTED,
     ARC,

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom
 
 import bbn
-from bbn.causal.effect_models import plan_of
-from bbn.causal.effect_result import EffectQuestion
-from bbn.causal.estimators import doubly_robust, inverse_weighting
+from bbn.causal.effects.effect_models import plan_of
+from bbn.causal.effects.effect_result import EffectQuestion
+from bbn.causal.effects.estimators import doubly_robust, inverse_weighting
 from tests.support.causal_truth import random_network
 
 CONFOUNDED = [("Z", "X"), ("Z", "Y"), ("W", "Y"), ("X", "Y")]

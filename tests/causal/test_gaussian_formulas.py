@@ -143,7 +143,11 @@ def test_weights_are_rows_said_several_times():
         (lambda rows: {**rows, "M": 2 * rows["X"] + 1}, bbn.DataError, "linear function"),
         (lambda rows: {**rows, "M": np.full(60, 0.5)}, bbn.DataError, "constant"),
         (lambda rows: {**rows, "M": np.where(rows["M"] > 0, rows["M"], np.nan)}, bbn.DataError, "missing"),
-        (lambda rows: {name: own[:4] for name, own in rows.items()}, bbn.DataError, "4 rows do not tell"),
+        (
+            lambda rows: {name: own[:4] for name, own in rows.items()},
+            bbn.DataError,
+            "4 rows do not determine",
+        ),
     ],
 )
 def test_data_that_a_formula_over_numbers_cannot_take(change, error, match):

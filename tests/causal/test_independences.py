@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.causal.independences import holm
+from bbn.causal.effects.independences import holm
 from tests.support.causal_truth import random_arcs, random_hidden_causes, random_network
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.io import bif, loads
+from bbn.io import loads
+from bbn.io.formats import bif
 from bbn.io.source_text import Source
 
 ROOT = Path(__file__).parents[2]

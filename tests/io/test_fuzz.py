@@ -16,7 +16,8 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.io import FORMATS, bif, dumps
+from bbn.io import FORMATS, dumps
+from bbn.io.formats import bif
 from bbn.io.source_text import Source
 from tests.fuzz import fuzz, mutated, outcome, seeds
 

@@ -1,6 +1,6 @@
 """The interactive page of a network, on a server or as a widget in a notebook, and what is clicked in either.
 
-`bbn.view.page.server` does the talking, `answers.py` and `decisions.py` know the answers.
+`bbn.view.page.server` does the talking, `answers.py` and `decision_answers.py` know the answers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from bbn.core.errors import BBNError, ModelError
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.view.page.answers import NetworkAnswers
-from bbn.view.page.decisions import DecisionAnswers
-from bbn.view.page.edits import EditedAnswers
+from bbn.view.page.decision_answers import DecisionAnswers
+from bbn.view.page.edited_answers import EditedAnswers
 from bbn.view.page.findings import Asked, asked, findings
 from bbn.view.page.server import Server
 

@@ -18,12 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.estimand import Estimand
-from bbn.causal.evaluation import Evaluation, Measured, measured_by
-from bbn.causal.gaussian_evaluation import Normal
-from bbn.causal.graph_parts import Names
-from bbn.causal.identify import Hedge, Kernel, interventional, kernel_of, measured_names, observed_kernel
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.identification.estimand import Estimand
+from bbn.causal.identification.evaluation import Evaluation, Measured, measured_by
+from bbn.causal.identification.gaussian_evaluation import Normal
+from bbn.causal.identification.identify import (
+    Hedge,
+    Kernel,
+    interventional,
+    kernel_of,
+    measured_names,
+    observed_kernel,
+)
 from bbn.core.budget import require_memory
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import DataError, EvidenceError, ModelError

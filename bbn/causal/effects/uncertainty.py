@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bbn.causal.effect_result import EffectQuestion
-from bbn.causal.estimand import Estimand
-from bbn.causal.gaussian_evaluation import normal_draws
+from bbn.causal.effects.effect_result import EffectQuestion
+from bbn.causal.identification.estimand import Estimand
+from bbn.causal.identification.gaussian_evaluation import normal_draws
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data import CodedTable, DataSource
@@ -29,7 +29,7 @@ from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
-    from bbn.causal.effect_models import EffectPlan
+    from bbn.causal.effects.effect_models import EffectPlan
 
 CELLS = 4_000_000
 """As many cells of all tables together are drawn at a time."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import networkx as nx
 
-from bbn.causal.causal_graph import CausalGraph
-from bbn.causal.graph_parts import Names
+from bbn.causal.graph.causal_graph import CausalGraph
+from bbn.causal.graph.graph_parts import Names
 from bbn.model.graphs import moral_graph
 
 X, Y = ("x",), ("y",)

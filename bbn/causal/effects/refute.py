@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.effect import effect
-from bbn.causal.effect_models import declared_states
-from bbn.causal.effect_result import Effect
-from bbn.causal.evaluation import numeric_columns
+from bbn.causal.effects.effect import effect
+from bbn.causal.effects.effect_models import declared_states
+from bbn.causal.effects.effect_result import Effect
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError, OverlapWarning, nearest
 from bbn.core.frozen import Array, Frozen, read_only

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.evaluation import numeric_columns
-from bbn.causal.graph_parts import Names
-from bbn.causal.separators import smallest_separator
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.graph.separators import smallest_separator
+from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.graph_parts import Names
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph.graph_parts import Names
 from bbn.core.errors import BudgetError, EvidenceError
 from bbn.core.keywords import keywords_checked
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from bbn.causal.adjustment import adjustment_sets, check_adjustment
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.estimand import Estimand
-from bbn.causal.front_door import one_measured
-from bbn.causal.graph_parts import Names
-from bbn.causal.identify import identify
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.identification.adjustment import adjustment_sets, check_adjustment
+from bbn.causal.identification.estimand import Estimand
+from bbn.causal.identification.front_door import one_measured
+from bbn.causal.identification.identify import identify
 from bbn.core.errors import EvidenceError, NotIdentifiableError, UnseenRowsWarning
 from bbn.data import DataSource, continuous_columns
 from bbn.learning.tables.fit import fit

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bbn.causal.expression import Expression, Probability, Product, Quotient, Sum, as_text
-from bbn.causal.gaussian_evaluation import Normal, normal_of_data, normal_of_network
+from bbn.causal.identification.expression import Expression, Probability, Product, Quotient, Sum, as_text
+from bbn.causal.identification.gaussian_evaluation import Normal, normal_of_data, normal_of_network
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.data import as_source, complete_data, continuous_columns

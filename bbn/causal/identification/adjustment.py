@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.graph_parts import Names
-from bbn.causal.paths import CausalPath, open_path
-from bbn.causal.separators import closest_separator, minimal_separators, smallest_separator
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.graph.paths import CausalPath, open_path
+from bbn.causal.graph.separators import closest_separator, minimal_separators, smallest_separator
 from bbn.core.errors import BudgetError, EvidenceError, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.model.equivalence import close_under_meek, is_cpdag, to_dag

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
-from bbn.causal.causal_graph import as_causal_graph
-from bbn.causal.front_door import one_measured
-from bbn.causal.graph_parts import Names
-from bbn.causal.separators import minimal_separators
+from bbn.causal.graph.causal_graph import as_causal_graph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.graph.separators import minimal_separators
+from bbn.causal.identification.front_door import one_measured
 from bbn.core.errors import EvidenceError
 from bbn.core.keywords import keywords_checked
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.causal.expression import Expression, Probability, Product, Quotient, Sum
+from bbn.causal.identification.expression import Expression, Probability, Product, Quotient, Sum
 from bbn.core.errors import DataError, ImpossibleEvidenceError, ModelError
 from bbn.core.frozen import Array
 from bbn.data import CodedTable

@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from bbn.causal.adjustment import smallest_adjustment
-from bbn.causal.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.estimand import Estimand
-from bbn.causal.expression import (
+from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
+from bbn.causal.graph.graph_parts import Names
+from bbn.causal.identification.adjustment import smallest_adjustment
+from bbn.causal.identification.estimand import Estimand
+from bbn.causal.identification.expression import (
     Expression,
     Probability,
     probabilities,
@@ -30,7 +31,6 @@ from bbn.causal.expression import (
     tidy,
     total,
 )
-from bbn.causal.graph_parts import Names
 from bbn.core.errors import EvidenceError, NotIdentifiableError
 from bbn.core.keywords import keywords_checked
 

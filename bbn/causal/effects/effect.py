@@ -14,11 +14,11 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from bbn.causal.effect_models import EffectPlan, fitted, plan_of
-from bbn.causal.effect_result import Effect, EffectQuestion, Estimate
-from bbn.causal.estimators import doubly_robust, inverse_weighting, strata_without
-from bbn.causal.evaluation import numeric_columns
-from bbn.causal.uncertainty import bootstrap_draws, credible_draws, of_draws
+from bbn.causal.effects.effect_models import EffectPlan, fitted, plan_of
+from bbn.causal.effects.effect_result import Effect, EffectQuestion, Estimate
+from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, strata_without
+from bbn.causal.effects.uncertainty import bootstrap_draws, credible_draws, of_draws
+from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, as_source, complete_data

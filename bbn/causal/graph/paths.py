@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bbn.causal.causal_graph import CausalGraph
-from bbn.causal.graph_parts import Names
+from bbn.causal.graph.causal_graph import CausalGraph
+from bbn.causal.graph.graph_parts import Names
 
 Step = tuple[str, str]
 """How an edge is passed, "→", "←" or "↔", and the variable it leads to."""
@@ -50,7 +50,7 @@ class CausalPath(NamedTuple):
 def open_path(graph: CausalGraph, x: Iterable[str], y: Names, given: Names) -> CausalPath | None:
     """The shortest open path from x to y given some variables, its inner variables in neither; None if all are blocked.
 
-    >>> from bbn.causal.causal_graph import CausalGraph
+    >>> from bbn.causal.graph.causal_graph import CausalGraph
     >>> graph = CausalGraph([("X", "C"), ("Y", "C")])
     >>> str(open_path(graph, "X", frozenset("Y"), frozenset("C"))), open_path(graph, "X", frozenset("Y"), frozenset())
     ('X → C ← Y', None)

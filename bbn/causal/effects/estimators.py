@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.causal.effect_result import EffectQuestion, Estimate, Number
+from bbn.causal.effects.effect_result import EffectQuestion, Estimate, Number
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable, DataSource
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
 if TYPE_CHECKING:
-    from bbn.causal.effect_models import EffectPlan
+    from bbn.causal.effects.effect_models import EffectPlan
 
 MOST_CELLS = 1_000_000
 """The most cells for which rows are merged by counting."""

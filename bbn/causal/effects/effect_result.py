@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bbn.causal.estimand import Estimand
+from bbn.causal.identification.estimand import Estimand
 from bbn.core.display import Table, Tabular
 from bbn.core.frozen import Array
 from bbn.model.network import BayesianNetwork
@@ -19,7 +19,7 @@ from bbn.results.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bbn.causal.effect_models import EffectPlan
+    from bbn.causal.effects.effect_models import EffectPlan
     from bbn.results.mixture_posterior import MixturePosterior
 
 

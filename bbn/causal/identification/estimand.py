@@ -11,9 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from bbn.causal.evaluation import Evaluation, Measured, measured_by
-from bbn.causal.expression import Expression, Probability, as_latex, as_text, free, probabilities, tidy
-from bbn.causal.gaussian_evaluation import Normal, evaluate_normal
+from bbn.causal.identification.evaluation import Evaluation, Measured, measured_by
+from bbn.causal.identification.expression import (
+    Expression,
+    Probability,
+    as_latex,
+    as_text,
+    free,
+    probabilities,
+    tidy,
+)
+from bbn.causal.identification.gaussian_evaluation import Normal, evaluate_normal
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.model.factor import Factor, aligned
@@ -30,7 +38,7 @@ class Estimand(Frozen):
     outcome, do, given
         The variables of the question.
     expression
-        The formula as a tree: see `bbn.causal.expression`.
+        The formula as a tree: see `bbn.causal.identification.expression`.
 
     See Also
     --------
@@ -174,7 +182,7 @@ class Estimand(Frozen):
         Parameters
         ----------
         measured : Measured
-            What gives the variables and their joints: see `bbn.causal.evaluation`.
+            What gives the variables and their joints: see `bbn.causal.identification.evaluation`.
         values : mapping
             The state of each variable in `do` and `given`.
         kept : tuple of str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from bbn.causal.graph_parts import Arc, Names, Relatives, causes_first, names_listed, pair_of, parts_of
+from bbn.causal.graph.graph_parts import Arc, Names, Relatives, causes_first, names_listed, pair_of, parts_of
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
 from bbn.model.variable import checked_name
 

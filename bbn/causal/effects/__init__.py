@@ -1,0 +1,1 @@
+"""Effects from data, how sure they are, whether the data agree with the graph, and counterfactuals."""

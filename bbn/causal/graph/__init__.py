@@ -1,0 +1,1 @@
+"""Causal graphs: arcs, hidden causes, paths, and what separates variables."""
