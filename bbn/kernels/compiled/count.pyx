@@ -13,6 +13,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
+
 cdef extern from "bits.h":
     int BBN_BITS_LEVEL
     int64_t bbn_meet(const uint64_t* a, const uint64_t* b, int64_t n, int level, uint64_t* out) noexcept nogil
@@ -557,7 +559,7 @@ cdef class Columns:
         cdef int64_t firsts[MAX_BUNDLE]
         cdef const int64_t* rest
         cdef int64_t f, g, k, c, i, base_size, size, n_rest, room, copies, largest = 1
-        cdef int64_t n_runs = 0, start, length
+        cdef int64_t n_runs = 0, start, length, done = 0
         cdef int level = BBN_BITS_LEVEL
         cdef bint all_bits
         for i in range(ptr[n_families]):
@@ -642,6 +644,10 @@ cdef class Columns:
                     if weight == NULL:
                         sum_down(column, firsts, k, base_size, table, size, copies, out)
                     f += k
+                    done += (n_rest + k) * (stop - first) + size
+                    if done > POLL_CELLS:
+                        done = 0
+                        poll()
                 # all runs on some words of the bit maps, then all on the next
                 start = first // 64
                 while n_runs and start * 64 < stop:
@@ -649,6 +655,10 @@ cdef class Columns:
                     for i in range(n_runs):
                         count_bits(column, members, ptr, &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
                                    length, &cells[0], base, base + MAX_SETTINGS * WORDS, level)
+                        done += (offsets[run[2 * i] + run[2 * i + 1]] - offsets[run[2 * i]]) * length
+                        if done > POLL_CELLS:
+                            done = 0
+                            poll()
                     start += length
         finally:
             free(index)

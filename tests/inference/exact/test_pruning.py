@@ -219,3 +219,31 @@ def test_tables_without_zeros_are_left_alone():
     engine = bbn.JunctionTree(bbn.example("barley"))
     engine.posteriors()
     assert not any(engine._prunes.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "at_once"), [("diabetes", False), ("barley", False), ("water", True), ("munin1", True)]
+)
+def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, monkeypatch):
+    """Others leave the attempt to the second of their shape, and all give the same answers."""
+    tried = []
+
+    class Noted(pruning.Pruning):
+        def __init__(self, model):
+            tried.append(model)
+            super().__init__(model)
+
+    monkeypatch.setattr(junction_tree, "Pruning", Noted)
+    net = bbn.example(name)
+    leaves = [n for n in net.names if not net.children(n)][:6]
+    row = net.sample(1, seed=0).iloc[0]
+    seen = {n: row[n] for n in leaves[1:]}
+    engine = bbn.JunctionTree(net)
+    first = engine.query(leaves[0], seen)
+    assert bool(tried) == at_once
+    second = engine.query(leaves[0], seen)
+    assert len(tried) == 1
+    truth = net.query(leaves[0], seen, method="elimination")
+    for found in (first, second, engine.query(leaves[0], seen)):
+        np.testing.assert_allclose(found.values, truth.values, rtol=1e-9, atol=1e-15)
+        assert found.log_evidence == pytest.approx(truth.log_evidence, rel=1e-11)
