@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn.learning.structure.class_search import ClassSearch
 from bbn.learning.structure.classes import class_of, extension
-from bbn.learning.structure.ges import ClassSearch
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -169,7 +169,7 @@ def test_ways_and_members_of_graphs_are_those_found_one_by_one():
 
 
 def lists_of(search):
-    return [[sorted(own) for own in lists] for lists in (search.operators, search.turns)]
+    return [[sorted(own) for own in lists] for lists in search.operators]
 
 
 @pytest.mark.parametrize("continuous", [False, True])
@@ -213,6 +213,6 @@ def test_no_edge_is_parted_twice_in_the_same_class(monkeypatch):
     bbn.ges(data)
     assert len(rounds) > 1
     assert not rounds[-1]
-    last = seen[-1][0]  # where it ended, every edge was parted once
-    assert sum(best == last for best, _ in seen) == sum(mask.bit_count() for mask in last)
+    last = seen[-1][0]  # where it ended, every edge of the weaker half was parted once
+    assert sum(best == last for best, _ in seen) == (sum(mask.bit_count() for mask in last) + 1) // 2
     assert all(seen.count(one) == 1 for one in seen)
