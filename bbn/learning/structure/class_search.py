@@ -70,12 +70,12 @@ class ClassSearch:
             self.tried.clear()
 
     def escape(self, advance: Callable[..., object]) -> bool:
-        """Part the weaker edges of the best class in turn and climb, first without each; whether one led higher.
+        """Part each edge of the best class in turn and climb, first without it; whether one of them led higher.
 
         What an edge leads to depends on the best class alone, so none is parted twice in the same.
         """
         before = self.best_score
-        for x, y in self._weaker_edges():
+        for x, y in self._edges():
             if not self.best[y] >> x & 1 or (x, y) in self.tried:
                 continue  # a better structure was found on the way, or it is known to lead nowhere
             self.tried.add((x, y))
@@ -86,16 +86,12 @@ class ClassSearch:
             self.climb(advance)
         return self.best_score > before + self.tie
 
-    def _weaker_edges(self) -> list[tuple[int, int]]:
-        """The half of the edges of the best structure whose loss costs least, the weakest first.
-
-        Parting one of the others hardly ever leads higher.
-        """
+    def _edges(self) -> list[tuple[int, int]]:
+        """The edges of the best structure, those first whose loss costs least: they most often lead higher."""
         edges = [(x, y) for y, mask in enumerate(self.best) for x in members(mask)]
         without = self.cache.many([(y, self.best[y] & ~(1 << x)) for x, y in edges])
         own = self.cache.many([(y, self.best[y]) for _, y in edges])
-        order = ranked(np.array(without) - np.array(own), self.tie)
-        return [edges[k] for k in order[: (len(edges) + 1) // 2].tolist()]
+        return [edges[k] for k in ranked(np.array(without) - np.array(own), self.tie).tolist()]
 
     def step(self, kind: int, apart: Set[int] = frozenset()) -> bool:
         """Apply the best valid operator of a kind, but join no pair that is to stay apart; False if none gains."""

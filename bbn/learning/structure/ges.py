@@ -2,8 +2,8 @@
 
     climb:      the best Delete(X, Y, H) if one gains, else the best Turn(X, Y, C), else the best Insert(X, Y, T),
                 until none gains
-    escapes:    for the weaker half of the edges of the best class, the weakest first: part it, climb without it,
-                climb on; keep what scores higher
+    escapes:    for each edge of the best class, the weakest first: part it, climb without it, climb on; keep what
+                scores higher
 
 Where it ends, no single operator raises the score, and with enough data that is the class of the truth (Chickering
 2002, theorem 4). Finite data make it stop short at times; deletions before insertions, and parting edges one by one and

@@ -213,6 +213,6 @@ def test_no_edge_is_parted_twice_in_the_same_class(monkeypatch):
     bbn.ges(data)
     assert len(rounds) > 1
     assert not rounds[-1]
-    last = seen[-1][0]  # where it ended, every edge of the weaker half was parted once
-    assert sum(best == last for best, _ in seen) == (sum(mask.bit_count() for mask in last) + 1) // 2
+    last = seen[-1][0]  # where it ended, every edge was parted once
+    assert sum(best == last for best, _ in seen) == sum(mask.bit_count() for mask in last)
     assert all(seen.count(one) == 1 for one in seen)
