@@ -101,8 +101,10 @@ def class_of(parents: Sequence[int], numeric: int = 0) -> EquivalenceClass:
     >>> chain.undirected, collider.directed
     ([2, 5, 2], [0, 5, 0])
     """
-    whole = EquivalenceClass(parents, [0] * len(parents))
-    adjacent = whole.adjacent
+    adjacent = list(parents)
+    for child, mask in enumerate(parents):
+        for p in members(mask):
+            adjacent[p] |= 1 << child
     directed, undirected = [0] * len(parents), [0] * len(parents)
     for child, mask in enumerate(parents):
         for p in members(mask):

@@ -52,6 +52,7 @@ OTHERS = {
     "k2, random orders": lambda rows: bbn.k2(rows, "random", restarts=4, seed=1),
     "chow-liu": bbn.chow_liu,
     "tan": lambda rows: bbn.tan(rows, min(rows)),
+    "ges": bbn.ges,
     "pc": bbn.pc,
     "pc, chi2": lambda rows: bbn.pc(rows, 0.2, "chi2"),
     "pc, mi": lambda rows: bbn.pc(rows, 0.01, "mi", max_condition=2),
@@ -203,7 +204,7 @@ def test_the_order_of_rows_columns_and_states_does_not_matter(change):
         *(("child", 50, seed) for seed in range(4)),
     ):
         rows = sample(bbn.example(network), n, seed)
-        for name in ("k2", "chow-liu", "tan", "pc"):
+        for name in ("k2", "chow-liu", "tan", "pc", "ges"):
             assert arcs(OTHERS[name](change(rows))) == arcs(OTHERS[name](rows)), (network, name)
 
 
