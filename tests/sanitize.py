@@ -43,6 +43,7 @@ TESTS = (
     "kernels/test_structures",
     "inference/exact/test_junction_tree",
     "inference/exact/test_engines",
+    "inference/exact/test_bands",
     "inference/exact/test_pruning",
     "inference/exact/test_range",
     "inference/exact/test_repeats",
