@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 
 import bbn
+from bbn.inference.exact.plan import Question, price
+from bbn.inference.exact.pruning import Pruning
+from bbn.kernels.contracts.tape import MARGINALS
 from tests.benchmarks import pyagrum_idioms
 from tests.benchmarks.harness import Figure, Row
+from tests.support.pedigrees import pedigree, phenotypes
 
 TITLE = "Exact inference"
 NOTES = """
@@ -71,6 +75,7 @@ def rows() -> Iterator[Row | Figure]:
     yield from batch_rows()
     yield pgmpy_row()
     yield from figures()
+    yield from pedigree_figures()
 
 
 def warm_row(name: str, target: float) -> Row:
@@ -329,6 +334,35 @@ def figures() -> Iterator[Figure]:
         f"{whole - base:+.3f} s ({whole:.3f} s against {base:.3f} s)",
         "0.2 s more at most",
     )
+
+
+PEDIGREES = ((12, 3, 2, 6), (14, 3, 2, 6), (16, 3, 2, 6), (14, 3, 3, 5), (20, 3, 3, 8))
+"""People, loci, alleles, and among how many people matings take place."""
+
+
+def pedigree_figures() -> Iterator[Figure]:
+    """Linkage networks of random pedigrees, three fifths of the phenotypes seen, new values each time."""
+    for people, loci, alleles, near in PEDIGREES:
+        net = pedigree(people, loci, 1, alleles=alleles, near=near)
+        cases = phenotypes(net, 0.6, 1, N_VALUES)
+        engine = bbn.JunctionTree(net)
+        number = engine.flat.number
+        shape = Question(frozenset(number[name] for name in cases[0]), goal=MARGINALS)
+        dense = price(engine.flat, shape, once=True).cells
+        pruning, cells = Pruning(engine.flat), []
+        for case in cases:
+            domain = pruning.domain([(number[k], net.variable(k).code(v)) for k, v in case.items()], ())
+            assert domain is not None
+            cells.append(price(pruning.restricted(domain, pruning.shape(None, shape).needed), shape).cells)
+        engine.posteriors(cases[0])
+        start = time.perf_counter()
+        for case in cases:
+            engine.posteriors(case)
+        took = (time.perf_counter() - start) / len(cases)
+        yield Figure(
+            f"pedigree of {people} people, {loci} loci, {alleles} alleles: all posteriors",
+            f"{1000 * took:.1f} ms; {dense:.2g} cells with all states, {np.mean(cells):.2g} with those that can occur",
+        )
 
 
 def best_process(code: str) -> float:

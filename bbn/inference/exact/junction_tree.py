@@ -38,7 +38,7 @@ from bbn.inference.exact.plan import (
     slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.pruning import CELLS, FIRST, Hard, Likelihoods, PrunedAnswer, Pruning, making
+from bbn.inference.exact.pruning import CELLS, FIRST, Hard, Likelihoods, PrunedAnswer, Pruning, Whole, making
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY
@@ -403,16 +403,21 @@ class JunctionTree(Engine):
                 return None, answer
         if self._slab is None:
             self._slab = slab_of(self.flat)
-        cost = price(self.flat, question, options["order"], slab=self._slab)
-        untried = None
-        if pays is None and cost.cells > CELLS and not question.masked:
-            needed = making(self.flat)
-            if question.goal == QUERY and options is self.options and cost.cells <= FIRST * needed:
-                untried = cost if cost.cells > 2 * needed else None
-            elif cost.cells > 2 * needed:
-                answer = self._pruned(key, question, findings, options, cost)
-                if answer is not None:
-                    return None, answer
+        tries = pays is None and not question.masked
+        later = question.goal == QUERY and options is self.options
+        needed = making(self.flat) if tries else 0.0
+        attempts: list[PrunedAnswer | None] = []
+
+        def answered(found: Whole) -> bool:
+            """Whether there is an answer without the states that cannot occur; tried once, if that may pay."""
+            if tries and not attempts and found.cells > (FIRST if later else 2.0) * needed:
+                attempts.append(self._pruned(key, question, findings, options, found))
+            return any(attempt is not None for attempt in attempts)
+
+        cost = price(self.flat, question, options["order"], slab=self._slab, enough=answered)
+        if cost.cells > CELLS and answered(cost):
+            return None, attempts[0]
+        untried = cost if tries and not attempts and cost.cells > max(CELLS, 2 * needed) else None
         plan = self._keep(key, question, cost, options, self.flat)
         if untried is not None:
             plan.untried = untried
@@ -424,7 +429,7 @@ class JunctionTree(Engine):
         question: Question,
         findings: Findings,
         options: Mapping[str, Any],
-        cost: Price | None,
+        cost: Whole | None,
     ) -> PrunedAnswer | None:
         """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
         pruning = self._pruning
@@ -456,7 +461,7 @@ class JunctionTree(Engine):
         hard: Hard,
         likelihoods: Likelihoods,
         options: Mapping[str, Any],
-        cost: Price | None,
+        cost: Whole | None,
     ) -> PrunedAnswer | None:
         pruning = self._pruning
         assert pruning is not None
@@ -470,12 +475,7 @@ class JunctionTree(Engine):
         if plan is None:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
-            if (
-                cost is not None and cost.layout is None
-            ):  # its order was given up: there is no tree to restrict
-                other = price(model, shape.question, options["order"], once=True)
-            else:
-                other = pruning.priced(model, shape, options["order"], cost, key)
+            other = pruning.priced(model, shape, options["order"], cost, key)
             if cost is not None:
                 self._prunes[key] = pruning.pays(cost, other)
                 if not self._prunes[key]:

@@ -11,6 +11,7 @@ machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from operator import itemgetter
 from typing import NamedTuple
@@ -63,7 +64,13 @@ class _Start:
 
 
 def triangulate(
-    cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", thorough: bool = False, most: float = inf
+    cards: Ints,
+    ptr: Ints,
+    scope: Ints,
+    order: str = "auto",
+    thorough: bool = False,
+    most: float = inf,
+    enough: Callable[[Order], bool] | None = None,
 ) -> Order:
     """An elimination of these scopes; "auto" tries the portfolio, and searches where a run would be long.
 
@@ -77,6 +84,8 @@ def triangulate(
         Whether the plan will be run again and again.
     most
         Each rule is given up with its first clique of more cells than this, and the elimination ends there if all are.
+    enough
+        Asked before a search whether what the rules found will do.
 
     Returns
     -------
@@ -95,7 +104,7 @@ def triangulate(
             found.append((kernels.triangulate.total_cells(cards, *other), other, name))
     fewest, best, _ = min(found, key=itemgetter(0))
     greedy = Order(best, fewest, len(rules), fewest)
-    if not HUGE < fewest <= min(most, BEYOND):
+    if not HUGE < fewest <= min(most, BEYOND) or (enough is not None and enough(greedy)):
         return greedy
     starts = [_Start(name, other, others, len(cards)) for others, other, name in found]
     return _search(cards, ptr, scope, starts, greedy, thorough)

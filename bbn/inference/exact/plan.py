@@ -8,7 +8,7 @@ priced before anything large is allocated.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import pairwise
 from sys import maxsize
@@ -20,7 +20,7 @@ from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
 from bbn.inference.exact.bands import building_bytes, in_bands, runs_before
-from bbn.inference.exact.orders import BEYOND, triangulate
+from bbn.inference.exact.orders import BEYOND, Order, triangulate
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
@@ -339,17 +339,20 @@ def price(
     most: float = BEYOND,
     once: bool = False,
     slab: int = SLAB,
+    enough: Callable[[Order], bool] | None = None,
 ) -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
 
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order. `slab` is the most cells of a slab; see `slab_of`.
+    `enough` is asked before a search whether the order so far will do.
     """
     targets = question.targets
     if len(targets) > 1:
         targets = read_targets(model, question)
     role, factors, ptr, scope = reduced(model, question, targets)
-    found = triangulate(model.cards, ptr, scope, order, question.goal != QUERY and not once, most)
+    thorough = question.goal != QUERY and not once
+    found = triangulate(model.cards, ptr, scope, order, thorough, most, enough)
     return _laid_out(model, question.goal, targets, role, factors, found, False, slab)
 
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from bbn import kernels
 from bbn.inference.exact.orders import PORTFOLIO, Climb, step_cost, triangulate
 from bbn.inference.exact.plan import Question
-from bbn.kernels.contracts.tape import QUERY
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
 
@@ -26,6 +25,8 @@ SAMPLES = 8
 """The questions whose numbers of states are taken for those to come: the first that differ."""
 BURST = 4
 """The steps that are taken at once."""
+ALONE = 1.5
+"""How many times more cells than a tree of its own a long question may have on the tree that all share."""
 PATIENCE = 200
 """The climb ends when so many steps in a row have found nothing better."""
 
@@ -50,13 +51,14 @@ class PrunedTree:
     Parameters
     ----------
     elimination
-        That of the plan for all values.
+        That of the plan for all values; None if it was given up.
     shape
         What is asked.
     """
 
-    def __init__(self, elimination: Elimination, shape: Shape) -> None:
+    def __init__(self, elimination: Elimination | None, shape: Shape) -> None:
         self.elimination = elimination
+        """None where each question has a tree of its own."""
         self.shape = shape
         self.chosen = False
         """Whether it was chosen by the states that are left."""
@@ -64,46 +66,57 @@ class PrunedTree:
         self._climb: Climb | None = None
         self._ended = True
         """Whether there is nothing more to look for."""
-        self._cells = 0.0
+        self.cells = 0.0
+        """Those of its cliques, as far as they are known."""
         self._spent = self._earned = 0.0
         self._idle = 0
         self._lock = threading.Lock()
 
     def choose(self, cards: Ints, order: str) -> None:
-        """Take another elimination of the scopes if it has fewer cells with these numbers of states."""
+        """At the second question, take another elimination if it has fewer cells with these numbers of states."""
+        known = self.elimination
+        if self.chosen or known is None:
+            return
         self.chosen = True
-        shape = self.shape
-        found = triangulate(cards, shape.ptr, shape.scope, order, shape.question.goal != QUERY)
-        if found.cells < kernels.triangulate.total_cells(cards, *self.elimination):
+        found = triangulate(cards, self.shape.ptr, self.shape.scope, order)
+        if found.cells < kernels.triangulate.total_cells(cards, *known):
             self.elimination = found.elimination
         self._ended = order != "auto"
 
+    def compare(self, cells: float, own: float) -> None:
+        """Note how many cells a question has on this tree and on one of its own; it is given up if it is far worse."""
+        if self.cells == 0.0:
+            self.cells = cells
+            if own * ALONE < cells:
+                self.elimination = None
+
     def used(self, cards: Ints, cells: float) -> None:
         """Note a question that left these numbers of states and cost so many cells; climb where that was enough."""
-        if self._ended or not self._lock.acquire(blocking=False):
+        known = self.elimination
+        if self._ended or known is None or not self._lock.acquire(blocking=False):
             return
         try:
             self._earned += SHARE * cells
             room = self._climb is None and len(self._samples) < SAMPLES
-            if room and not any((cards == known).all() for known in self._samples):
+            if room and not any((cards == seen).all() for seen in self._samples):
                 self._samples.append(cards)
-            cost = step_cost(self.elimination)
+            cost = step_cost(known)
             steps = BURST if self._climb else BURST + len(PORTFOLIO)
             if self._spent + steps * cost <= self._earned:
                 self._spent += steps * cost
-                self._continue()
+                self._continue(known)
         finally:
             self._lock.release()
 
-    def _continue(self) -> None:
+    def _continue(self, known: Elimination) -> None:
         """Some more steps of the climb; its best elimination is taken if it is better than the one there is."""
         climb = self._climb
         if climb is None:
             climb = self._climb = Climb(self._samples, self.shape.ptr, self.shape.scope)
-            self._cells = climb.cells(self.elimination)
+            self.cells = climb.cells(known)
         for _ in range(BURST):
             self._idle = 0 if climb.step() else self._idle + 1
-        if climb.best.cells < self._cells:
-            self.elimination, self._cells = climb.best.elimination, climb.best.cells
+        if climb.best.cells < self.cells:
+            self.elimination, self.cells = climb.best.elimination, climb.best.cells
         if self._idle > PATIENCE:
             self._ended, self._climb, self._samples = True, None, []

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
+from bbn.inference.exact.orders import BEYOND, HUGE, Order
 from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, lay_out, price, read_targets, reduced
 from bbn.inference.exact.pruned_trees import PrunedTree, Shape
 from bbn.kernels.contracts.types import Floats, Ints
@@ -33,6 +34,8 @@ FIRST = 20.0
 shape: that prepares the tables and looks for a tree too, so it is left to the second."""
 GAIN = 1.6
 """How many times fewer cells there must be, beside those costs: what no value can change is computed anew too."""
+FAR = 2.0
+"""How many times the cells that a tree is known to have make it worth looking for another for one question alone."""
 KEPT_BYTES = 1 << 20
 """The last plan of a shape is kept if it has no more bytes than this."""
 KEPT_TREES = 512
@@ -43,6 +46,8 @@ KEPT = 64
 Flags = NDArray[np.uint8]
 Hard = Sequence[tuple[int, int]]
 Likelihoods = Sequence[tuple[int, Floats]]
+Whole = Price | Order
+"""An elimination of the graph of all states, and its cells."""
 
 
 class Pruning:
@@ -94,26 +99,34 @@ class Pruning:
         observed = [v for v, _ in hard]
         return int(len(domain) - self.model.cards[observed].sum() - (domain.sum() - len(observed)))
 
-    def pays(self, whole: Price, pruned: Price) -> bool:
+    def pays(self, whole: Whole, pruned: Price) -> bool:
         """Whether a plan of its own costs less than a run of the plan for all values."""
         return whole.cells > GAIN * pruned.cells + making(self.model)
 
-    def priced(self, model: FlatModel, shape: Shape, order: str, whole: Price | None, key: Any) -> Price:
-        """The cost of a plan of restricted tables: of a tree of its own if `whole` is given, the price of all states.
+    def priced(self, model: FlatModel, shape: Shape, order: str, whole: Whole | None, key: Any) -> Price:
+        """The cost of a plan of restricted tables: of a tree of its own if `whole` is given, the order of all states.
 
-        Otherwise of the tree that is known for the shape, which improves while it is used.
+        Otherwise of the tree that is known for the shape, which improves while it is used, or, where runs are long and
+        it is far from the best for these states, of one of its own.
         """
         if whole is None:
             tree = self._trees[key]
-            if not tree.chosen:
-                tree.choose(model.cards, order)
+            tree.choose(model.cards, order)
+            if tree.elimination is None:
+                return price(model, shape.question, order, once=True)
             cost = on_tree(model, shape, tree.elimination)
+            if cost.cells > max(HUGE, FAR * tree.cells):
+                own = price(model, shape.question, order, once=True)
+                tree.compare(cost.cells, own.cells)
+                cost = own if own.cells < cost.cells else cost
             tree.used(model.cards, cost.cells + making(self.model))
             return cost
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
-        self._trees[key] = PrunedTree(whole.elimination, shape)
-        own, other = price(model, shape.question, order, once=True), on_tree(model, shape, whole.elimination)
+        known = whole.cells <= BEYOND  # beyond that, the order was given up
+        self._trees[key] = PrunedTree(whole.elimination if known else None, shape)
+        own = price(model, shape.question, order, once=True)
+        other = on_tree(model, shape, whole.elimination) if known else own
         return own if own.cells <= other.cells else other
 
     def knows(self, key: Any) -> bool:

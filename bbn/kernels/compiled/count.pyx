@@ -655,7 +655,7 @@ cdef class Columns:
                     for i in range(n_runs):
                         count_bits(column, members, ptr, &offsets[0], run[2 * i], run[2 * i + 1], n_rows, start,
                                    length, &cells[0], base, base + MAX_SETTINGS * WORDS, level)
-                        done += (offsets[run[2 * i] + run[2 * i + 1]] - offsets[run[2 * i]]) * length
+                        done += (ends[run[2 * i] + run[2 * i + 1] - 1] - offsets[run[2 * i]]) * length
                         if done > POLL_CELLS:
                             done = 0
                             poll()
