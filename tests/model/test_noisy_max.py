@@ -327,15 +327,15 @@ def test_fit_finds_the_links():
             assert learned.with_cpts([moved]).log_likelihood(data).sum() < own + 1e-6
 
 
-def test_the_links_of_sixty_parents_are_found_and_the_likelihood_never_falls(monkeypatch):
+def test_the_links_of_thirty_parents_are_found_and_the_likelihood_never_falls(monkeypatch):
     from bbn.learning.tables import noisy_links
 
     rng = np.random.default_rng(0)
-    causes = [bbn.Variable(f"C{i}", ["no", "yes"]) for i in range(60)]
-    chances = rng.uniform(0.02, 0.3, 60)
+    causes = [bbn.Variable(f"C{i}", ["no", "yes"]) for i in range(30)]
+    chances = rng.uniform(0.02, 0.3, 30)
     effect = bbn.NoisyOr(bbn.Variable("E", ["no", "yes"]), causes, chances.tolist(), leak=0.05)
     net = bbn.BayesianNetwork([*(bbn.CPT(v, table=[0.9, 0.1]) for v in causes), effect])
-    data = net.sample(20_000, seed=1)
+    data = net.sample(6_000, seed=1)
     taken = []
     real = noisy_links._Step.__call__
 
@@ -350,9 +350,7 @@ def test_the_links_of_sixty_parents_are_found_and_the_likelihood_never_falls(mon
 
     def at_times_lost(one, two, three, most):
         if next(calls) % 4 == 2:
-            return [
-                np.where(own == 1.0, own, (own + 9) / (own + 9).sum(axis=1)[:, None]) for own in three
-            ], 1.0
+            return [np.where(own.max(axis=1, keepdims=True) == 1.0, own, [0.01, 0.99]) for own in three], 40.0
         return further(one, two, three, most)
 
     monkeypatch.setattr(noisy_links, "_further", at_times_lost)
@@ -360,9 +358,9 @@ def test_the_links_of_sixty_parents_are_found_and_the_likelihood_never_falls(mon
     learned = bbn.fit(net, data)
     assert np.diff(taken).min() >= 0
     assert len(taken) > 5
-    # P(E = no | C_i = yes) / P(E = no | C_i = no) is 1 − the chance; about 2,000 rows have each cause, 800 no effect
+    # P(E = no | C_i = yes) / P(E = no | C_i = no) is 1 − the chance; about 600 rows have each cause
     found = np.array([link[1, 1] for link in learned["E"].links])
-    assert np.sqrt(np.mean((found - chances) ** 2)) < 0.03
+    assert np.sqrt(np.mean((found - chances) ** 2)) < 0.05
     # a maximum: the slope of the log-likelihood in each chance is 0, or points below 0 at a chance of 0
     codes = (data[[v.name for v in causes]] == "yes").to_numpy(float)
     quiet = codes @ np.log1p(-found) + math.log(learned["E"].leak[0])
