@@ -65,7 +65,8 @@ class RowQuestions(Frozen):
             The most bytes that the work may take, such as ``"2 GB"``; by default BBN_MEMORY_LIMIT, or half of the
             memory there is.
         time_limit : float, optional
-            The most seconds that a table, or a batch of a larger one, may take.
+            The most seconds that a table, or a batch of a larger one, may take; TimeLimitError beyond, before the start
+            where it would take far longer. By default BBN_TIME_LIMIT, or any time.
         order : str, default "auto"
             The rule that chooses the elimination order, as in `query`.
         to : path, optional
@@ -153,7 +154,8 @@ class RowQuestions(Frozen):
         memory_limit : int, float or str, optional
             The most bytes that the work may take, as in `predict`.
         time_limit : float, optional
-            The most seconds that a table, or a batch of a larger one, may take.
+            The most seconds that a table, or a batch of a larger one, may take; TimeLimitError beyond, before the start
+            where it would take far longer. By default BBN_TIME_LIMIT, or any time.
         order : str, default "auto"
             The rule that chooses the elimination order, as in `query`.
         to : path, optional
@@ -228,7 +230,8 @@ class RowQuestions(Frozen):
         memory_limit : int, float or str, optional
             The most bytes that the work may take, as in `predict`.
         time_limit : float, optional
-            The most seconds that a table, or a batch of a larger one, may take.
+            The most seconds that a table, or a batch of a larger one, may take; TimeLimitError beyond, before the start
+            where it would take far longer. By default BBN_TIME_LIMIT, or any time.
         order : str, default "auto"
             The rule that chooses the elimination order, as in `query`.
         to : path, optional

@@ -31,6 +31,8 @@ POLLED = 4_000_000
 """The cells after which a compiled loop asks whether to go on."""
 USUAL = 2.0
 """How many times longer than in the run that is measured a cell usually takes: between 1 and 4, in real networks."""
+ROWS_FROM = 1e7
+"""Rows times the size of their plan from which it is worth the while to work out how long they take."""
 MEASURED = 17
 """The two-state variables of each of the two cliques whose run is measured."""
 
@@ -95,8 +97,24 @@ class _Progress(Watch):
 @contextmanager
 def foretold(tape: Ints) -> Iterator[None]:
     """Refuse to run a tape that would take far too long, and show the progress of one that takes long."""
-    cells = tape_cells(tape)
-    seconds = cells * rate()
+    with foretold_cells(tape_cells(tape)):
+        yield
+
+
+@contextmanager
+def foretold_rows(layout: Layout, n_rows: int, threads: int) -> Iterator[None]:
+    """The same for a plan that is run on many rows, by several threads."""
+    if n_rows * float(layout.run.size + layout.whole_size) < ROWS_FROM:
+        yield
+        return
+    with foretold_cells(n_rows * tape_cells(layout.run), max(threads, 1)):
+        yield
+
+
+@contextmanager
+def foretold_cells(cells: float, threads: int = 1) -> Iterator[None]:
+    """The same for so many cells, shared by some threads."""
+    seconds = cells * rate() / threads
     if seconds <= TOLD:
         yield
         return

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import Ledger
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.core.threads import time_limit
+from bbn.core.threads import default_time_limit, time_limit
 from bbn.data import CodedTable, code
 from bbn.data.kinds import ColumnDict, RowList
 from bbn.inference import engine
@@ -132,7 +132,7 @@ def _answers(
     """
     ledger = Ledger(options.get("memory_limit"))
     ledger.reserve(framed, f"a table of the answers to {table.n_rows:,} rows", INSTEAD)
-    seconds = options.get("time_limit")
+    seconds = default_time_limit(options.get("time_limit"))
     with nullcontext() if seconds is None else time_limit(seconds):
         if net.continuous:
             hybrid = hybrid_engine(net, "junction-tree")

@@ -4,10 +4,10 @@ A table lists its entries with the child's states varying fastest, then the last
 CPT as it stands; in the files of aGrUM the first parent varies faster than the second, and they are read so.
 Deterministic nodes are expanded into tables. A noisy-MAX node is a `NoisyMax`, and is written as one. In SMILE's
 noisy-MAX the first state of the child is the strongest effect (Díez 1993; Díez and Druzdzel 2006, section 4, whose
-order of states is the reverse), so one whose last state is the strongest is written as a table. The parameters of a
-parent come in the order of its `strengths`. Equations and dynamic networks are refused. With decisions and utilities it
-is a decision network: tables of utilities are laid out as those of probabilities, and what an earlier decision knew, a
-later one remembers.
+order of states is the reverse), so one whose last state is the strongest is written with its states in reverse, and
+read back in their order. The parameters of a parent come in the order of its `strengths`. Equations and dynamic
+networks are refused. With decisions and utilities it is a decision network: tables of utilities are laid out as those
+of probabilities, and what an earlier decision knew, a later one remembers.
 
 Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
 
@@ -29,6 +29,7 @@ from bbn.io.build import RawNode, RawNoisy, build
 from bbn.io.formats.genie import KEY, extension, extension_lines, is_extension
 from bbn.io.formats.net import identifier
 from bbn.io.formats.xdsl_decisions import RECALL, DecisionReader, decision_content
+from bbn.io.formats.xdsl_order import PROPERTY, REVERSED, strongest_last, with_states_reversed
 from bbn.io.formats.xml import Element, parse
 from bbn.io.formats.xmlbif import legal_text
 from bbn.io.labels import Label, labels, restore
@@ -63,7 +64,9 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     nodes = restore(reader.nodes, reader.notes)
     names = {raw.name: legal_text(node.name) for raw, node in zip(reader.nodes, nodes, strict=True)}
     kept = extension(genie, legal_text(name or title), names) if genie is not None else ""
-    return build(source, nodes, name, metadata | ({KEY: kept} if kept else {}), strict, recall=recall)
+    network = build(source, nodes, name, metadata | ({KEY: kept} if kept else {}), strict, recall=recall)
+    turned = {n.name for raw, n in zip(reader.nodes, nodes, strict=True) if raw.name in reader.turned}
+    return with_states_reversed(network, turned) if turned and type(network) is BayesianNetwork else network
 
 
 class _XdslReader:
@@ -76,12 +79,15 @@ class _XdslReader:
         self.numbers = NumberParser()
         self.decisions = DecisionReader(source, self.states)
         self.notes: dict[str, str] = {}
+        self.turned: set[str] = set()
         for element in listed.children:
             name = element.attributes.get("id", "")
             self.states[name] = tuple(state.attributes.get("id", "") for state in element.all("state"))
             self.notes[name] = next(
                 (p.text for p in element.all("property") if p.attributes.get("id") == "bbn"), ""
             )
+            if any((p.attributes.get("id"), p.text) == (PROPERTY, REVERSED) for p in element.all("property")):
+                self.turned.add(name)
         problems = Problems(source)
         self.nodes = problems.each(listed.children, self._node)
         problems.raise_first()
@@ -204,6 +210,10 @@ class _XdslReader:
 
 def write(network: BayesianNetwork | DecisionNetwork) -> str:
     """The network as XDSL; names and states that are not identifiers are replaced."""
+    tables(network)  # ModelError if a node has none
+    turned = strongest_last(network)
+    if isinstance(network, BayesianNetwork) and turned:
+        network = with_states_reversed(network, turned)
     written = labels(network, "XDSL", identifier)
     texts = dict(network.metadata)
     looks = texts.pop(KEY) if is_extension(texts.get(KEY, "")) else ""
@@ -215,7 +225,6 @@ def write(network: BayesianNetwork | DecisionNetwork) -> str:
     if isinstance(network, DecisionNetwork):
         parts.append(f'  <property id="{RECALL}">{network.recall}</property>\n')
     parts.append("  <nodes>\n")
-    tables(network)  # ModelError if a node has none
     nodes: Sequence[Any] = network.nodes if isinstance(network, DecisionNetwork) else network.conditionals
     for node in nodes:
         tag, given, body = _content(node, written)
@@ -227,6 +236,8 @@ def write(network: BayesianNetwork | DecisionNetwork) -> str:
         parts.append(body)
         if label.note:
             parts.append(f'      <property id="bbn">{_escaped(label.note)}</property>\n')
+        if node.name in turned:
+            parts.append(f'      <property id="{PROPERTY}">{REVERSED}</property>\n')
         parts.append(f"    </{tag}>\n")
     parts.append("  </nodes>\n  <extensions>\n")
     names = {label.name: legal_text(name) for name, label in written.items()}

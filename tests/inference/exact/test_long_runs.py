@@ -103,3 +103,48 @@ def test_an_option_comes_before_the_environment(monkeypatch):
     assert bbn.JunctionTree(net).time_limit == 7
     assert bbn.JunctionTree(net, time_limit=3).time_limit == 3
     assert bbn.LikelihoodWeighting(net).time_limit is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda net, data, **options: net.predict_proba(data, "dysp", **options),
+        lambda net, data, **options: net.predict(data, "dysp", **options),
+        lambda net, data, **options: net.log_likelihood(data, **options),
+    ],
+)
+def test_many_rows_that_would_take_far_too_long_are_not_started(ask, monkeypatch):
+    net = bbn.example("asia")
+    data = net.sample(200, seed=0, missing=0.2)
+    expected = ask(net, data)
+    monkeypatch.setattr(long_runs, "ROWS_FROM", 0.0)
+    monkeypatch.setattr(long_runs, "rate", lambda: 10.0)
+    with pytest.raises(bbn.TimeLimitError, match=r"about .* that time_limit leaves; it was not started"):
+        ask(net, data, time_limit=5.0)
+    monkeypatch.setenv("BBN_TIME_LIMIT", "5")
+    with pytest.raises(bbn.TimeLimitError, match="was not started"):
+        ask(bbn.example("asia"), data)
+    monkeypatch.delenv("BBN_TIME_LIMIT")
+    assert ask(net, data).equals(expected)  # without a limit, as long as it takes
+
+
+def test_rows_are_foretold_by_their_number_and_by_the_threads(monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(progress, total, what, unit):
+        told.append((total, what))
+        yield lambda amount: None
+
+    monkeypatch.setattr(long_runs, "ROWS_FROM", 0.0)
+    monkeypatch.setattr(long_runs, "progress_bar", bar)
+    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)
+    layout = price(flatten(grid(4)), Question(masked=True, goal=MARGINALS)).layout
+    cells = long_runs.tape_cells(layout.run)
+    for rows, threads in ((100, 1), (100, 4)):
+        with long_runs.foretold_rows(layout, rows, threads):
+            pass
+        assert told[-1] == (
+            rows * cells,
+            f"exact inference, about {long_runs.spoken(rows * cells / threads)}",
+        )
