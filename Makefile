@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 KERNELS := $(wildcard bbn/kernels/compiled/*.pyx bbn/kernels/compiled/*.pxd bbn/kernels/compiled/*.h)
 
-.PHONY: demo test slow lint venv build bench fuzz asan oldest docs format clean
+.PHONY: demo test slow lint venv build bench peers fuzz asan oldest docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -29,8 +29,11 @@ venv: $(VENV)/.dev build
 
 build: $(VENV)/.built
 
-bench: venv
+bench: venv peers
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks
+
+# Libraries that only benchmarks compare with. xges asks for numpy 1 but runs on 2, so it comes without its dependencies.
+peers: $(VENV)/.peers
 
 # Every dependency at the oldest version that pyproject.toml allows, with each Python from 3.11 on that is there.
 oldest:
@@ -65,6 +68,11 @@ $(VENV)/.runtime: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.runtime $(VENV)/.built $@
+
+$(VENV)/.peers: | $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'numpy>=2' causal-learn pybnesian numba sortedcontainers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps xges==0.1.6
+	@touch $@
 
 # Kernels changed since the install are compiled again in place, without a new install.
 $(VENV)/.built: $(KERNELS) | $(VENV)/.dev
