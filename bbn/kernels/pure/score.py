@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.kernels.contracts.checks import check_ints, check_length, check_numbers, check_offsets
+from bbn.kernels.contracts.checks import (
+    check_doubles,
+    check_ints,
+    check_length,
+    check_numbers,
+    check_offsets,
+    check_shape,
+)
 from bbn.kernels.contracts.types import Floats, Ints
 
 
@@ -69,6 +76,47 @@ def independence(
         spread = (np.count_nonzero(rows, axis=1) - 1) * (np.count_nonzero(columns, axis=1) - 1)
         freedom[f] = spread[total > 0].sum()
     return statistics, freedom
+
+
+def residuals_around(
+    scatter: Floats, child: int, own: tuple[int, ...], add: list[int], delete: list[int], collinear: float
+) -> Floats:
+    """What is left of a child's sum of squares by parents `own` and one of `add`, by `own` less one, and by `own`.
+
+    Parameters
+    ----------
+    scatter : float64 array (n, n)
+        Sums of products of deviations from the means.
+    child, own, add, delete
+        Variables: the child, its parents, further parents, and some of its parents.
+    collinear
+        A parent of which those before it leave less than this share is determined by them, and adds nothing.
+
+    Returns
+    -------
+    array
+        One number for each of `add`, then one for each of `delete`, then one for `own`.
+    """
+    check_doubles(scatter)
+    n = len(scatter)
+    check_shape("scatter", scatter, n, n)
+    if not all(0 <= v < n for v in (child, *own, *add)) or not set(delete) <= set(own):
+        raise ValueError(f"expected variables from 0 to {n - 1}, found {(child, own, add, delete)}")
+    families = [
+        *((*own, z, child) for z in add),
+        *((*(p for p in own if p != z), child) for z in delete),
+        (*own, child),
+    ]
+    return np.array([_residual(scatter[np.ix_(family, family)], collinear) for family in families])
+
+
+def _residual(a: Floats, collinear: float) -> float:
+    """What the other columns leave of the last one's sum of squares, by elimination."""
+    whole = a.diagonal().copy()
+    for k in range(len(a) - 1):
+        if a[k, k] > collinear * whole[k]:
+            a[k + 1 :, k + 1 :] -= np.outer(a[k, k + 1 :] / a[k, k], a[k, k + 1 :])
+    return max(float(a[-1, -1]), 0.0)
 
 
 def check_tables(cells: NDArray[Any], ptr: Ints, cards: Ints) -> None:

@@ -328,7 +328,7 @@ def _standardised(block: Block, names: Sequence[str], centre: Array, scale: Arra
     return z
 
 
-def log_densities(rest: Array, squares: Array, n: Array, floor: float) -> Array:
+def log_densities(rest: Array, squares: Array, n: Array, floor: float | Array) -> Array:
     """The log-likelihood of n rows whose sum of squared residuals is `rest`, 0 where there is no row.
 
     `squares` are the sums of squares about the mean, a share of which is rounding; no variance is below `floor`.

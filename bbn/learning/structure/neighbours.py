@@ -2,7 +2,7 @@
 
 Tables in memory are counted by position, without names in between (`kernels.count`). Of the families around (c, P) only
 those with one parent more are counted; those with one less, and the family itself, are sums over an axis of one of
-these. Of numbers one elimination of P gives what every further parent would leave of the child.
+these. Of numbers one elimination of P gives what every further parent would leave of the child (`kernels.score`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbn import kernels
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.gaussian.estimates import FLOOR, LINKED_FLOOR
 from bbn.learning.structure.constraints import members
 from bbn.learning.structure.discrete_scores import FlatCounts, Term
-from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities, residuals
+from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities
 
 
 class Around(NamedTuple):
@@ -95,7 +96,7 @@ class GaussianCounter:
     def __init__(self, moments: MomentScores, names: Sequence[str], penalty: float) -> None:
         whole = moments.whole()
         place = [whole.columns.index(name) for name in names]
-        self.n, self.penalty = float(whole.n[0]), penalty
+        self.n, self.weight, self.penalty = float(whole.n[0]), whole.n[0], penalty
         self.scatter = np.ascontiguousarray(whole.scatter[0][np.ix_(place, place)])
         self.squares = whole.squares[0][place]
         self.shift = self.n * np.log(moments.scale[[moments.names.index(name) for name in names]])
@@ -109,41 +110,15 @@ class GaussianCounter:
         return [self._around(around) for around in wanted]
 
     def _around(self, around: Around) -> Array:
-        child, _, add, delete = around
-        own = list(members(around.own))
-        fewer = [[q for q in own if q != p] + [child] for p in delete]
-        parts = []
-        if add:
-            rest = with_one_more(self.scatter, own, child, add)
-            parts.append(self._terms(child, rest, len(own) + 1))
-        if fewer:
-            index = np.array(fewer)
-            rest = residuals(self.scatter[index[:, :, None], index[:, None, :]])
-            parts.append(self._terms(child, rest, len(own) - 1))
-        rest = residuals(self.scatter[np.ix_([*own, child], [*own, child])])
-        parts.append(self._terms(child, np.atleast_1d(rest), len(own)))
-        return np.concatenate(parts)
-
-    def _terms(self, child: int, rest: Array, p: int) -> Array:
-        """The terms of families with p parents that leave this much of the child's sum of squares."""
-        if self.n <= p + 1:
-            return np.full(len(rest), -np.inf)
-        floor = LINKED_FLOOR if p else FLOOR
-        logs = log_densities(rest, self.squares[child], np.array(self.n), floor)
-        return np.asarray(logs - self.shift[child] - self.penalty * (p + 2))
-
-
-def with_one_more(scatter: Array, own: Sequence[int], child: int, add: Sequence[int]) -> Array:
-    """What parents `own` and each of `add` leave of a child's sum of squares."""
-    index = [*own, *add, child]
-    a = scatter[np.ix_(index, index)]
-    size = len(own)
-    whole = a.diagonal().copy()
-    for k in range(size):
-        if a[k, k] > COLLINEAR * whole[k]:
-            a[k + 1 :, k + 1 :] -= np.outer(a[k, k + 1 :] / a[k, k], a[k, k + 1 :])
-    rest = a.diagonal()[size:]
-    shared, own_rest = a[size:-1, -1], rest[:-1]
-    usable = own_rest > COLLINEAR * whole[size:-1]
-    gone = np.divide(shared**2, own_rest, out=np.zeros_like(shared), where=usable)
-    return np.asarray(np.maximum(rest[-1] - gone, 0.0))
+        child, mask, add, delete = around
+        own = members(mask)
+        rest = kernels.score.residuals_around(self.scatter, child, own, add, delete, COLLINEAR)
+        p = np.full(len(rest), len(own))
+        p[: len(add)] += 1
+        p[len(add) : -1] -= 1
+        floor = np.where(p > 0, LINKED_FLOOR, FLOOR)
+        logs = log_densities(rest, self.squares[child], self.weight, floor)
+        terms = logs - self.shift[child] - self.penalty * (p + 2)
+        if self.n <= len(own) + 2:  # as many coefficients as rows
+            terms[self.n <= p + 1] = -np.inf
+        return np.asarray(terms)

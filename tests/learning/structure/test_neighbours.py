@@ -56,6 +56,43 @@ def test_numbers(score, noise, rtol):
     check(as_source(rows, continuous=list(rows)), score, rtol)
 
 
+@pytest.mark.parametrize("twin", ["compiled", "pure"])
+def test_residuals_around_are_those_of_least_squares(twin):
+    kernel = pytest.importorskip(f"bbn.kernels.{twin}.score").residuals_around
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        n = int(rng.integers(1, 8))
+        x = rng.normal(size=(40, n)) @ rng.normal(size=(n, n))
+        if n > 3:
+            x[:, 2] = x[:, 0] - 2 * x[:, 3]  # determined by others
+        x -= x.mean(axis=0)
+        child, *others = rng.permutation(n).tolist()
+        own, add = tuple(p for p in others[: n // 2]), others[n // 2 :]
+        delete = [p for p in own if rng.random() < 0.6]
+        found = kernel(np.ascontiguousarray(x.T @ x), child, own, add, delete, 1e-12)
+        families = [*((*own, z) for z in add), *([p for p in own if p != z] for z in delete), own]
+        for rest, parents in zip(found, families, strict=True):
+            y, design = x[:, child], x[:, list(parents)]
+            slopes = np.linalg.lstsq(design, y, rcond=None)[0]
+            truth = ((y - design @ slopes) ** 2).sum()
+            assert rest == pytest.approx(truth, rel=1e-8, abs=1e-10 * (y @ y))
+
+
+@pytest.mark.parametrize("twin", ["compiled", "pure"])
+def test_residuals_of_variables_that_are_not_there_are_refused(twin):
+    kernel = pytest.importorskip(f"bbn.kernels.{twin}.score").residuals_around
+    for child, own, add, delete in (
+        (3, (), [], []),
+        (0, (-1,), [], []),
+        (0, (), [5], []),
+        (0, (1,), [], [2]),
+    ):
+        with pytest.raises(ValueError):
+            kernel(np.eye(3), child, own, add, delete, 1e-12)
+    with pytest.raises(ValueError, match="scatter"):
+        kernel(np.zeros((3, 4)), 0, (1,), [], [], 1e-12)
+
+
 @pytest.mark.parametrize("score", ["bdeu", "bic"])
 def test_of_few_variables_the_best_structure_of_all_is_found(score):
     for seed in range(30):
