@@ -10,7 +10,7 @@ KERNELS := $(wildcard bbn/kernels/compiled/*.pyx bbn/kernels/compiled/*.pxd bbn/
 # Keep bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test file.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow lint venv build bench fuzz asan oldest docs format clean
+.PHONY: demo test slow lint venv build bench peers fuzz asan oldest docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -32,8 +32,11 @@ venv: $(VENV)/.dev build
 
 build: $(VENV)/.built
 
-bench: venv
+bench: venv peers
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks
+
+# Libraries that only benchmarks compare with. xges asks for numpy 1 but runs on 2, so it comes without its dependencies.
+peers: $(VENV)/.peers
 
 # Every dependency at the oldest version that pyproject.toml allows, with each Python from 3.11 on that is there.
 oldest:
@@ -68,6 +71,11 @@ $(VENV)/.runtime: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.runtime $(VENV)/.built $@
+
+$(VENV)/.peers: | $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'numpy>=2' causal-learn pybnesian numba sortedcontainers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps xges==0.1.6
+	@touch $@
 
 # Kernels changed since the install are compiled again in place, without a new install.
 $(VENV)/.built: $(KERNELS) | $(VENV)/.dev

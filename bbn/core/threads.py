@@ -46,8 +46,14 @@ def in_order(
 
 
 @contextmanager
-def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A `map` that spreads its calls over threads and gives results in order; for use again and again."""
+def worker_map(
+    n_jobs: int | None, n_tasks: int, take_part: bool = False
+) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A `map` that spreads its calls over threads and gives results in order; for use again and again.
+
+    With `take_part` the calling thread does the first of no more tasks than workers itself, which saves a thread: for
+    short work, as Ctrl-C is heard after it.
+    """
     workers = min(jobs(n_jobs), n_tasks)
     if workers <= 1:
         yield map
@@ -55,8 +61,10 @@ def worker_map(n_jobs: int | None, n_tasks: int) -> Iterator[Callable[..., Itera
     with _pool(workers) as submit:
 
         def spread(work: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
-            futures = [submit(work, *arguments) for arguments in zip(*items, strict=False)]
-            return [future.result() for future in futures]
+            listed = list(zip(*items, strict=False))
+            own = listed[:1] if take_part and len(listed) <= workers else []
+            futures = [submit(work, *arguments) for arguments in listed[len(own) :]]
+            return [work(*arguments) for arguments in own] + [future.result() for future in futures]
 
         yield spread
 

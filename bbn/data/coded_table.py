@@ -198,7 +198,7 @@ class CodedTable(Frozen):
             return [count(0, self.n_rows)]
         step = -(-self.n_rows // (64 * n_parts)) * 64
         ends = [*range(0, self.n_rows, step), self.n_rows]
-        with worker_map(threads, n_parts) as spread:
+        with worker_map(threads, n_parts, take_part=True) as spread:
             return list(spread(count, ends[:-1], ends[1:]))
 
     def _radixes(self) -> NDArray[np.int64]:

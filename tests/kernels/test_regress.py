@@ -52,18 +52,18 @@ def test_families_leave_what_least_squares_leaves(kernel, seed):
 
 @pytest.mark.parametrize("kernel", TWINS)
 @pytest.mark.parametrize("seed", range(6))
-def test_one_more_column_leaves_what_least_squares_leaves(kernel, seed):
+def test_families_around_one_leave_what_least_squares_leaves(kernel, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 9))
     x = columns_of(rng, n)
     for _ in range(10):
         child, *others = rng.permutation(n).tolist()
         cut = int(rng.integers(len(others) + 1))
-        own, add = others[:cut], others[cut:]
-        found = kernel.with_one_more(
-            x.T @ x, np.array(own, dtype=np.int64), child, np.array(add, dtype=np.int64), COLLINEAR
-        )
-        check(found, x, [[*own, p, child] for p in add] + [[*own, child]])
+        own, add = tuple(others[:cut]), others[cut:]
+        delete = [p for p in own if rng.random() < 0.6]
+        found = kernel.residuals_around(x.T @ x, child, own, add, delete, COLLINEAR)
+        fewer = [[*(p for p in own if p != gone), child] for gone in delete]
+        check(found, x, [[*own, p, child] for p in add] + fewer + [[*own, child]])
 
 
 @pytest.mark.parametrize("kernel", TWINS)
@@ -84,13 +84,16 @@ def test_nothing_out_of_range_gets_in(kernel):
     for case in wrong:
         with pytest.raises(ValueError, match=r"expected"):
             kernel.residuals(*case, COLLINEAR)
-    for own, child, add in (
-        (np.array([3]), 0, none),
-        (none, 3, none),
-        (none, -1, none),
-        (none, 0, np.array([5])),
+    for child, own, add, delete in (
+        (3, (), [], []),
+        (-1, (), [], []),
+        (0, (-1,), [], []),
+        (0, (), [5], []),
+        (0, (1,), [], [2]),
     ):
-        with pytest.raises(ValueError, match="columns"):
-            kernel.with_one_more(scatter, own, child, add, COLLINEAR)
+        with pytest.raises(ValueError):
+            kernel.residuals_around(scatter, child, own, add, delete, COLLINEAR)
+    with pytest.raises(ValueError, match="scatter"):
+        kernel.residuals_around(np.zeros((3, 4)), 0, (1,), [], [], COLLINEAR)
     with pytest.raises((TypeError, ValueError)):
         kernel.residuals(scatter.astype(np.float32), one, ends, COLLINEAR)

@@ -7,6 +7,8 @@ squares is left, is skipped.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from bbn.kernels.contracts.checks import check_doubles, check_ints, check_numbers, check_offsets, check_range
@@ -45,42 +47,45 @@ def residuals(scatter: Floats, columns: Ints, ptr: Ints, collinear: float) -> Fl
     check_offsets(ptr, len(columns), "ptr")
     if (np.diff(ptr) < 1).any():
         raise ValueError("ptr: expected families of at least one column")
-    rest = np.empty(len(ptr) - 1)
-    for f, start in enumerate(ptr[:-1].tolist()):
-        index = columns[start : ptr[f + 1]]
-        a = scatter[np.ix_(index, index)]
-        whole = a.diagonal().copy()
-        for k in range(len(a) - 1):
-            if a[k, k] > collinear * whole[k]:
-                a[k + 1 :, k + 1 :] -= np.outer(a[k, k + 1 :] * (1.0 / a[k, k]), a[k, k + 1 :])
-        rest[f] = max(a[-1, -1], 0.0)
-    return rest
+    families = (columns[first:last] for first, last in pairwise(ptr.tolist()))
+    return np.array([_residual(scatter[np.ix_(family, family)], collinear) for family in families])
 
 
-def with_one_more(scatter: Floats, own: Ints, child: int, add: Ints, collinear: float) -> Floats:
-    """What is left of a child by the columns `own` together with each one of `add`, and, last, by `own` alone.
+def residuals_around(
+    scatter: Floats, child: int, own: tuple[int, ...], add: list[int], delete: list[int], collinear: float
+) -> Floats:
+    """What is left of a child's sum of squares by parents `own` and one of `add`, by `own` less one, and by `own`.
 
     Parameters
     ----------
     scatter : float64 array (n, n)
-    own, add : int64 arrays
-    child : int
-    collinear : float
+        Sums of products of deviations from the means.
+    child, own, add, delete
+        Variables: the child, its parents, further parents, and some of its parents.
+    collinear
+        A parent of which those before it leave less than this share is determined by them, and adds nothing.
 
     Returns
     -------
-    float64 array (len(add) + 1,), none below 0.
+    array
+        One number for each of `add`, then one for each of `delete`, then one for `own`.
     """
-    index = np.array([*own, *add, child], dtype=np.int64)
-    check_regressions(scatter, own, add, index)
-    a = scatter[np.ix_(index, index)]
-    size = len(own)
+    check_regressions(scatter)
+    n = len(scatter)
+    if not all(0 <= v < n for v in (child, *own, *add)) or not set(delete) <= set(own):
+        raise ValueError(f"expected variables from 0 to {n - 1}, found {(child, own, add, delete)}")
+    families = [
+        *((*own, z, child) for z in add),
+        *((*(p for p in own if p != z), child) for z in delete),
+        (*own, child),
+    ]
+    return np.array([_residual(scatter[np.ix_(family, family)], collinear) for family in families])
+
+
+def _residual(a: Floats, collinear: float) -> float:
+    """What the other columns leave of the last one's sum of squares, by elimination."""
     whole = a.diagonal().copy()
-    for k in range(size):
+    for k in range(len(a) - 1):
         if a[k, k] > collinear * whole[k]:
-            a[k + 1 :, k + 1 :] -= np.outer(a[k, k + 1 :] * (1.0 / a[k, k]), a[k, k + 1 :])
-    left = a.diagonal()[size:]
-    shared, own_rest = a[size:-1, -1], left[:-1]
-    usable = own_rest > collinear * whole[size:-1]
-    gone = np.divide(shared**2, own_rest, out=np.zeros_like(shared), where=usable)
-    return np.asarray(np.maximum(np.append(left[-1] - gone, left[-1]), 0.0))
+            a[k + 1 :, k + 1 :] -= np.outer(a[k, k + 1 :] / a[k, k], a[k, k + 1 :])
+    return max(float(a[-1, -1]), 0.0)

@@ -53,7 +53,7 @@ def moments_of(families: Sequence[GaussianFamily], source: DataSource) -> list[M
 def _whole_columns(families: Sequence[GaussianFamily], source: DataSource) -> list[Moments]:
     """The moments of columns by themselves, all at once."""
     names = [family.name for family in families]
-    n, sums, _ = source.reduce(_Columns(names, np.zeros(len(names))))
+    n, sums, _ = source.reduce(_Columns(names, None))
     means = _divided(sums, n)
     n, sums, squares = source.reduce(_Columns(names, means))
     for name, own in zip(names, squares, strict=True):
@@ -64,9 +64,9 @@ def _whole_columns(families: Sequence[GaussianFamily], source: DataSource) -> li
 
 
 class _Columns:
-    """Per column: the weight, and the sums of deviations from a number and of their squares."""
+    """Per column: the weight, and the sums of deviations from a number and of their squares; without one, the sum."""
 
-    def __init__(self, names: Sequence[str], about: Array) -> None:
+    def __init__(self, names: Sequence[str], about: Array | None) -> None:
         self.names, self.about = list(names), about
 
     def __call__(self, block: Block) -> list[Array]:
@@ -75,10 +75,12 @@ class _Columns:
         plain = bool((block.weights == 1).all())
         with np.errstate(over="ignore", invalid="ignore"):
             for k, name in enumerate(self.names):
-                apart, weights = block.numbers[name] - self.about[k], block.weights
+                apart, weights = block.numbers[name], block.weights
+                if self.about is not None:
+                    apart = apart - self.about[k]
                 total = float(apart.sum()) if plain else np.nan
                 if total == total:  # no number is missing
-                    found[:, k] = whole, total, apart @ apart
+                    found[:, k] = whole, total, 0.0 if self.about is None else apart @ apart
                     continue
                 there = ~np.isnan(apart)
                 if there.all():

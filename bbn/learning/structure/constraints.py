@@ -198,6 +198,12 @@ class Constraints:
 
 def cycle_of(parents: Sequence[int]) -> list[int]:
     """The variables of a cycle in parents' masks, each a parent of the next, or nothing."""
+    left, before = list(range(len(parents))), -1
+    while left and len(left) != before:  # those without parents among the rest are on no cycle
+        before, rest = len(left), sum([1 << child for child in left])
+        left = [child for child in left if parents[child] & rest]
+    if not left:
+        return []
     return find_cycle({child: members(mask) for child, mask in enumerate(parents)})
 
 

@@ -2,7 +2,7 @@
 
 Tables in memory are counted by position, without names in between (`kernels.count`). Of the families around (c, P) only
 those with one parent more are counted; those with one less, and the family itself, are sums over an axis of one of
-these. Of numbers one elimination of P gives what every further parent would leave of the child.
+these. Of numbers one elimination of P gives what every further parent would leave of the child (`kernels.score`).
 """
 
 from __future__ import annotations
@@ -120,22 +120,12 @@ class GaussianCounter:
         )
 
     def _around(self, around: Around) -> Array:
-        child, _, add, delete = around
-        own = members(around.own)
-        p = len(own)
-        rest = kernels.regress.with_one_more(
-            self.scatter,
-            np.array(own, dtype=np.int64),
-            child,
-            np.array(add, dtype=np.int64),
-            COLLINEAR,
-        )
-        n_parents = np.full(len(add) + len(delete) + 1, p)
+        child, mask, add, delete = around
+        own = members(mask)
+        rest = kernels.regress.residuals_around(self.scatter, child, own, add, delete, COLLINEAR)
+        n_parents = np.full(len(rest), len(own))
         n_parents[: len(add)] += 1
-        if delete:
-            n_parents[len(add) : -1] -= 1
-            fewer = self._residuals([(*(q for q in own if q != gone), child) for gone in delete])
-            rest = np.concatenate([rest[:-1], fewer, rest[-1:]])
+        n_parents[len(add) : -1] -= 1
         return self._terms(child, rest, n_parents)
 
     def _residuals(self, listed: Sequence[tuple[int, ...]]) -> Array:
