@@ -43,7 +43,7 @@ from bbn.results.rule import Rule, read_rule
 METHODS = ("auto", "exact", "local")
 """How a network with limited memory is solved."""
 KEPT_TAPES = 64
-"""So many tapes are kept with a network."""
+"""The most tapes that are kept with a network."""
 
 
 def solve(
