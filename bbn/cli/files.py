@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from bbn.model.variable import State, Variable
 
 MAX_ROWS = 20
-"""So many rows of each table are shown unless all are asked for."""
+"""The most rows of each table that are shown unless all are asked for."""
 MAX_TEXT = 1000
-"""So many characters of each text of the metadata are shown unless all are asked for."""
+"""The most characters of each metadata text that are shown unless all are asked for."""
 MAX_BESIDE = 1000
-"""So many files of a folder are looked at for the one that a misspelt name meant."""
+"""The most files of a folder that are searched for the one that a misspelt name meant."""
 KINDS = ("csv", "tsv", "parquet")
 """What a file of data may be."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 BAR = 20
 """The length of a bar for probability 1, in characters."""
 MOST = 60
-"""So many rows of a table are shown in a notebook."""
+"""The most rows of a table that are shown in a notebook."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

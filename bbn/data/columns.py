@@ -70,7 +70,7 @@ def read_table(data: Any) -> RawTable:
 SEPARATORS = (",", ";", "\t", "|")
 """What may separate the columns of a text file."""
 LONGEST_HEADER = 2**20
-"""So many bytes of a file are looked at for its separator."""
+"""The bytes at the start of a file that are searched for its separator."""
 
 
 def table_suffix(path: Path) -> str:

@@ -23,7 +23,7 @@ from bbn.model.evidence import is_missing
 from bbn.model.variable import plain
 
 MOST_VALUES = 65_535
-"""So many distinct values of a column are kept: as many as a variable may have states."""
+"""The most distinct values of a column that are kept: as many as a variable may have states."""
 SLICE = 1 << 17
 """Rows of a column of numbers that are looked at first: where they hold more values than are kept, the rest may too."""
 PARALLEL = 1 << 20

@@ -26,7 +26,8 @@ from bbn.decisions.elimination import (
     evidence_tables,
 )
 from bbn.decisions.limited import Rules, Search, perfect, same
-from bbn.decisions.solve import goal_of, kept_tape, rules_of, strong_groups
+from bbn.decisions.risk_attitude import goal_of
+from bbn.decisions.solve import kept_tape, rules_of, strong_groups
 from bbn.kernels.watch import check
 from bbn.results.rule import Rule
 

@@ -22,7 +22,8 @@ from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.elimination import Tape, compile_tape, evidence_extras, evidence_tables, rule_name
 from bbn.decisions.problem import DecisionProblem, Known
-from bbn.decisions.solve import goal_of, kept_tape, objective, rule_extras, rules_of, strong_tape
+from bbn.decisions.risk_attitude import goal_of, objective
+from bbn.decisions.solve import kept_tape, rule_extras, rules_of, strong_tape
 from bbn.results.rule import Rule
 
 if TYPE_CHECKING:

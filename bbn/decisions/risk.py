@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DIGITS = 12
 """Totals that agree to this many digits count as one."""
 SHOWN = 20
-"""So many values are printed."""
+"""The most values that are printed."""
 
 
 class RiskProfile(Tabular, Frozen):

@@ -30,7 +30,7 @@ Interventions: TypeAlias = Mapping[str, Intervention]
 """What is done, by variable."""
 
 KEPT = 128
-"""So many networks with interventions are kept with a network; then they are forgotten."""
+"""The most networks with interventions that are kept with a network."""
 
 
 def acted(net: BayesianNetwork, do: Interventions | None) -> BayesianNetwork:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 12
-"""So many steps are shown where beliefs are printed."""
+"""The most steps that are shown when beliefs are printed."""
 MOMENTS = ("mean", "variance")
 
 

@@ -26,7 +26,7 @@ from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.posterior import Posterior
 
 KEPT = 64
-"""So many twin networks are kept with a network; then they are forgotten."""
+"""The most twin networks that are kept with a network."""
 
 
 def counterfactual(

@@ -1,9 +1,6 @@
-"""YAML, the format of bbn itself: libyaml's events, read by the rules of YAML 1.2.
+"""YAML, the format of bbn itself: a document becomes a network, and a network a text that reads back bit for bit.
 
-libyaml is fast and gives places, but its usual loaders follow YAML 1.1 (`yes` is true), keep the last of
-repeated keys and can be asked to make Python objects. Here its events are read directly: only true and false
-are booleans, repeated keys are errors, aliases may expand to a limited number of nodes, and tags other than
-those of the core schema are refused.
+`bbn.io.formats.yaml_document` reads the events, `bbn.io.spec` knows what they mean.
 """
 
 from __future__ import annotations
