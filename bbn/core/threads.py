@@ -13,13 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from bbn.core.budget import jobs
+from bbn.core.budget import environment, jobs
 from bbn.core.errors import TimeLimitError
 from bbn.kernels.watch import Watch, check, current, watched_by
 
 _TIME_LIMIT: Any = os.environ.encodekey("BBN_TIME_LIMIT")
-_environment: Any = os.environ._data  # type: ignore[attr-defined]
-"""What os.environ keeps: it encodes each key that it is asked for, which takes longer than the rest of an engine."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -92,7 +90,7 @@ def default_time_limit(seconds: float | None, exact: bool = True) -> float | Non
     >>> default_time_limit(5.0)
     5.0
     """
-    if seconds is not None or not exact or _TIME_LIMIT not in _environment:
+    if seconds is not None or not exact or _TIME_LIMIT not in environment:
         return seconds
     text = os.environ["BBN_TIME_LIMIT"]
     if not text:

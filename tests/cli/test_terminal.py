@@ -1,5 +1,6 @@
 """Names and texts from a hostile file: nothing that steers a terminal reaches it, and piped data stay exact."""
 
+import argparse
 import ast
 import contextlib
 import csv
@@ -12,10 +13,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import bbn
 from bbn.cli import main
+from bbn.cli.parser import make_parser
 from bbn.core.display import visible
 
 ESC = "\x1b]0;pwned\x07\x1b[2J"
@@ -41,6 +45,37 @@ COMMANDS = {
     "unknown command": [f"quarry{ESC}"],
     "unknown file": ["show", f"nowhere{ESC}.yaml"],
     "lossy": ["convert", "FILE", "out.net"],
+    "solve": ["solve", "DECISION"],
+    "solve given": ["solve", "DECISION", "-e", f"{CAUSE}=no"],
+    "solve nonsense": ["solve", "DECISION", "-e", f"{CAUSE}=maybe{ESC}"],
+    "filter": ["filter", "TIME", "ROWS"],
+    "smooth": ["filter", "TIME", "ROWS", "--smooth", "--sequence", f"id{ESC}"],
+    "viterbi": ["filter", "TIME", "ROWS", "--viterbi"],
+    "forecast": ["filter", "TIME", "ROWS", "--forecast", "2"],
+    "filter by nothing": ["filter", "TIME", "ROWS", "--sequence", f"nothing{ESC}"],
+    "learn": ["learn", "RAW", "-o", f"out{ESC}.json"],
+    "learn a target": ["learn", "RAW", "--target", CAUSE, "-o", f"out{ESC}.json"],
+    "learn over time": [
+        "learn",
+        "ROWS",
+        "--structure",
+        "TIME",
+        "--sequence",
+        f"id{ESC}",
+        "-o",
+        f"out{ESC}.json",
+    ],
+    "learn a wrong kind": ["learn", "RAW", "--kinds", f"{CAUSE}=colour{ESC}"],
+    "learn nothing": ["learn", f"nowhere{ESC}.csv"],
+    "predict nothing": ["predict", "FILE", "RAW", "--target", f"nobody{ESC}"],
+    "sample nonsense": ["sample", "FILE", "-e", f"{EFFECT}=maybe{ESC}"],
+    "mpe nonsense": ["mpe", "FILE", "-e", f"{EFFECT}=maybe{ESC}"],
+    "plot nowhere": ["plot", "FILE", "-o", f"nowhere{ESC}/x.svg"],
+    "export": ["export", "FILE", "-o", f"nowhere{ESC}/x.html"],
+    "explore nothing": ["explore", f"nowhere{ESC}.yaml"],
+    "completion nonsense": ["completion", f"fish{ESC}"],
+    "examples nonsense": ["examples", f"--long{ESC}"],
+    "demo nonsense": ["demo", f"x{ESC}"],
 }
 DATA = {
     "query json": ["query", "FILE", CAUSE, "--format", "json"],
@@ -50,7 +85,18 @@ DATA = {
     "convert": ["convert", "FILE", "-", "--to", "bif"],
     "plot": ["plot", "FILE"],
     "completion": ["completion", "bash", "--line", "bbn query FILE "],
+    "solve json": ["solve", "DECISION", "--format", "json"],
+    "solve csv": ["solve", "DECISION", "--format", "csv"],
+    "filter json": ["filter", "TIME", "ROWS", "--format", "json"],
+    "filter csv": ["filter", "TIME", "ROWS", "--format", "csv"],
+    "predict": ["predict", "FILE", "RAW", "--target", CAUSE, "--proba"],
+    "learn to a terminal": ["learn", "RAW"],
 }
+
+
+def test_every_command_is_tried() -> None:
+    (commands,) = [a.choices for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    assert set(commands) <= {words[0] for words in (*COMMANDS.values(), *DATA.values())}
 
 
 @pytest.fixture
@@ -67,8 +113,35 @@ def arguments(tmp_path, monkeypatch):
     Path(f"broken{ESC}.yaml").write_text(
         "nodes: {A: {states: [a, b], parents: ['\\e[2J'], table: [0.5, 0.5]}}"
     )
-    files = {"FILE": "hostile.json", "BROKEN": f"broken{ESC}.yaml"}
+    files = {"FILE": "hostile.json", "BROKEN": f"broken{ESC}.yaml", **other_models(cause, effect)}
     return lambda words: [files.get(word, word.replace("FILE", "hostile.json")) for word in words]
+
+
+def other_models(cause, effect):
+    """A decision network, a dynamic one, its steps, and a raw table, all of them hostile."""
+    act = bbn.Decision(f"Do{ESC}", [f"go{C1}\nnow", "stay"], observes=[CAUSE])
+    gain = bbn.Utility(f"Gain{C1}", [cause.variable, act.variable], [[5, 0], [-3, 1]])
+    bbn.DecisionNetwork([cause, act, gain]).save("decision.json")
+    stays = bbn.CPT(cause.variable, [bbn.Previous(CAUSE)], [[0.7, 0.3], [0.2, 0.8]])
+    bbn.DynamicNetwork([cause], [stays, effect]).save("time.json")
+    yes, no = effect.variable.states
+    pd.DataFrame({EFFECT: [yes, no, no], f"id{ESC}": [f"q{ESC}"] * 3}).to_csv(f"rows{ESC}.csv", index=False)
+    rng = np.random.default_rng(0)
+    same = rng.random(300) < 0.8
+    first = rng.random(300) < 0.5
+    columns = {
+        CAUSE: np.where(first, f"yes{ESC}", "no"),
+        EFFECT: np.where(first == same, yes, no),
+        f"size{ESC}": rng.normal(size=300),
+        f"key{ESC}": [f"k{i}{ESC}" for i in range(300)],
+    }
+    pd.DataFrame(columns).to_csv(f"raw{ESC}.csv", index=False)
+    return {
+        "DECISION": "decision.json",
+        "TIME": "time.json",
+        "ROWS": f"rows{ESC}.csv",
+        "RAW": f"raw{ESC}.csv",
+    }
 
 
 def clean(text):
