@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
@@ -24,6 +25,7 @@ from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.noisy_best import FEW, NoisyBest, bounded
+from bbn.inference.exact.orders import BEYOND
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -403,25 +405,36 @@ class JunctionTree(Engine):
                 return None, answer
         if self._slab is None:
             self._slab = slab_of(self.flat)
-        tries = pays is None and not question.masked
-        later = question.goal == QUERY and options is self.options
-        needed = making(self.flat) if tries else 0.0
         attempts: list[PrunedAnswer | None] = []
-
-        def answered(found: Whole) -> bool:
-            """Whether there is an answer without the states that cannot occur; tried once, if that may pay."""
-            if tries and not attempts and found.cells > (FIRST if later else 2.0) * needed:
-                attempts.append(self._pruned(key, question, findings, options, found))
-            return any(attempt is not None for attempt in attempts)
-
-        cost = price(self.flat, question, options["order"], slab=self._slab, enough=answered)
-        if cost.cells > CELLS and answered(cost):
-            return None, attempts[0]
-        untried = cost if tries and not attempts and cost.cells > max(CELLS, 2 * needed) else None
+        enough = None
+        if pays is None and len(self.flat.cards) > MASKED_VARIABLES:  # few have so many cells that it matters
+            enough = partial(self._attempted, attempts, key, question, findings, options)
+        cost = price(self.flat, question, options["order"], BEYOND, False, self._slab, enough)
+        untried = None
+        if cost.cells > CELLS and pays is None and not question.masked:
+            if self._attempted(attempts, key, question, findings, options, cost):
+                return None, attempts[0]
+            if not attempts and cost.cells > 2 * making(self.flat):
+                untried = cost
         plan = self._keep(key, question, cost, options, self.flat)
         if untried is not None:
             plan.untried = untried
         return plan, None
+
+    def _attempted(
+        self,
+        attempts: list[PrunedAnswer | None],
+        key: Any,
+        question: Question,
+        findings: Findings,
+        options: Mapping[str, Any],
+        found: Whole,
+    ) -> bool:
+        """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
+        first = question.goal == QUERY and options is self.options
+        if not attempts and found.cells > (FIRST if first else 2.0) * making(self.flat):
+            attempts.append(self._pruned(key, question, findings, options, found))
+        return bool(attempts) and attempts[0] is not None
 
     def _pruned(
         self,
