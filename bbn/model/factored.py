@@ -44,7 +44,10 @@ class Factored(CPT, cached=("_made",)):
         if self._made is None:
             cards = [v.card for v in (*self.parents, self.variable)]
             what = f"the full table of {type(self).__name__} {self.name!r}"
-            instead = 'exact queries (method="junction-tree") and `sample` work without it'
+            instead = (
+                'exact queries (method="junction-tree"), `sample`, `fit` and `fit_em` work without it, and YAML and '
+                "JSON files keep it as it is"
+            )
             require_table(cards, what, instead, copies=2)
             self._set(_made=read_only(np.ascontiguousarray(self._full())))
         assert self._made is not None

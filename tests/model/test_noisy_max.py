@@ -148,6 +148,30 @@ def test_a_hundred_parents_need_no_table():
         net["E"].to_cpt()
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda net, data, path: net["E"].table,
+        lambda net, data, path: net.query("C1", {"E": "yes"}, method="gibbs"),
+        lambda net, data, path: net.counterfactual("E", {"C2": "yes"}, {"C1": "no"}),
+        lambda net, data, path: net.sensitivity("C1", {"E": "yes"}),
+        lambda net, data, path: bbn.gradient(net, data),
+        lambda net, data, path: net.save(path / "net.bif"),
+        lambda net, data, path: net.save(path / "net.xmlbif"),
+        lambda net, data, path: net.save(path / "net.net"),
+        lambda net, data, path: net.save(path / "net.uai"),
+    ],
+)
+def test_what_needs_the_table_of_a_hundred_parents_names_it(ask, tmp_path):
+    net, _, _ = wide()
+    data = net.sample(20, seed=0, missing=0.2)
+    with pytest.raises(
+        bbn.BudgetError, match=r"the full table of NoisyOr 'E' would need .* keep it as it is"
+    ):
+        ask(net, data, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("method", ["likelihood-weighting", "rejection", "importance"])
 def test_samplers_agree_with_the_posteriors_of_a_hundred_parents(method):
     net, _, _ = wide()

@@ -73,7 +73,8 @@ def gradient(
     refuse_continuous(read_structure(net), "bbn.gradient")
     reading = Reading(None, weights, missing, unseen)
     source = reading.source(data, variables=net.variables, all_missing="allow", absent="allow")
-    return by_name(net, Expectation(net, n_jobs)(flat_tables(net), source).statistics)
+    tables = flat_tables(net)  # first: a table that does not fit is named
+    return by_name(net, Expectation(net, n_jobs)(tables, source).statistics)
 
 
 @keywords_checked
