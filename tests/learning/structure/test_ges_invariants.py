@@ -80,6 +80,8 @@ def test_a_whole_class_that_no_operator_raises(kind, score, escapes):
     known = structures(numbers)
     for seed in range(25):
         data = drawn(np.random.default_rng(seed), numbers)
+        if kind == "both" and np.bincount(2 * data["a"] + data["b"], minlength=4).min() < 5:
+            continue  # a search leaves families alone that have too few rows in some setting
         found = bbn.ges(data, score, continuous=list(numbers), escapes=escapes)
         edges = set(found.edges)
         # the members are those with its edges and v-structures, and together they have just the arcs of the result
