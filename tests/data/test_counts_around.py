@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbn.data import as_source
-from bbn.data import source as module
+from bbn.data import coded_table as module
 from bbn.kernels import COMPILED
 from bbn.kernels import count as kernels
 from bbn.kernels.pure import count as twin

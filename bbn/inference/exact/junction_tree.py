@@ -25,7 +25,6 @@ from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.noisy_best import FEW, NoisyBest, bounded
-from bbn.inference.exact.orders import BEYOND
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -409,7 +408,7 @@ class JunctionTree(Engine):
         enough = None
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:  # few have so many cells that it matters
             enough = partial(self._attempted, attempts, key, question, findings, options)
-        cost = price(self.flat, question, options["order"], BEYOND, False, self._slab, enough)
+        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
         untried = None
         if cost.cells > CELLS and pays is None and not question.masked:
             if self._attempted(attempts, key, question, findings, options, cost):
