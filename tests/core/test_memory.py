@@ -97,10 +97,10 @@ def run(code: str) -> list[float]:
 @pytest.mark.parametrize("asked", ["posteriors({'x3': 1})", "query('x20', {'x3': 1})", "mpe()"])
 def test_a_junction_tree_takes_what_was_foretold(asked):
     used, foretold = run(f"""
-from bbn.inference.exact import junction_tree
+from bbn.inference.exact import planner
 prices = []
-real = junction_tree.price
-junction_tree.price = lambda *args, **options: prices.append(real(*args, **options)) or prices[-1]
+real = planner.price
+planner.price = lambda *args, **options: prices.append(real(*args, **options)) or prices[-1]
 net = pairs(rng, 24, 6, 5)
 used, _ = peak(lambda: (engine := bbn.JunctionTree(net), engine.{asked}))
 print(used, prices[-1].bytes)

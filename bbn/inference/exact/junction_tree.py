@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
@@ -28,38 +27,28 @@ from bbn.inference.exact.noisy_best import FEW, NoisyBest, bounded
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
-    Price,
     Question,
     cells_of,
     factored,
     flatten,
     largest_clique,
-    make_plan,
     price,
-    slab_of,
 )
 from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.pruning import CELLS, FIRST, Hard, Likelihoods, PrunedAnswer, Pruning, Whole, making
+from bbn.inference.exact.planner import Planner
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
-from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.expansion import quiet_chains
 from bbn.model.options import Order, OrderedOptions
 from bbn.results.posterior import Posterior, Posteriors, Slot
 
-MASKED_CELLS = 2000.0
-"""With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
-MASKED_VARIABLES = 100
-"""Networks with more variables are never that small, so they are not triangulated to find out."""
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
 
 NONE: frozenset[int] = frozenset()
-
-KEPT_SHAPES = 512
-"""The shapes of which it is known whether pruning pays."""
 
 Slots = dict[str, Slot]
 
@@ -120,14 +109,10 @@ class JunctionTree(Engine):
         self._tables: FlatModel | None = None
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
-        self._small: bool | None = None
-        self._pruning: Pruning | None = None
+        self._planner = Planner(self.flat, self.options, self._plans)
         self._repeats: Repeats | None = None
         self._asked = False
         self._quiet = quiet_chains(self.model) if len(self.flat.cards) > len(self.model.variables) else {}  # type: ignore[arg-type]
-        self._slab: int | None = None
-        self._prunes: dict[Any, bool] = {}
-        """Whether a shape's questions are answered without the states that cannot occur."""
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
@@ -187,7 +172,7 @@ class JunctionTree(Engine):
 
         def planner(model: FlatModel, question: Question, padded: frozenset[int]) -> Plan:
             key = ("rows", question, padded)
-            return self._plans.get(key) or self._compile(key, question, settings, pad(model, padded))
+            return self._plans.get(key) or self._planner.compile(key, question, settings, pad(model, padded))
 
         numbers = [self.flat.number[name] for name in targets]
         return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs, ledger)
@@ -203,7 +188,7 @@ class JunctionTree(Engine):
         answer = repeats.query(targets, evidence)
         if answer is None:
             answer = super()._query(targets, evidence, settings)
-            repeats.note_query(targets, evidence, self._leaves_out)
+            repeats.note_query(targets, evidence, self._planner.leaves_out)
         return answer
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
@@ -215,7 +200,9 @@ class JunctionTree(Engine):
         answers = repeats.posteriors(evidence)
         if answers is None:
             answers = super()._posteriors(evidence, settings)
-            repeats.note_posteriors(evidence, bool(self._small), self._leaves_out, self._slots_of)
+            repeats.note_posteriors(
+                evidence, bool(self._planner.small), self._planner.leaves_out, self._slots_of
+            )
         return answers
 
     def _known_questions(self) -> Repeats | None:
@@ -223,7 +210,7 @@ class JunctionTree(Engine):
         if self._repeats is None:
             if self._asked:
                 self._repeats = Repeats(
-                    self.model, self.flat.number, self._plans, self._quiet, self._pruned_again
+                    self.model, self.flat.number, self._plans, self._quiet, self._planner.pruned_again
                 )
             self._asked = True
         return self._repeats
@@ -235,6 +222,7 @@ class JunctionTree(Engine):
         hard, likelihood = findings.hard, findings.likelihood
         number = self.flat.number
         key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
+        numbered = self._numbered(findings)
         plan = self._plans.get(key)
         if plan is None or plan.untried is not None or options is not self.options:
             question = Question(
@@ -243,11 +231,11 @@ class JunctionTree(Engine):
                 False,
                 tuple(map(number.__getitem__, targets)),
             )
-            plan, pruned = self._plan_or_answer(key, question, findings, options, plan)
+            plan, pruned = self._planner.plan_or_answer(key, question, numbered, options, plan)
             if pruned is not None:
                 return self._shaped(targets, pruned.joint(question.targets)), pruned.log_evidence
             assert plan is not None
-        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        numbered_hard, numbered_likelihood, log_scale = numbered
         values, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return self._shaped(targets, values), log_evidence + log_scale
 
@@ -261,7 +249,7 @@ class JunctionTree(Engine):
         hard, likelihood = findings.hard, findings.likelihood
         number = self.flat.number
         observed = frozenset(hard)
-        if self._masks(options):
+        if self._planner.masks(options):
             key: Any = "masked"
             question = Question(masked=True, goal=MARGINALS)
         else:
@@ -274,15 +262,16 @@ class JunctionTree(Engine):
                 frozenset(map(number.__getitem__, likelihood)),
                 goal=MARGINALS,
             )
+        numbered = self._numbered(findings)
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
-            plan, pruned = self._plan_or_answer(key, question, findings, options)
+            plan, pruned = self._planner.plan_or_answer(key, question, numbered, options)
             if pruned is not None:
                 return Posteriors(
                     self._slots_of(observed, key, None), pruned.marginals(), pruned.log_evidence
                 )
             assert plan is not None
-        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings)
+        numbered_hard, numbered_likelihood, log_scale = numbered
         flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
@@ -319,7 +308,7 @@ class JunctionTree(Engine):
         )
         plan = self._plans.get(question)
         if plan is None or options is not self.options:
-            plan = self._compile(question, question, options, model)
+            plan = self._planner.compile(question, question, options, model)
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings, number)
         work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
         return MaximisedForest(plan.layout, model.cards, work, base, logs), log_probability + log_scale
@@ -362,141 +351,6 @@ class JunctionTree(Engine):
         other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
         return other._best_of(targets, findings, other.options)
 
-    def _compile(
-        self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
-    ) -> Plan:
-        model = model or self.flat
-        return self._keep(key, question, price(model, question, options["order"]), options, model)
-
-    def _keep(
-        self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
-    ) -> Plan:
-        plan = make_plan(model, question, cost, options["memory_limit"], self._plans)
-        if options["order"] == self.options["order"]:
-            self._plans.put(key, plan)
-        return plan
-
-    def _plan_or_answer(
-        self,
-        key: Any,
-        question: Question,
-        findings: Findings,
-        options: Mapping[str, Any],
-        known: Plan | None = None,
-    ) -> tuple[Plan | None, PrunedAnswer | None]:
-        """The plan of a shape, or, where states that cannot occur make it large, the answer without them.
-
-        `known` is the plan that the shape has already, if it has one.
-        """
-        if known is not None and known.untried is not None and options is self.options:
-            cost, known.untried = known.untried, None
-            answer = self._pruned(key, question, findings, options, cost)
-            if answer is None:
-                return known, None
-            self._plans.discard(key)
-            return None, answer
-        pays = self._prunes.get(key)
-        if pays and not (self._leaves_out(key) and options["order"] == self.options["order"]):
-            pays = None
-        if pays:
-            answer = self._pruned(key, question, findings, options, None)
-            if answer is not None:
-                return None, answer
-        if self._slab is None:
-            self._slab = slab_of(self.flat)
-        attempts: list[PrunedAnswer | None] = []
-        enough = None
-        if pays is None and len(self.flat.cards) > MASKED_VARIABLES:  # few have so many cells that it matters
-            enough = partial(self._attempted, attempts, key, question, findings, options)
-        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
-        untried = None
-        if cost.cells > CELLS and pays is None and not question.masked:
-            if self._attempted(attempts, key, question, findings, options, cost):
-                return None, attempts[0]
-            if not attempts and cost.cells > 2 * making(self.flat):
-                untried = cost
-        plan = self._keep(key, question, cost, options, self.flat)
-        if untried is not None:
-            plan.untried = untried
-        return plan, None
-
-    def _attempted(
-        self,
-        attempts: list[PrunedAnswer | None],
-        key: Any,
-        question: Question,
-        findings: Findings,
-        options: Mapping[str, Any],
-        found: Whole,
-    ) -> bool:
-        """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
-        first = question.goal == QUERY and options is self.options
-        if not attempts and found.cells > (FIRST if first else 2.0) * making(self.flat):
-            attempts.append(self._pruned(key, question, findings, options, found))
-        return bool(attempts) and attempts[0] is not None
-
-    def _pruned(
-        self,
-        key: Any,
-        question: Question,
-        findings: Findings,
-        options: Mapping[str, Any],
-        cost: Whole | None,
-    ) -> PrunedAnswer | None:
-        """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
-        pruning = self._pruning
-        if pruning is None:
-            pruning = self._pruning = Pruning(self.flat)
-        if len(self._prunes) >= KEPT_SHAPES:
-            self._prunes.clear()
-        if not pruning.sparse:
-            self._prunes[key] = False
-            return None
-        hard, likelihoods, log_scale = self._numbered(findings)
-        answer = self._pruned_answer(key, question, hard, likelihoods, options, cost)
-        return answer and answer._replace(log_evidence=answer.log_evidence + log_scale)
-
-    def _leaves_out(self, key: Any) -> bool:
-        """Whether a shape's questions are answered without the states that cannot occur, on a tree that is known."""
-        return bool(self._prunes.get(key)) and self._pruning is not None and self._pruning.knows(key)
-
-    def _pruned_again(self, key: Any, question: Question, hard: Hard) -> PrunedAnswer | None:
-        """The answer to a question of a shape that was asked about before."""
-        if not self._leaves_out(key):
-            return None
-        return self._pruned_answer(key, question, hard, (), self.options, None)
-
-    def _pruned_answer(
-        self,
-        key: Any,
-        question: Question,
-        hard: Hard,
-        likelihoods: Likelihoods,
-        options: Mapping[str, Any],
-        cost: Whole | None,
-    ) -> PrunedAnswer | None:
-        pruning = self._pruning
-        assert pruning is not None
-        domain = pruning.domain(hard, likelihoods)
-        if domain is None:
-            return PrunedAnswer(pruning, None, None, np.empty(0), -math.inf)
-        if cost is not None and not pruning.gone(domain, hard):
-            self._prunes[key] = False
-            return None
-        plan = pruning.kept(key, domain)
-        if plan is None:
-            shape = pruning.shape(key, question)
-            model = pruning.restricted(domain, shape.needed)
-            other = pruning.priced(model, shape, options["order"], cost, key)
-            if cost is not None:
-                self._prunes[key] = pruning.pays(cost, other)
-                if not self._prunes[key]:
-                    return None
-            plan = make_plan(model, question, other, options["memory_limit"], self._plans)
-            pruning.keep(key, domain, plan)
-        values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
-        return PrunedAnswer(pruning, plan, domain, values, log_evidence)
-
     def _with_certain(self, findings: Findings) -> Findings:
         """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""
         hidden = {
@@ -506,20 +360,6 @@ class JunctionTree(Engine):
             for name in names
         }
         return findings._replace(hard={**findings.hard, **hidden}) if hidden else findings
-
-    def _masks(self, options: Mapping[str, Any]) -> bool:
-        """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""
-        if self._small is None:
-            small = False
-            if len(self.flat.cards) <= MASKED_VARIABLES:
-                question = Question(masked=True, goal=MARGINALS)
-                cost = price(self.flat, question, options["order"])
-                small = cost.cells <= MASKED_CELLS
-                if small:
-                    limit, kept = options["memory_limit"], self._plans
-                    kept.put("masked", make_plan(self.flat, question, cost, limit, kept))
-            self._small = small
-        return self._small
 
     def _numbered(
         self, findings: Findings, number: Mapping[str, int] | None = None
@@ -543,8 +383,8 @@ class JunctionTree(Engine):
     def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan | None) -> Slots:
         """Where a plan puts the marginals; without one, where they lie if states that cannot occur are left out."""
         if plan is None:
-            assert self._pruning is not None
-            return self._slots_at(observed, ("pruned", key), self._pruning.state_ptr)
+            assert self._planner.pruning is not None
+            return self._slots_at(observed, ("pruned", key), self._planner.pruning.state_ptr)
         slots = self._slots.get((observed, key))
         if slots is None:
             return self._slots_at(observed, key, plan.layout.out)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bbn.inference.exact.junction_tree as module
 from bbn import kernels
 from bbn.core.errors import BudgetError, ImpossibleEvidenceError
+from bbn.inference.exact import planner
 from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Not, OneOf, Soft, Virtual
@@ -53,7 +53,7 @@ def free_names(net: BayesianNetwork, evidence: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("masks", [True, False])
 @pytest.mark.parametrize("seed", range(60))
 def test_posteriors_are_those_of_the_joint(seed, masks, monkeypatch):
-    monkeypatch.setattr(module, "MASKED_CELLS", math.inf if masks else 0)
+    monkeypatch.setattr(planner, "MASKED_CELLS", math.inf if masks else 0)
     rng = np.random.default_rng(seed)
     net = random_network(rng, max_cells=1500)
     engine = JunctionTree(net)
@@ -279,7 +279,7 @@ def test_plans_are_dropped_past_the_bound():
 
     net = chain(8)
     engine = JunctionTree(net)
-    engine._plans = PlanCache(plans=3)
+    engine._plans = engine._planner.plans = PlanCache(plans=3)
     for i in range(8):
         engine.query(f"x{i}", {f"x{(i + 1) % 8}": 1})
     assert len(engine._plans._plans) == 3

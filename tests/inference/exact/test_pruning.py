@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import junction_tree, pruning
+from bbn.inference.exact import planner, pruning
 from tests.support import exact_truth
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Prune whatever the size."""
-    monkeypatch.setattr(junction_tree, "CELLS", -1.0)
-    monkeypatch.setattr(junction_tree, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(junction_tree, "making", lambda model: -1.0)
+    monkeypatch.setattr(planner, "CELLS", -1.0)
+    monkeypatch.setattr(planner, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(planner, "making", lambda model: -1.0)
     monkeypatch.setattr(pruning.Pruning, "gone", lambda self, domain, hard: 1)
     monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
 
@@ -84,7 +84,7 @@ def test_answers_are_the_exact_ones(seed, always):
             np.testing.assert_allclose(
                 joint.values, net.query(pair, evidence, method="enumeration").values, atol=1e-12
             )
-    assert engine._prunes
+    assert engine._planner.prunes
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -203,14 +203,14 @@ def test_water_needs_a_hundredth_of_its_cells():
     net = bbn.example("water")
     engine = bbn.JunctionTree(net)
     answers = engine.posteriors()
-    assert list(engine._prunes.values()) == [True]
-    question = junction_tree.Question(goal=junction_tree.MARGINALS)
-    pruning = engine._pruning
+    assert list(engine._planner.prunes.values()) == [True]
+    question = planner.Question(goal=planner.MARGINALS)
+    pruning = engine._planner.pruning
     small = pruning.restricted(pruning.domain([], []), pruning.shape(None, question).needed)
-    cells = junction_tree.price(small, question).cells
+    cells = planner.price(small, question).cells
     assert 50 * cells < engine.stats().total_cells
     whole = bbn.JunctionTree(net, order="min-fill")
-    whole._prunes = {(frozenset(), None): False}
+    whole._planner.prunes = {(frozenset(), None): False}
     for name, posterior in whole.posteriors().items():
         np.testing.assert_allclose(answers[name].values, posterior.values, atol=1e-12)
 
@@ -218,7 +218,7 @@ def test_water_needs_a_hundredth_of_its_cells():
 def test_tables_without_zeros_are_left_alone():
     engine = bbn.JunctionTree(bbn.example("barley"))
     engine.posteriors()
-    assert not any(engine._prunes.values())
+    assert not any(engine._planner.prunes.values())
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, 
             tried.append(model)
             super().__init__(model)
 
-    monkeypatch.setattr(junction_tree, "Pruning", Noted)
+    monkeypatch.setattr(planner, "Pruning", Noted)
     net = bbn.example(name)
     leaves = [n for n in net.names if not net.children(n)][:6]
     row = net.sample(1, seed=0).iloc[0]

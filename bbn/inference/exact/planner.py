@@ -1,0 +1,215 @@
+"""Planner: the plan that answers a question, or the answer without the states that cannot occur.
+
+Most questions are answered by a plan for their shape, whatever the values observed. Where tables are mostly zeros,
+leaving out the states that the values rule out (see `pruning`) may cost less, plan and all. Which of the two to take is
+decided once for each shape, by predicted cells. Small networks have one plan for all posteriors, on which evidence is
+masked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, make_plan, price, slab_of
+from bbn.inference.exact.plan_cache import PlanCache
+from bbn.inference.exact.pruning import (
+    CELLS,
+    FIRST,
+    Hard,
+    Likelihoods,
+    PrunedAnswer,
+    Pruning,
+    Whole,
+    making,
+)
+from bbn.kernels.contracts.tape import MARGINALS, QUERY
+
+MASKED_CELLS = 2000.0
+"""With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
+MASKED_VARIABLES = 100
+"""Networks with more variables are never that small, so they are not triangulated to find out. Those with no more
+hardly ever have so many cells that pruning is worth a look during the search for an order."""
+KEPT_SHAPES = 512
+"""The shapes of which it is known whether pruning pays."""
+
+Numbered = tuple[Hard, Likelihoods, float]
+"""Findings by number: hard ones, likelihoods, and the ln of what the likelihoods were divided by."""
+
+
+class Planner:
+    """Finds the plan of each question that an engine is asked, or answers it without the states that cannot occur.
+
+    Parameters
+    ----------
+    flat
+        The model.
+    options
+        The engine's own; plans made with another order are not kept.
+    plans
+        Where plans are kept.
+    """
+
+    def __init__(self, flat: FlatModel, options: Mapping[str, Any], plans: PlanCache) -> None:
+        self.flat = flat
+        self.options = options
+        self.plans = plans
+        self.pruning: Pruning | None = None
+        self.prunes: dict[Any, bool] = {}
+        """Whether a shape's questions are answered without the states that cannot occur."""
+        self.small: bool | None = None
+        """Whether evidence is masked on the tree of the whole network; None until that is found out."""
+        self._slab: int | None = None
+
+    def compile(
+        self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
+    ) -> Plan:
+        """The plan of a question, made and kept."""
+        model = model or self.flat
+        return self._keep(key, question, price(model, question, options["order"]), options, model)
+
+    def _keep(
+        self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
+    ) -> Plan:
+        plan = make_plan(model, question, cost, options["memory_limit"], self.plans)
+        if options["order"] == self.options["order"]:
+            self.plans.put(key, plan)
+        return plan
+
+    def masks(self, options: Mapping[str, Any]) -> bool:
+        """Whether evidence is masked on the tree of the whole network; if it is, that plan is made here."""
+        if self.small is None:
+            small = False
+            if len(self.flat.cards) <= MASKED_VARIABLES:
+                question = Question(masked=True, goal=MARGINALS)
+                cost = price(self.flat, question, options["order"])
+                small = cost.cells <= MASKED_CELLS
+                if small:
+                    limit = options["memory_limit"]
+                    self.plans.put("masked", make_plan(self.flat, question, cost, limit, self.plans))
+            self.small = small
+        return self.small
+
+    def plan_or_answer(
+        self,
+        key: Any,
+        question: Question,
+        findings: Numbered,
+        options: Mapping[str, Any],
+        known: Plan | None = None,
+    ) -> tuple[Plan | None, PrunedAnswer | None]:
+        """The plan of a shape, or, where states that cannot occur make it large, the answer without them.
+
+        `known` is the plan that the shape has already, if it has one.
+        """
+        if known is not None and known.untried is not None and options is self.options:
+            cost, known.untried = known.untried, None
+            answer = self._pruned(key, question, findings, options, cost)
+            if answer is None:
+                return known, None
+            self.plans.discard(key)
+            return None, answer
+        pays = self.prunes.get(key)
+        if pays and not (self.leaves_out(key) and options["order"] == self.options["order"]):
+            pays = None
+        if pays:
+            answer = self._pruned(key, question, findings, options, None)
+            if answer is not None:
+                return None, answer
+        if self._slab is None:
+            self._slab = slab_of(self.flat)
+        attempts: list[PrunedAnswer | None] = []
+        enough = None
+        if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
+            enough = partial(self._attempted, attempts, key, question, findings, options)
+        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
+        untried = None
+        if cost.cells > CELLS and pays is None and not question.masked:
+            if self._attempted(attempts, key, question, findings, options, cost):
+                return None, attempts[0]
+            if not attempts and cost.cells > 2 * making(self.flat):
+                untried = cost
+        plan = self._keep(key, question, cost, options, self.flat)
+        if untried is not None:
+            plan.untried = untried
+        return plan, None
+
+    def _attempted(
+        self,
+        attempts: list[PrunedAnswer | None],
+        key: Any,
+        question: Question,
+        findings: Numbered,
+        options: Mapping[str, Any],
+        found: Whole,
+    ) -> bool:
+        """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
+        first = question.goal == QUERY and options is self.options
+        if not attempts and found.cells > (FIRST if first else 2.0) * making(self.flat):
+            attempts.append(self._pruned(key, question, findings, options, found))
+        return bool(attempts) and attempts[0] is not None
+
+    def _pruned(
+        self,
+        key: Any,
+        question: Question,
+        findings: Numbered,
+        options: Mapping[str, Any],
+        cost: Whole | None,
+    ) -> PrunedAnswer | None:
+        """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
+        pruning = self.pruning
+        if pruning is None:
+            pruning = self.pruning = Pruning(self.flat)
+        if len(self.prunes) >= KEPT_SHAPES:
+            self.prunes.clear()
+        if not pruning.sparse:
+            self.prunes[key] = False
+            return None
+        hard, likelihoods, log_scale = findings
+        answer = self._pruned_answer(pruning, key, question, hard, likelihoods, options, cost)
+        return answer and answer._replace(log_evidence=answer.log_evidence + log_scale)
+
+    def leaves_out(self, key: Any) -> bool:
+        """Whether a shape's questions are answered without the states that cannot occur, on a tree that is known."""
+        return bool(self.prunes.get(key)) and self.pruning is not None and self.pruning.knows(key)
+
+    def pruned_again(self, key: Any, question: Question, hard: Hard) -> PrunedAnswer | None:
+        """The answer to a question of a shape that was asked about before; None if it needs a plan."""
+        if self.pruning is None or not self.leaves_out(key):
+            return None
+        return self._pruned_answer(self.pruning, key, question, hard, (), self.options, None)
+
+    def _pruned_answer(
+        self,
+        pruning: Pruning,
+        key: Any,
+        question: Question,
+        hard: Hard,
+        likelihoods: Likelihoods,
+        options: Mapping[str, Any],
+        cost: Whole | None,
+    ) -> PrunedAnswer | None:
+        domain = pruning.domain(hard, likelihoods)
+        if domain is None:
+            return PrunedAnswer(pruning, None, None, np.empty(0), -math.inf)
+        if cost is not None and not pruning.gone(domain, hard):
+            self.prunes[key] = False
+            return None
+        plan = pruning.kept(key, domain)
+        if plan is None:
+            shape = pruning.shape(key, question)
+            model = pruning.restricted(domain, shape.needed)
+            other = pruning.priced(model, shape, options["order"], cost, key)
+            if cost is not None:
+                self.prunes[key] = pruning.pays(cost, other)
+                if not self.prunes[key]:
+                    return None
+            plan = make_plan(model, question, other, options["memory_limit"], self.plans)
+            pruning.keep(key, domain, plan)
+        values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
+        return PrunedAnswer(pruning, plan, domain, values, log_evidence)
