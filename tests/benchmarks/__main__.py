@@ -30,8 +30,9 @@ PAGE = HERE.parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 Measured by `make bench`: the contenders do the same work in one process, their answers are checked against each
-other first, then they run in turn and the minimum of the rounds counts. One thread unless a row says otherwise.
-Ratios are theirs over ours: above 1, bbn is faster. Times hold for the machine named; the ratios travel better.
+other first, then they run in turn and the minimum of the rounds counts. Short work is done several times in its turn.
+One thread unless a row says otherwise. Ratios are theirs over ours: above 1, bbn is faster. Times hold for the machine
+named; the ratios travel better.
 
 Other libraries are asked in the way that is fastest for them. The ways that their documentation offers run against each
 other first; the quickest counts, and the last column names it.
