@@ -8,8 +8,8 @@ import numpy as np
 
 from bbn.core.frozen import Array
 from bbn.learning.gaussian.estimates import GaussianParameters
-from bbn.learning.incomplete.ascent import Point, Problem
 from bbn.learning.incomplete.em import EM, maximise
+from bbn.learning.incomplete.problem import Point, Problem
 
 
 class SphericalEM(EM):

@@ -38,7 +38,7 @@ MAX_AXES = 32
 LISTEN = 0.1
 """Seconds after which whoever waits for memory asks whether to go on."""
 ALWAYS_THERE = 1 << 23
-"""Half of the memory there is holds so many bytes, or Python would not have started."""
+"""Half of the memory is at least this many bytes, or Python would not have started."""
 environment: Any = os.environ._data  # type: ignore[attr-defined]
 """What os.environ keeps: it encodes each key that it is asked for, which takes longer than the rest of an engine."""
 _MEMORY_LIMIT: Any = os.environ.encodekey("BBN_MEMORY_LIMIT")

@@ -180,11 +180,11 @@ class CodedTable(Frozen):
         return cells, offsets, cards
 
     def _threads(self, n_families: int, n_jobs: int | None) -> int:
-        """How many threads count so many families."""
+        """How many threads count this number of families."""
         return jobs(n_jobs) if n_families * self.n_rows >= PARALLEL else 1
 
     def _parts(self, n_families: int, threads: int, each: int) -> int:
-        """In how many parts to count the rows, where each needs so many bytes: no more than fit in memory.
+        """In how many parts to count the rows, where each part needs `each` bytes: no more than fit in memory.
 
         Weights are added up in as many parts whatever the number of threads, so that rounding does not depend on it.
         """

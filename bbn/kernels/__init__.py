@@ -1,7 +1,7 @@
 """The hot loops, on plain arrays: each compiled, with a pure twin that gives the same answers.
 
 Each module of `compiled` has a twin of the same name in `pure`. Callers write ``kernels.count.count_families(...)`` and
-get one of the two: the compiled one where it was built, else, or with the environment variable BBN_PURE=1, the twin.
+get one of the two: the compiled one where it was built; otherwise, or with BBN_PURE=1 in the environment, the twin.
 """
 
 from __future__ import annotations

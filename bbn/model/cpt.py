@@ -17,8 +17,7 @@ from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.model.factor import Factor
-from bbn.model.holding_state import positive_code as positive_code
-from bbn.model.holding_state import told_holding_code as told_holding_code
+from bbn.model.holding_state import told_holding_code
 from bbn.model.previous import table_parents
 from bbn.model.table_input import read_table, row_name, settings, shape_of
 from bbn.model.variable import Continuous, State, Variable

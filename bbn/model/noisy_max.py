@@ -21,8 +21,9 @@ import numpy as np
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, read_only
-from bbn.model.cpt import checked_parents, positive_code, told_holding_code
+from bbn.model.cpt import checked_parents
 from bbn.model.factored import Factored, checked_family
+from bbn.model.holding_state import positive_code, told_holding_code
 from bbn.model.table_input import read_table
 from bbn.model.variable import State, Variable
 

@@ -147,8 +147,8 @@ class _Ours:
 
     def __init__(self, x: np.ndarray, start: np.ndarray) -> None:
         from bbn.data import code
-        from bbn.learning.incomplete.ascent import Problem
         from bbn.learning.incomplete.em import EM
+        from bbn.learning.incomplete.problem import Problem
 
         names = [f"x{f}" for f in range(x.shape[1])]
         table = code({name: x[:, f] for f, name in enumerate(names)}, continuous=names)

@@ -55,7 +55,7 @@ def pairs(rng, n, card, depth):
     return BayesianNetwork(cpts)
 
 
-def foretold(net, evidence=()):
+def predicted_run(net, evidence=()):
     """What all posteriors given these variables are said to take."""
     engine = bbn.JunctionTree(net)
     sliced = frozenset(engine.flat.number[name] for name in evidence)
@@ -97,10 +97,10 @@ def run(code: str) -> list[float]:
 @pytest.mark.parametrize("asked", ["posteriors({'x3': 1})", "query('x20', {'x3': 1})", "mpe()"])
 def test_a_junction_tree_takes_what_was_foretold(asked):
     used, foretold = run(f"""
-from bbn.inference.exact import planner
+from bbn.inference.exact import plan_choice
 prices = []
-real = planner.price
-planner.price = lambda *args, **options: prices.append(real(*args, **options)) or prices[-1]
+real = plan_choice.price
+plan_choice.price = lambda *args, **options: prices.append(real(*args, **options)) or prices[-1]
 net = pairs(rng, 24, 6, 5)
 used, _ = peak(lambda: (engine := bbn.JunctionTree(net), engine.{asked}))
 print(used, prices[-1].bytes)
@@ -113,7 +113,7 @@ print(used, prices[-1].bytes)
 def test_threads_that_share_an_engine_stay_within_its_limit():
     used, answers = run("""
 net = pairs(rng, 24, 6, 5)
-limit = int(1.5 * max(foretold(net, [f"x{i}"]) for i in range(3, 7)))
+limit = int(1.5 * max(predicted_run(net, [f"x{i}"]) for i in range(3, 7)))
 engine = bbn.JunctionTree(net, memory_limit=limit)
 answers = []
 def work(i):
@@ -134,7 +134,7 @@ print(used / limit, len(answers))
 def test_plans_that_are_kept_stay_within_the_limit():
     used, kept = run("""
 net = pairs(rng, 24, 6, 4)
-limit = 3 * max(foretold(net, [f"x{i}", f"x{i + 1}"]) for i in range(20))
+limit = 3 * max(predicted_run(net, [f"x{i}", f"x{i + 1}"]) for i in range(20))
 engine = bbn.JunctionTree(net, memory_limit=limit)
 used, _ = peak(lambda: [engine.posteriors({f"x{i}": 1, f"x{i + 1}": 0}) for i in range(20)])
 print(used / limit, len(engine._plans._plans))

@@ -35,7 +35,7 @@ PER_PACKED = 0.5
 """What it takes to lay a cell of an operand out anew, likewise."""
 
 RUNS, SMALL_RUNS = 24, 3_000_000
-"""Runs after which it is worth looking for bands: so many, and so many cells' worth of runs more."""
+"""Runs after which it is worth looking for bands: RUNS, and as many more as go through SMALL_RUNS cells."""
 FEWEST_CELLS = 8192
 """Plans of fewer cells are left as they are."""
 MOST_SET = 0.9

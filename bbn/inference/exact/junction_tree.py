@@ -35,7 +35,7 @@ from bbn.inference.exact.plan import (
     price,
 )
 from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.planner import Planner
+from bbn.inference.exact.plan_choice import Planner
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS

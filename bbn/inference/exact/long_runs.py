@@ -95,25 +95,25 @@ class _Progress(Watch):
 
 
 @contextmanager
-def foretold(tape: Ints) -> Iterator[None]:
+def predicted_run(tape: Ints) -> Iterator[None]:
     """Refuse to run a tape that would take far too long, and show the progress of one that takes long."""
-    with foretold_cells(tape_cells(tape)):
+    with predicted_cells(tape_cells(tape)):
         yield
 
 
 @contextmanager
-def foretold_rows(layout: Layout, n_rows: int, threads: int) -> Iterator[None]:
+def predicted_rows(layout: Layout, n_rows: int, threads: int) -> Iterator[None]:
     """The same for a plan that is run on many rows, by several threads."""
     if n_rows * float(layout.run.size + layout.whole_size) < ROWS_FROM:
         yield
         return
-    with foretold_cells(n_rows * tape_cells(layout.run), max(threads, 1)):
+    with predicted_cells(n_rows * tape_cells(layout.run), max(threads, 1)):
         yield
 
 
 @contextmanager
-def foretold_cells(cells: float, threads: int = 1) -> Iterator[None]:
-    """The same for so many cells, shared by some threads."""
+def predicted_cells(cells: float, threads: int = 1) -> Iterator[None]:
+    """The same for a number of cells, shared by some threads."""
     seconds = cells * rate() / threads
     if seconds <= TOLD:
         yield
@@ -149,18 +149,18 @@ def spoken(seconds: float) -> str:
 
 
 class LongPlan(Plan):
-    """A plan of so many cells that its runs are foretold."""
+    """A plan so large that the time of its runs is predicted."""
 
     def _make(self) -> Any:
-        with foretold(self.layout.once):
+        with predicted_run(self.layout.once):
             return super()._make()
 
     def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
         """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
-        with foretold(self.layout.run):
+        with predicted_run(self.layout.run):
             return super().run(hard, likelihoods, held)
 
     def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
         """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
-        with foretold(self.layout.run):
+        with predicted_run(self.layout.run):
             return super().collect(hard, likelihoods)

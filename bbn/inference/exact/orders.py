@@ -24,7 +24,7 @@ from bbn.kernels.watch import check
 from bbn.model.graphs import ORDERS, Elimination, find_rule
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
-"""The rules that "auto" tries: the first alone where its cliques are small, else all, and the cheapest is kept."""
+"""The rules that "auto" tries: the first alone where its cliques are small, otherwise all, and the cheapest is kept."""
 SMALL = 100_000.0
 """Cells up to which the first rule of the portfolio is good enough."""
 HUGE = 1_000_000.0

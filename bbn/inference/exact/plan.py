@@ -39,7 +39,7 @@ MANY_THREADS = 64
 THIN_FROM, THIN, RUNS, RUN = 16_384, 0.15, 16, 64
 """Tables of at least THIN_FROM entries are thin if no more than the share THIN of what is looked at is not zero."""
 LONG = 1e8
-"""Cells from which it is worth foretelling how long a run takes."""
+"""Cells from which it is worth predicting how long a run takes."""
 UNLOCKED = nullcontext()
 """In place of the lock of a plan whose program is made with it."""
 INSTEAD = (

@@ -28,7 +28,7 @@ BURST = 4
 ALONE = 1.5
 """How many times more cells than a tree of its own a long question may have on the tree that all share."""
 PATIENCE = 200
-"""The climb ends when so many steps in a row have found nothing better."""
+"""The climb ends when this number of steps in a row has found nothing better."""
 
 
 class Shape(NamedTuple):
@@ -91,7 +91,7 @@ class PrunedTree:
                 self.elimination = None
 
     def used(self, cards: Ints, cells: float) -> None:
-        """Note a question that left these numbers of states and cost so many cells; climb where that was enough."""
+        """Note a question that left these numbers of states and what it cost in cells; climb where that was enough."""
         known = self.elimination
         if self._ended or known is None or not self._lock.acquire(blocking=False):
             return

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs
 from bbn.core.threads import worker_map
-from bbn.inference.exact.long_runs import foretold_rows
+from bbn.inference.exact.long_runs import predicted_rows
 from bbn.inference.exact.plan import FlatModel, Plan, Question, cells_of, run_bytes, swept_cells
 from bbn.kernels.contracts.tape import MARGINALS, QUERY
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
@@ -234,7 +234,7 @@ def run_plan(
             _run(model, plan, part, out[start:stop], logs[start:stop], in_blocks)
 
         with (
-            foretold_rows(plan.layout, n, threads),
+            predicted_rows(plan.layout, n, threads),
             worker_map(threads, threads) as spread,
         ):
             list(spread(work, bounds[:-1], bounds[1:]))

@@ -84,7 +84,7 @@ MOST_SOURCES: Final = 32
 """Cliques of more sources than this (RESCALE_EVERY where evidence reaches them) are stored all the same, since their
 products must be rescaled on the way."""
 BAND_LANES: Final = 4
-"""Bands are filled up with zeros to a multiple of so many cells."""
+"""Bands are filled up with zeros to a multiple of this number of cells."""
 BAND_STEPS: Final = 16
 """The most steps of a BANDS."""
 LARGE: Final = 1_000_000

@@ -11,9 +11,9 @@ from bbn.core.errors import DataError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.data.error_places import located
-from bbn.learning.incomplete.ascent import Point, Problem
 from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
+from bbn.learning.incomplete.problem import Point, Problem
 from bbn.learning.structure.constraints import ranked, tie_of
 
 

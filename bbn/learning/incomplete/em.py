@@ -20,10 +20,11 @@ from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
-from bbn.learning.incomplete.ascent import Point, Problem
 from bbn.learning.incomplete.climbing import Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.links import with_links
+from bbn.learning.incomplete.problem import Point, Problem
+from bbn.learning.tables.extrapolation import extrapolated
 from bbn.learning.tables.fit import sequences_for
 from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.dynamic_network import DynamicNetwork
@@ -211,10 +212,9 @@ class EM:
 
 
 class Squarem:
-    """EM with squared extrapolation, scheme S3 of Varadhan and Roland (2008).
+    """EM with squared extrapolation (see `extrapolated`).
 
-    From θ0, two EM steps give θ1 and θ2; with r = θ1 − θ0 and v = (θ2 − θ1) − r the extrapolated point is
-    θ0 + 2 s r + s² v, s = |r| / |v|. The memory is θ0 when the last point was a θ1.
+    From θ0, two EM steps give θ1 and θ2, and these a point further on. The memory is θ0 when the last point was a θ1.
     """
 
     def step(self, problem: Problem, point: Point, memory: Array | None) -> tuple[Point, Array | None]:
@@ -222,12 +222,9 @@ class Squarem:
         after = maximise(problem, point)
         if memory is None:
             return problem.evaluate(after), point.tables
-        r = point.tables - memory
-        v = (after - point.tables) - r
-        length = float(np.linalg.norm(v))
-        s = max(1.0, float(np.linalg.norm(r)) / length) if length > 0 else 1.0
-        if s > 1.0:
-            reached = problem.evaluate(self._inside(problem, memory + 2 * s * r + s * s * v, after))
+        guess, steps = extrapolated(memory, point.tables, after)
+        if steps > 1.0:
+            reached = problem.evaluate(self._inside(problem, guess, after))
             if reached.objective >= point.objective:
                 return reached, None
         return problem.evaluate(after), None

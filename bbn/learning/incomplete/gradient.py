@@ -20,11 +20,11 @@ from bbn.core.keywords import keywords_checked
 from bbn.data import Block
 from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
-from bbn.learning.incomplete.ascent import Point, Problem
 from bbn.learning.incomplete.climbing import climb
 from bbn.learning.incomplete.em import maximise, problem_of
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.links import with_links
+from bbn.learning.incomplete.problem import Point, Problem
 from bbn.learning.structure.structure import read_structure, refuse_continuous
 from bbn.learning.tables.priors import Prior
 from bbn.learning.time.sequence_data import SequenceData

@@ -136,7 +136,7 @@ class GaussianCounter:
         return kernels.regress.residuals(self.scatter, flat, ptr, COLLINEAR)
 
     def _terms(self, child: int | NDArray[np.int64], rest: Array, n_parents: NDArray[np.int64]) -> Array:
-        """The terms of families with so many parents that leave this much of the child's sum of squares."""
+        """The terms of families with these numbers of parents, which leave `rest` of the child's sum of squares."""
         floor = np.where(n_parents > 0, LINKED_FLOOR, FLOOR)
         logs = log_densities(rest, self.squares[child], np.array(self.n), floor)
         terms = logs - self.shift[child] - self.penalty * (n_parents + 2)

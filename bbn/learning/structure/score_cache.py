@@ -318,7 +318,7 @@ class ScoreCache:
         return sum(self.many(list(enumerate(parents))))
 
     def _reserve(self, count: int) -> None:
-        """Refuse to keep so many more terms that memory ends."""
+        """Refuse to keep more terms than fit in memory."""
         self._n_known += count
         if self._n_known < self._priced:
             return

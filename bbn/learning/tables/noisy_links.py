@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data import Block, DataSource
+from bbn.learning.tables.extrapolation import extrapolated
 from bbn.learning.tables.priors import Prior
 from bbn.model.noisy_max import NoisyMax
 
@@ -128,16 +129,15 @@ def _further(
 
     As many, from 1 to `most`, as the first step is longer than the steps' change.
     """
-    moved = np.concatenate([(b - a).ravel() for a, b in zip(one, two, strict=True)])
-    change = np.concatenate([(c - 2 * b + a).ravel() for a, b, c in zip(one, two, three, strict=True)])
-    size = float(np.linalg.norm(change))
-    length = min(max(1.0, float(np.linalg.norm(moved)) / size), most) if size > 0 else 1.0
-    found = []
-    for a, b, c in zip(one, two, three, strict=True):
-        reached = a + 2 * length * (b - a) + length**2 * (c - 2 * b + a)
+    start, once, twice = (np.concatenate([e.ravel() for e in effects]) for effects in (one, two, three))
+    guess, length = extrapolated(start, once, twice, most)
+    found, begin = [], 0
+    for own in three:
+        reached = guess[begin : begin + own.size].reshape(own.shape)
         # no entry moves more than nine tenths of its way to 0, from where EM would never return
-        reached = np.maximum(reached, 0.1 * c)
+        reached = np.maximum(reached, 0.1 * own)
         found.append(reached / reached.sum(axis=1, keepdims=True))
+        begin += own.size
     return found, length
 
 

@@ -26,7 +26,7 @@ from bbn.inference.time.slices import Slices, compiled
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.learning.gaussian.estimates import GaussianParameters, read_gaussians
 from bbn.learning.gaussian.m_step import GaussianFamilies
-from bbn.learning.incomplete.ascent import Problem
+from bbn.learning.incomplete.problem import Problem
 from bbn.learning.tables.priors import Prior, checked_gaussian_prior
 from bbn.learning.time.count import learned, plain_prior
 from bbn.learning.time.sequence_data import SequenceData, family_column, family_steps, row_weights

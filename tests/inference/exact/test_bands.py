@@ -10,7 +10,7 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import bands, plan, planner
+from bbn.inference.exact import bands, plan, plan_choice
 from bbn.kernels.contracts import tape as t
 from tests.inference.exact import test_range
 from tests.inference.exact.test_pruning import some_evidence, sparse_network
@@ -29,8 +29,8 @@ def every(monkeypatch):
     monkeypatch.setattr(bands, "MOST_SET", 1.0)
     monkeypatch.setattr(bands, "PER_CELL", 1e9)
     monkeypatch.setattr(bands, "_cells", lambda layout, own=None: 0.0)
-    monkeypatch.setattr(planner, "CELLS", math.inf)
-    monkeypatch.setattr(planner, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_the_answers_of_pyagrum(name, monkeypatch):
     if not kernels.COMPILED:
         pytest.skip("the numpy kernels have no bands")
     monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
-    monkeypatch.setattr(planner, "CELLS", math.inf)
+    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
     net = bbn.example(name)
     engine = bbn.JunctionTree(net)
     observed = net.names[::10]

@@ -12,7 +12,7 @@ import pytest
 
 from bbn import kernels
 from bbn.core.errors import BudgetError, ImpossibleEvidenceError
-from bbn.inference.exact import planner
+from bbn.inference.exact import plan_choice
 from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Not, OneOf, Soft, Virtual
@@ -53,7 +53,7 @@ def free_names(net: BayesianNetwork, evidence: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("masks", [True, False])
 @pytest.mark.parametrize("seed", range(60))
 def test_posteriors_are_those_of_the_joint(seed, masks, monkeypatch):
-    monkeypatch.setattr(planner, "MASKED_CELLS", math.inf if masks else 0)
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", math.inf if masks else 0)
     rng = np.random.default_rng(seed)
     net = random_network(rng, max_cells=1500)
     engine = JunctionTree(net)

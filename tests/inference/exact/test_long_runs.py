@@ -142,7 +142,7 @@ def test_rows_are_foretold_by_their_number_and_by_the_threads(monkeypatch):
     layout = price(flatten(grid(4)), Question(masked=True, goal=MARGINALS)).layout
     cells = long_runs.tape_cells(layout.run)
     for rows, threads in ((100, 1), (100, 4)):
-        with long_runs.foretold_rows(layout, rows, threads):
+        with long_runs.predicted_rows(layout, rows, threads):
             pass
         assert told[-1] == (
             rows * cells,

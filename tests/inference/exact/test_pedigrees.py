@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import planner, pruned_trees, pruning
+from bbn.inference.exact import plan_choice, pruned_trees, pruning
 from tests.support.pedigrees import pedigree, phenotypes
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Prune whatever the size, and climb at every question."""
-    monkeypatch.setattr(planner, "CELLS", -1.0)
-    monkeypatch.setattr(planner, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(planner, "making", lambda model: -1.0)
+    monkeypatch.setattr(plan_choice, "CELLS", -1.0)
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(plan_choice, "making", lambda model: -1.0)
     monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
     monkeypatch.setattr(pruned_trees, "SHARE", 1e9)
 
@@ -65,7 +65,7 @@ def test_impossible_phenotypes_are_found_without_a_plan(always, monkeypatch):
     )
     evidence = {f"Y{i}.1": "0|0" for i in parents} | {f"Y{child}.1": "1|1"}
     made = []
-    monkeypatch.setattr(planner, "make_plan", lambda *given: made.append(given))
+    monkeypatch.setattr(plan_choice, "make_plan", lambda *given: made.append(given))
     assert (
         engine._marginals(engine._findings(evidence, engine.options), engine.options).log_evidence
         == -math.inf

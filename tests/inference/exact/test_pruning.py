@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import planner, pruning
+from bbn.inference.exact import plan_choice, pruning
 from tests.support import exact_truth
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Prune whatever the size."""
-    monkeypatch.setattr(planner, "CELLS", -1.0)
-    monkeypatch.setattr(planner, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(planner, "making", lambda model: -1.0)
+    monkeypatch.setattr(plan_choice, "CELLS", -1.0)
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(plan_choice, "making", lambda model: -1.0)
     monkeypatch.setattr(pruning.Pruning, "gone", lambda self, domain, hard: 1)
     monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
 
@@ -204,10 +204,10 @@ def test_water_needs_a_hundredth_of_its_cells():
     engine = bbn.JunctionTree(net)
     answers = engine.posteriors()
     assert list(engine._planner.prunes.values()) == [True]
-    question = planner.Question(goal=planner.MARGINALS)
+    question = plan_choice.Question(goal=plan_choice.MARGINALS)
     pruning = engine._planner.pruning
     small = pruning.restricted(pruning.domain([], []), pruning.shape(None, question).needed)
-    cells = planner.price(small, question).cells
+    cells = plan_choice.price(small, question).cells
     assert 50 * cells < engine.stats().total_cells
     whole = bbn.JunctionTree(net, order="min-fill")
     whole._planner.prunes = {(frozenset(), None): False}
@@ -233,7 +233,7 @@ def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, 
             tried.append(model)
             super().__init__(model)
 
-    monkeypatch.setattr(planner, "Pruning", Noted)
+    monkeypatch.setattr(plan_choice, "Pruning", Noted)
     net = bbn.example(name)
     leaves = [n for n in net.names if not net.children(n)][:6]
     row = net.sample(1, seed=0).iloc[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import planner, repeats
+from bbn.inference.exact import plan_choice, repeats
 from bbn.inference.exact.junction_tree import JunctionTree
 from tests.support import oracle
 from tests.support.strategies import random_network
@@ -68,7 +68,7 @@ def noisy_network(rng):
 @pytest.mark.parametrize("seed", range(20))
 def test_noisy_effects_come_and_go_between_questions(seed, masked, monkeypatch):
     if not masked:
-        monkeypatch.setattr(planner, "MASKED_CELLS", -1.0)
+        monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
     rng = np.random.default_rng(seed)
     net, whole = noisy_network(rng)
     engine = JunctionTree(net)

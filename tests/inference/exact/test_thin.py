@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import plan, planner
+from bbn.inference.exact import plan, plan_choice
 from bbn.kernels.contracts.tape import SLAB, THIN_SLAB
 from tests.inference.exact.test_pruning import some_evidence, sparse_network
 from tests.support import exact_truth
@@ -18,10 +18,10 @@ from tests.support import exact_truth
 @pytest.fixture
 def tiny(monkeypatch):
     """Cliques are cut into slabs of at most 4 cells, so that many are zero; nothing is pruned."""
-    monkeypatch.setattr(planner, "CELLS", math.inf)
-    monkeypatch.setattr(planner, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(planner, "slab_of", lambda model: 4)
-    monkeypatch.setattr(planner, "price", partial(plan.price, slab=4))
+    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(plan_choice, "slab_of", lambda model: 4)
+    monkeypatch.setattr(plan_choice, "price", partial(plan.price, slab=4))
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -58,7 +58,7 @@ def test_short_slabs_give_the_answers_of_long_ones(name):
     case = net.sample(1, seed=5).iloc[0]
     observed = net.names[:: max(4, len(net.names) // 40)]
     hard = [(model.number[n], net.variable(n).find(case[n])) for n in observed]
-    question = planner.Question(frozenset(v for v, _ in hard), goal=planner.MARGINALS)
+    question = plan_choice.Question(frozenset(v for v, _ in hard), goal=plan_choice.MARGINALS)
     answers = []
     for slab in (10**9, SLAB, THIN_SLAB, 64):
         cost = plan.price(model, question, slab=slab)
@@ -85,8 +85,10 @@ def test_a_shape_takes_the_smaller_tree_at_its_second_question():
     (key,) = engine._planner.prunes
     tree = engine._planner.pruning._trees[key]
     assert tree.chosen
-    question = planner.Question(frozenset(engine.flat.number[n] for n in observed), goal=planner.MARGINALS)
-    whole = planner.price(engine.flat, question)
+    question = plan_choice.Question(
+        frozenset(engine.flat.number[n] for n in observed), goal=plan_choice.MARGINALS
+    )
+    whole = plan_choice.price(engine.flat, question)
     hard = [(engine.flat.number[n], net.variable(n).find(cases[2][n])) for n in observed]
     cards = engine._planner.pruning.restricted(
         engine._planner.pruning.domain(hard, ()), tree.shape.needed

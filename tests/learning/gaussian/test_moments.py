@@ -9,7 +9,7 @@ from bbn.data import code
 from bbn.data.coded_table import CodedTable
 from bbn.learning.gaussian.estimates import GaussianFamily, estimate, estimate_leaves, overall
 from bbn.learning.gaussian.moments import leaf_moments, moments_of
-from bbn.learning.incomplete.ascent import Problem
+from bbn.learning.incomplete.problem import Problem
 
 
 def least_squares(columns, y):
