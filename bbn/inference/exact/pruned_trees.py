@@ -2,16 +2,18 @@
 
 An induced part of a triangulated graph is triangulated, so one elimination of the graph of all states serves whatever
 states are left. Which elimination is best depends on how many are, and that differs little from value to value. The
-tree of the plan for all values comes first; the second question chooses another by the states left then, if that is
-smaller; and while the shape is asked about again and again, a share of what its answers have cost is spent on a climb
-(`orders.Climb`) over the states that some questions left. All of that is counted in cells, not in seconds, so the same
-questions in the same order have the same trees.
+tree of the plan for all values comes first; the second question chooses another by the states that it and the first
+leave, if that is smaller; and while the shape is asked about again and again, a share of what its answers have cost is
+spent on a climb (`orders.Climb`) over the states that some questions left. All of that is counted in cells, not in
+seconds, so the same questions in the same order have the same trees.
 """
 
 from __future__ import annotations
 
 import threading
 from typing import NamedTuple
+
+import numpy as np
 
 from bbn import kernels
 from bbn.inference.exact.orders import PORTFOLIO, Climb, step_cost, triangulate
@@ -54,15 +56,17 @@ class PrunedTree:
         That of the plan for all values; None if it was given up.
     shape
         What is asked.
+    cards
+        How many states of each variable the first question leaves.
     """
 
-    def __init__(self, elimination: Elimination | None, shape: Shape) -> None:
+    def __init__(self, elimination: Elimination | None, shape: Shape, cards: Ints) -> None:
         self.elimination = elimination
         """None where each question has a tree of its own."""
         self.shape = shape
         self.chosen = False
         """Whether it was chosen by the states that are left."""
-        self._samples: list[Ints] = []
+        self._samples: list[Ints] = [cards]
         self._climb: Climb | None = None
         self._ended = True
         """Whether there is nothing more to look for."""
@@ -73,14 +77,21 @@ class PrunedTree:
         self._lock = threading.Lock()
 
     def choose(self, cards: Ints, order: str) -> None:
-        """At the second question, take another elimination if it has fewer cells with these numbers of states."""
+        """At the second question, take another elimination if it has fewer cells for it and the first together.
+
+        One for the second alone may be far worse for the first, so one for the more states of the two is tried too.
+        """
         known = self.elimination
         if self.chosen or known is None:
             return
         self.chosen = True
-        found = triangulate(cards, self.shape.ptr, self.shape.scope, order)
-        if found.cells < kernels.triangulate.total_cells(cards, *known):
-            self.elimination = found.elimination
+        both = [*self._samples[:1], cards]
+        found = (
+            triangulate(left, self.shape.ptr, self.shape.scope, order) for left in (cards, np.maximum(*both))
+        )
+        candidates = [known, *(each.elimination for each in found)]
+        totals = [sum(kernels.triangulate.total_cells(left, *each) for left in both) for each in candidates]
+        self.elimination = candidates[totals.index(min(totals))]
         self._ended = order != "auto"
 
     def compare(self, cells: float, own: float) -> None:

@@ -25,7 +25,7 @@ from bbn.model.graphs import Elimination
 
 CELLS = 300_000.0
 """Plans of fewer cells, or of no more than twice what making another costs, are run as they are."""
-CELLS_PER_FACTOR = 400.0
+CELLS_PER_FACTOR = 300.0
 """What making a plan on a tree that is known costs for each factor, in cells of a run."""
 CELLS_PER_ENTRY = 1.0
 """What looking for states costs for each entry of the tables, in cells of a run."""
@@ -124,7 +124,7 @@ class Pruning:
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
         known = whole.cells <= BEYOND  # beyond that, the order was given up
-        self._trees[key] = PrunedTree(whole.elimination if known else None, shape)
+        self._trees[key] = PrunedTree(whole.elimination if known else None, shape, model.cards)
         own = price(model, shape.question, order, once=True)
         other = on_tree(model, shape, whole.elimination) if known else own
         return own if own.cells <= other.cells else other

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn import kernels
 from bbn.inference.exact import plan_choice, pruning
+from bbn.inference.exact.orders import triangulate
+from tests.benchmarks.bench_inference import evidence_sets
 from tests.support import exact_truth
 
 
@@ -247,3 +250,19 @@ def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, 
     for found in (first, second, engine.query(leaves[0], seen)):
         np.testing.assert_allclose(found.values, truth.values, rtol=1e-9, atol=1e-15)
         assert found.log_evidence == pytest.approx(truth.log_evidence, rel=1e-11)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_tree_that_the_second_question_chooses_serves_the_first(first):
+    """On link the best tree of one of these cases has seven times the cells that the other needs."""
+    net = bbn.example("link")
+    cases = evidence_sets(net, 0.1, 2)
+    engine = bbn.JunctionTree(net)
+    for i in (first, 1 - first, first):
+        engine.posteriors(cases[i])
+    (tree,) = engine._planner.pruning._trees.values()
+    assert tree.elimination is not None
+    assert len(tree._samples) == 2
+    for cards in tree._samples:
+        own = triangulate(cards, tree.shape.ptr, tree.shape.scope, "auto").cells
+        assert kernels.triangulate.total_cells(cards, *tree.elimination) < 2 * own
