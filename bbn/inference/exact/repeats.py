@@ -87,13 +87,12 @@ class Repeats:
 
     def query(self, targets: Any, evidence: Any) -> Posterior | None:
         """The posterior of the targets, if that was asked before with the same variables observed."""
-        repeat = self._known.get(self._asked(targets, evidence))
+        repeat = self._known.get(self._asked(targets, evidence) if self._quiet else _asked(targets, evidence))
         if repeat is None:
             return None
-        pairs = self._pairs(repeat, evidence)
         if repeat.question is None:
-            values, log_evidence = self._run(repeat, pairs)
-        elif (found := self._pruned(repeat, pairs)) is None:
+            values, log_evidence = self._run(repeat, evidence)
+        elif (found := self._pruned(repeat, evidence)) is None:
             return None
         else:
             values, log_evidence = found.joint(repeat.question.targets), found.log_evidence
@@ -105,33 +104,31 @@ class Repeats:
 
     def posteriors(self, evidence: Any) -> Posteriors | None:
         """All posteriors, if they were asked for before with the same variables observed."""
-        repeat = self._known.get(self._asked(None, evidence))
+        repeat = self._known.get(self._asked(None, evidence) if self._quiet else _asked(None, evidence))
         if repeat is None:
             return None
-        pairs = self._pairs(repeat, evidence)
         if repeat.question is None:
-            values, log_evidence = self._run(repeat, pairs)
-        elif (found := self._pruned(repeat, pairs)) is None:
+            values, log_evidence = self._run(repeat, evidence)
+        elif (found := self._pruned(repeat, evidence)) is None:
             return None
         else:
             values, log_evidence = found.marginals(), found.log_evidence
         return Posteriors(repeat.slots, values, log_evidence) if log_evidence > -inf else None
 
-    def _pairs(self, repeat: Repeat, evidence: dict[str, Any] | None) -> list[tuple[int, int]] | None:
-        """The findings by number; None where one is not a state."""
-        pairs = kernels.answers.read_codes(repeat.readers, evidence or {})
-        if repeat.certain and pairs is not None:
-            pairs.extend(repeat.certain)
-        return pairs
-
-    def _run(self, repeat: Repeat, pairs: list[tuple[int, int]] | None) -> tuple[Any, float]:
+    def _run(self, repeat: Repeat, evidence: dict[str, Any] | None) -> tuple[Any, float]:
         plan = self._plans.get(repeat.key)
-        return (None, -inf) if plan is None or pairs is None else plan.run(pairs)
+        pairs = kernels.answers.read_codes(repeat.readers, evidence or {})
+        if plan is None or pairs is None:  # no longer kept, or a finding that is not a state
+            return None, -inf
+        if repeat.certain:
+            pairs.extend(repeat.certain)
+        return plan.run(pairs)
 
-    def _pruned(self, repeat: Repeat, pairs: list[tuple[int, int]] | None) -> PrunedAnswer | None:
+    def _pruned(self, repeat: Repeat, evidence: dict[str, Any] | None) -> PrunedAnswer | None:
+        pairs = kernels.answers.read_codes(repeat.readers, evidence or {})
         if pairs is None or repeat.question is None:
             return None
-        answer = self._prune(repeat.key, repeat.question, pairs)
+        answer = self._prune(repeat.key, repeat.question, [*pairs, *repeat.certain])
         return None if answer is None or answer.log_evidence == -inf else answer
 
     def note_query(self, targets: Any, evidence: Any, prunes: Callable[[Any], bool]) -> None:
