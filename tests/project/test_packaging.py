@@ -156,8 +156,9 @@ def test_the_wheel_builds_without_a_compiler_and_holds_the_models(tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     assert (tmp_path / "site" / "bbn" / "py.typed").exists()
     assert (tmp_path / "site" / "bbn" / "io" / "network.schema.json").exists()
-    for page in (ROOT / "bbn" / "view" / "page").iterdir():
-        assert (tmp_path / "site" / "bbn" / "view" / "page" / page.name).exists()
+    for part in (ROOT / "bbn" / "view" / "page").rglob("*.*"):
+        if part.suffix != ".pyc":
+            assert (tmp_path / "site" / part.relative_to(ROOT)).exists()
     (described,) = (tmp_path / "site").glob("*.dist-info")
     metadata = email.message_from_string((described / "METADATA").read_text())
     assert metadata["License-Expression"] == "MIT AND CC-BY-SA-3.0"
