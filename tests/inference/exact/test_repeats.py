@@ -211,3 +211,28 @@ def test_posteriors_behave_like_the_dict_of_them(asked):
         plain["lung"].values = None
     with pytest.raises(ValueError, match="read-only"):
         plain["lung"].values[0] = 1.0
+
+
+@pytest.mark.parametrize("states", [["yes", "no"], ["no", "yes"]])
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_an_absent_effect_makes_certain_is_told_to_repeated_questions(monkeypatch, states, everything):
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    causes = [bbn.Variable(f"C{i}", states) for i in range(12)]
+    effect, seen = bbn.Variable("E", states), bbn.Variable("S", ["a", "b"])
+    prior = {"yes": 0.3, "no": 0.7}
+    net = bbn.BayesianNetwork(
+        [
+            *(bbn.CPT(c, table=[prior[s] for s in states]) for c in causes),
+            bbn.CPT(seen, [causes[0]], [[0.9, 0.1], [0.2, 0.8]]),
+            bbn.NoisyOr(effect, causes, [0.8, *[0.3] * 11], leak=0.1),
+        ]
+    )
+    engine = bbn.JunctionTree(net)
+    assert engine._quiet
+    for found in ("a", "b", "a", "b", "a"):  # the third time on, by the short way
+        evidence = {"E": "no", "S": found}
+        answer = engine.posteriors(evidence)["C0"] if everything else engine.query("C0", evidence)
+        truth = net.query("C0", evidence, method="enumeration")
+        np.testing.assert_allclose(answer.values, truth.values, rtol=0, atol=1e-12)
+    short = engine._repeats.posteriors(evidence) if everything else engine._repeats.query("C0", evidence)
+    assert short is not None
