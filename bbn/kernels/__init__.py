@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import expect as expect
     from bbn.kernels.pure import gaussians as gaussians
     from bbn.kernels.pure import layout as layout
+    from bbn.kernels.pure import pieces as pieces
     from bbn.kernels.pure import propagate as propagate
     from bbn.kernels.pure import recode as recode
     from bbn.kernels.pure import regress as regress
@@ -54,6 +55,7 @@ KERNELS = (
     "expect",
     "gaussians",
     "layout",
+    "pieces",
     "propagate",
     "recode",
     "regress",

@@ -128,6 +128,11 @@ KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
         lambda: [ints(0, 2, 5, 7), ints(0, 2, 4), ints(0, 1, 1, 2), ints(0, 6, 12), floats(12)],
         {0, 1, 2, 3},
     ),
+    "Pieces": (
+        "pieces",
+        lambda: [floats(1, 3), ints(0, 2, 4), ints(0, 1, 1, 2), *ELIMINATION],
+        {1, 2, 3, 4, 5},
+    ),
     "induced": (
         "triangulate",
         lambda: [ints(2, 1, 3), (1,), ints(1, 0, 2), ints(0, 2, 3, 3), ints(0, 2, 2)],

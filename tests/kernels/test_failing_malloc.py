@@ -81,12 +81,19 @@ def posteriors():
     one = engine.query("CO", evidence).values.tolist()
     return one, [p.values.tolist() for p in engine.posteriors(evidence).values()]
 
+def pieces():
+    elimination = kernels.triangulate.eliminate(flat.cards, flat.scope_ptr, flat.scope, 3)
+    better = kernels.pieces.Pieces(flat.cards[None].astype(float), flat.scope_ptr, flat.scope, *elimination)
+    better.improve(20)
+    return lists(better.elimination())
+
 work = {
     "posteriors": posteriors,
     "best": lambda: JunctionTree(net).mpe(evidence).log_probability,
     "rows": lambda: JunctionTree(net).rows({"HR": np.array([0, 1, 2, 3] * 9)}, 36, ["CO"]).values.tolist(),
     "small graph": lambda: lists(kernels.triangulate.eliminate(flat.cards, flat.scope_ptr, flat.scope, 1)),
     "large graph": lambda: lists(kernels.triangulate.eliminate(*large)),
+    "pieces": pieces,
     "gradient": lambda: bbn.gradient(net, rows, n_jobs=1)["HR"].tolist(),
     "gibbs": lambda: net.query("CO", evidence, method="gibbs", n_samples=200, seed=1, n_jobs=1).values.tolist(),
     "bif": lambda: [node[3].tolist() for node in kernels.bif.scan(text)[3]],

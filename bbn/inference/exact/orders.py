@@ -1,12 +1,13 @@
 """Elimination orders: greedy rules, and a search for a better order where that pays.
 
 The best order is hard to find, and no rule wins everywhere. Small networks take min-fill; larger ones the best of three
-rules. Where a run is long, a small share of its predicted cost is spent on search: the same rules choose among costs
-that are multiplied by a bias for each variable, and the biases climb (randomised greedy orders: Kask, Gelfand, Otten
-and Dechter 2011; keys as a search space: Bean 1994). Each step changes some biases of one of the orders found so far
-and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat. The search
-is seeded, and what it may spend is counted in cells, not in seconds, so the same question has the same order on any
-machine.
+rules. Where a run is long, a small share of its predicted cost is spent on search. First pieces of the order are
+ordered anew (`kernels.pieces`), which takes microseconds each. Where the share allows for more, the rules choose among
+costs that are multiplied by a bias for each variable, and the biases climb (randomised greedy orders: Kask, Gelfand,
+Otten and Dechter 2011; keys as a search space: Bean 1994): each step changes some biases of one of the orders found so
+far and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat; and what
+the climb finds is ordered anew in pieces again. The search is seeded, and what it may spend is counted in cells, not in
+seconds, so the same question has the same order on any machine.
 """
 
 from __future__ import annotations
@@ -31,14 +32,18 @@ HUGE = 1_000_000.0
 """Cells from which a search is worth its while: by then elimination is quick beside a run."""
 BEYOND = 1e15
 """Cells past which no layout is made, and no order looked for."""
-SHARE, SHARE_OF_MANY = 0.025, 0.25
+SHARE, SHARE_OF_MANY = 0.025, 0.15
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
-FEWEST, MOST = 16, 2000
-"""The steps of a search: at least FEWEST where the plan will be run again and again, at most MOST."""
+FEWEST, PER_VARIABLE, MOST_PIECES = 100, 0.25, 10_000
+"""The pieces of a search: where the plan will be run again and again, at least FEWEST and so many for each variable."""
+MOST = 2000
+"""The steps of a climb, at most."""
 WORTHWHILE = 4
-"""With fewer steps than this, nothing much is found."""
+"""With fewer steps or pieces than this, nothing much is found."""
 CELLS_PER_STEP, CELLS_PER_PAIR = 10_000.0, 10.0
 """What a step costs, in cells of a run: in any case, and for each pair of neighbours of an eliminated variable."""
+CELLS_PER_PIECE = 6000.0
+"""What ordering a piece anew costs, in cells of a run."""
 MOVES = ((1.0, 0.03), (1.0, 0.1), (0.2, 0.2), (0.05, 0.5))
 """What a step may do: the share of biases that change, and the standard deviation of the logarithm of the change."""
 
@@ -111,17 +116,31 @@ def triangulate(
 
 
 def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Order, thorough: bool) -> Order:
-    """The best order of a climb from these starts."""
-    fewest, share = (FEWEST, SHARE_OF_MANY) if thorough else (0, SHARE)
+    """The best of pieces ordered anew, and of a climb from these starts whose pieces are ordered anew in turn."""
+    fewest, share = 0, SHARE
+    if thorough:
+        fewest, share = max(FEWEST, int(PER_VARIABLE * len(found.elimination[0]))), SHARE_OF_MANY
+    best = in_pieces(cards, ptr, scope, found, share, fewest)
     cost = step_cost(found.elimination)
-    if not thorough and share * found.cells < WORTHWHILE * cost:
-        return found
+    if share * best.cells < WORTHWHILE * cost:
+        return best
     climb = Climb([cards], ptr, scope, starts)
-    while climb.tried < MOST and (
-        climb.tried < fewest or (climb.tried + 1) * cost <= share * climb.best.cells
-    ):
+    while climb.tried < MOST and (climb.tried + 1) * cost <= share * min(best.cells, climb.best.cells):
         climb.step()
-    return Order(climb.best.elimination, climb.best.cells, found.tried + climb.tried, found.greedy)
+    tried = best.tried + climb.tried
+    other = Order(climb.best.elimination, climb.best.cells, tried, found.greedy)
+    other = in_pieces(cards, ptr, scope, other, share)
+    return min(best._replace(tried=other.tried), other, key=lambda order: order.cells)
+
+
+def in_pieces(cards: Ints, ptr: Ints, scope: Ints, found: Order, share: float, fewest: int = 0) -> Order:
+    """An order whose pieces are ordered anew, at least `fewest` of them, more where that takes a share of a run."""
+    steps = min(max(fewest, int(share * found.cells / CELLS_PER_PIECE)), MOST_PIECES)
+    if steps < WORTHWHILE:
+        return found
+    pieces = kernels.pieces.Pieces(cards[None].astype(np.float64), ptr, scope, *found.elimination)
+    pieces.improve(steps)
+    return Order(pieces.elimination(), pieces.cells(), found.tried + steps, found.greedy)
 
 
 class Climb:

@@ -11,18 +11,11 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
 from bbn.kernels.compiled.arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
+from bbn.kernels.compiled.bit_rows cimport bbn_popcount, has, list_bits
 from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, clique_cells, pop, push
 from bbn.kernels.compiled.triangulate_lists cimport eliminate_lists
 
 cnp.import_array()
-
-cdef extern from *:
-    """
-    #define bbn_ctz(x) __builtin_ctzll(x)
-    #define bbn_popcount(x) __builtin_popcountll(x)
-    """
-    int bbn_ctz(uint64_t x) nogil
-    int bbn_popcount(uint64_t x) nogil
 
 cdef enum:
     BIT_MAP = 1 << 18  # words of a bit map that is small (4096 variables)
@@ -37,20 +30,6 @@ cdef int64_t links(Words scope_ptr, int64_t factors) noexcept:
         total += size * (size - 1)
     return total
 
-
-cdef inline int64_t list_bits(uint64_t* row, int64_t words, int64_t* out) noexcept nogil:
-    cdef int64_t k, count = 0
-    cdef uint64_t word
-    for k in range(words):
-        word = row[k]
-        while word:
-            out[count] = 64 * k + bbn_ctz(word)
-            count += 1
-            word &= word - 1
-    return count
-
-cdef inline bint has(uint64_t* row, int64_t v) noexcept nogil:
-    return (row[v >> 6] >> (v & 63)) & 1
 
 cdef void price(int rule, int64_t v, uint64_t* adjacent, int64_t words, const int64_t* cards, int64_t* around,
                 Entry* entry) noexcept nogil:

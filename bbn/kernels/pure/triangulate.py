@@ -69,21 +69,21 @@ def eliminate(
     order: list[int] = []
     ptr: list[int] = [0]
     neighbours: list[int] = []
-    twigs = [v for v in _bits(present) if adjacent[v].bit_count() <= 1]
+    twigs = [v for v in bits(present) if adjacent[v].bit_count() <= 1]
     for v in twigs:  # eliminating a twig is always right; the list grows as branches become twigs
         present &= ~(1 << v)
         order.append(v)
-        for u in _bits(adjacent[v]):
+        for u in bits(adjacent[v]):
             neighbours.append(u)
             adjacent[u] &= ~(1 << v)
             if present >> u & 1 and adjacent[u].bit_count() == 1:
                 twigs.append(u)
         ptr.append(len(neighbours))
     cost = [
-        _cost(rule, v, adjacent, weights, biases) if present >> v & 1 else (0.0, 0.0)
+        cost_of(rule, v, adjacent, weights, biases) if present >> v & 1 else (0.0, 0.0)
         for v in range(len(weights))
     ]
-    heap = [(*cost[v], v) for v in _bits(present)]
+    heap = [(*cost[v], v) for v in bits(present)]
     heapq.heapify(heap)
     while heap:
         first, second, v = heapq.heappop(heap)
@@ -92,18 +92,18 @@ def eliminate(
         present &= ~(1 << v)
         around = adjacent[v]
         touched = around
-        for u in _bits(around):
+        for u in bits(around):
             fill = around & ~adjacent[u] & ~(1 << u)
             adjacent[u] = (adjacent[u] | fill) & ~(1 << v)
-            for x in _bits(fill & ~((2 << u) - 1)):
+            for x in bits(fill & ~((2 << u) - 1)):
                 touched |= adjacent[u] & adjacent[x]
         order.append(v)
-        neighbours.extend(_bits(around))
+        neighbours.extend(bits(around))
         ptr.append(len(neighbours))
         if _clique_cells(v, around, weights) > most:
             break
-        for u in _bits(touched & present):
-            cost[u] = _cost(rule, u, adjacent, weights, biases)
+        for u in bits(touched & present):
+            cost[u] = cost_of(rule, u, adjacent, weights, biases)
             heapq.heappush(heap, (*cost[u], u))
     return np.array(order, np.int64), np.array(ptr, np.int64), np.array(neighbours, np.int64)
 
@@ -124,29 +124,31 @@ def interaction_bits(n: int, scope_ptr: list[int], scope: list[int]) -> tuple[li
 
 def _clique_cells(v: int, around: int, weights: list[int]) -> float:
     cells = float(weights[v])
-    for u in _bits(around):
+    for u in bits(around):
         cells *= weights[u]
     return cells
 
 
-def _cost(
+def cost_of(
     rule: int, v: int, adjacent: list[int], weights: list[int], biases: list[float]
 ) -> tuple[float, float]:
+    """What a rule makes of eliminating v next, and what decides between equals."""
     around, bias = adjacent[v], biases[v]
     weight = _clique_cells(v, around, weights)
     if rule == MIN_NEIGHBOURS:
         return bias * around.bit_count(), weight
     if rule == WEIGHTED_MIN_FILL:
         fill = 0.0
-        for u in _bits(around):
-            for x in _bits(around & ~adjacent[u] & ~((2 << u) - 1)):
+        for u in bits(around):
+            for x in bits(around & ~adjacent[u] & ~((2 << u) - 1)):
                 fill += weights[u] * weights[x]
         return fill * bias, weight
-    missing = sum((around & ~adjacent[u]).bit_count() - 1 for u in _bits(around)) // 2
+    missing = sum((around & ~adjacent[u]).bit_count() - 1 for u in bits(around)) // 2
     return (weight * bias, float(missing)) if rule == MIN_WEIGHT else (missing * bias, weight)
 
 
-def _bits(mask: int) -> Iterator[int]:
+def bits(mask: int) -> Iterator[int]:
+    """The members of a bitset, ascending."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
