@@ -4,8 +4,7 @@ An induced part of a triangulated graph is triangulated, so one elimination of t
 states are left. Which elimination is best depends on how many are, and that differs little from value to value. The
 tree of the plan for all values comes first; the second question chooses another by the states that it and the first
 leave, if that is smaller; and while the shape is asked about again and again, a share of what its answers have cost is
-spent on a climb (`orders.Climb`) over the states that some questions left. All of that is counted in cells, not in
-seconds, so the same questions in the same order have the same trees.
+spent on a search (`order_search`) over the states that some questions left.
 """
 
 from __future__ import annotations
@@ -16,21 +15,19 @@ from typing import NamedTuple
 import numpy as np
 
 from bbn import kernels
-from bbn.inference.exact.orders import PORTFOLIO, Climb, step_cost, triangulate
+from bbn.inference.exact.order_search import OrderSearch
+from bbn.inference.exact.orders import step_cost, triangulate
 from bbn.inference.exact.plan import Question
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
 
 SHARE = 0.15
-"""What may be spent on a climb, beside all that the answers have cost."""
-SAMPLES = 8
-"""The questions whose numbers of states are taken for those to come: the first that differ."""
-BURST = 4
-"""The steps that are taken at once."""
-ALONE = 1.5
-"""How many times more cells than a tree of its own a long question may have on the tree that all share."""
-PATIENCE = 200
-"""The climb ends when this number of steps in a row has found nothing better."""
+"""What may be spent on a search, beside all that the answers have cost."""
+SAMPLES, WAITED = 8, 16
+"""The questions whose numbers of states are taken for those to come: the first that differ, of so many at most."""
+ALONE, LOOKING = 1.5, 8.0
+"""How many times more cells than a tree of its own a long question may have on the tree that all share, beside what
+looking for one costs: so many steps of a climb."""
 
 
 class Shape(NamedTuple):
@@ -67,13 +64,13 @@ class PrunedTree:
         self.chosen = False
         """Whether it was chosen by the states that are left."""
         self._samples: list[Ints] = [cards]
-        self._climb: Climb | None = None
+        self._search: OrderSearch | None = None
         self._ended = True
         """Whether there is nothing more to look for."""
         self.cells = 0.0
         """Those of its cliques, as far as they are known."""
         self._spent = self._earned = 0.0
-        self._idle = 0
+        self._asked = 0
         self._lock = threading.Lock()
 
     def choose(self, cards: Ints, order: str) -> None:
@@ -98,36 +95,31 @@ class PrunedTree:
         """Note how many cells a question has on this tree and on one of its own; it is given up if it is far worse."""
         if self.cells == 0.0:
             self.cells = cells
-            if own * ALONE < cells:
+            known = self.elimination
+            if known is not None and own * ALONE + LOOKING * step_cost(known) < cells:
                 self.elimination = None
 
     def used(self, cards: Ints, cells: float) -> None:
-        """Note a question that left these numbers of states and what it cost in cells; climb where that was enough."""
+        """Note a question that left these numbers of states and what it cost in cells; search where that was enough."""
         known = self.elimination
         if self._ended or known is None or not self._lock.acquire(blocking=False):
             return
         try:
             self._earned += SHARE * cells
-            room = self._climb is None and len(self._samples) < SAMPLES
-            if room and not any((cards == seen).all() for seen in self._samples):
-                self._samples.append(cards)
-            cost = step_cost(known)
-            steps = BURST if self._climb else BURST + len(PORTFOLIO)
-            if self._spent + steps * cost <= self._earned:
-                self._spent += steps * cost
-                self._continue(known)
+            self._asked += 1
+            search = self._search
+            if search is None:
+                if not any((cards == seen).all() for seen in self._samples):
+                    self._samples.append(cards)
+                if len(self._samples) < SAMPLES and self._asked < WAITED:
+                    return
+                search = OrderSearch(self._samples, self.shape.ptr, self.shape.scope, known)
+                self._search, self.cells = search, search.cells
+            if self._spent + search.cost <= self._earned:
+                self._spent += search.cost
+                if search.burst():
+                    self.elimination, self.cells = search.elimination, search.cells
+                if search.ended:
+                    self._ended, self._search, self._samples = True, None, []
         finally:
             self._lock.release()
-
-    def _continue(self, known: Elimination) -> None:
-        """Some more steps of the climb; its best elimination is taken if it is better than the one there is."""
-        climb = self._climb
-        if climb is None:
-            climb = self._climb = Climb(self._samples, self.shape.ptr, self.shape.scope)
-            self.cells = climb.cells(known)
-        for _ in range(BURST):
-            self._idle = 0 if climb.step() else self._idle + 1
-        if climb.best.cells < self.cells:
-            self.elimination, self.cells = climb.best.elimination, climb.best.cells
-        if self._idle > PATIENCE:
-            self._ended, self._climb, self._samples = True, None, []
