@@ -31,6 +31,7 @@ from bbn.model.network import BayesianNetwork
 
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
+    from bbn.inference.exact.plan_improvement import PlanImprovement
 
 SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""
@@ -162,8 +163,12 @@ class Plan:
     """The bytes that it is kept with, 0 if it is not."""
     untried: Price | None = None
     """What it cost, where it was not tried whether its question is cheaper without states that cannot occur."""
+    improvement: PlanImprovement | None = None
+    """The search for a better order that goes on while it is run."""
     _thin: tuple[Layout, Bands] | None = None
     """The layout without the cells that are always zero, once it has run so often that this is worth finding."""
+    _improved = False
+    """Whether that was looked for."""
 
     def __init__(
         self,
@@ -185,7 +190,7 @@ class Plan:
         self._making: AbstractContextManager[Any] = threading.Lock() if self._large else UNLOCKED
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
-        self._until = runs_before(layout) if question.goal == MARGINALS else 0
+        self._until = self._runs = runs_before(layout) if question.goal == MARGINALS else 0
 
     @property
     def wide_bytes(self) -> int:
@@ -218,13 +223,27 @@ class Plan:
             return kernels.propagate.Program(self._cards, self.tables, layout, False, bands)
         return kernels.propagate.Program(self._cards, self.tables, self.layout, self.question.maximise)
 
-    def _cut(self) -> None:
-        """Leave out the cells that are zero whatever is observed, where that pays and takes no more memory."""
-        if self.bytes + building_bytes(self.layout) <= self.limit:
-            thin = in_bands(self._cards, self.tables, self.layout)
-            if thin is not None and self._until == 0:
-                self._thin = thin
-                self._program = None if self._large else self._make()
+    def _improve(self) -> None:
+        """Take a better order, and leave out the cells that are zero whatever is observed, where that pays.
+
+        Neither takes more memory. If there may be a better order still, it is looked for again later.
+        """
+        search, better = self.improvement, None
+        if search is not None:
+            better = search.price(self._runs)
+            if better is not None and better.bytes - self.tables.nbytes > self.bytes:
+                better = None
+        layout = self.layout if better is None or better.layout is None else better.layout
+        thin = None
+        if (better is not None or not self._improved) and self.bytes + building_bytes(layout) <= self.limit:
+            thin = in_bands(self._cards, self.tables, layout)
+        self._improved = True
+        if thin is not None or layout is not self.layout:
+            self.layout, self._thin = layout, thin
+            self._program = None if self._large else self._make()
+        if search is not None and thin is None and not search.ended:
+            self._until = 3 * self._runs
+            self._runs *= 4
 
     def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
         """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence.
@@ -234,7 +253,7 @@ class Plan:
         if self._until > 0 and not held:
             self._until -= 1
             if self._until == 0:
-                self._cut()
+                self._improve()
         if not self._large:
             out, log = self._program.run(hard, likelihoods)
         elif held:
@@ -353,7 +372,7 @@ def price(
     role, factors, ptr, scope = reduced(model, question, targets)
     thorough = question.goal != QUERY and not once
     found = triangulate(model.cards, ptr, scope, order, thorough, most, enough)
-    return _laid_out(model, question.goal, targets, role, factors, found, False, slab)
+    return laid_out(model, question.goal, targets, role, factors, found, False, slab)
 
 
 def slab_of(model: FlatModel) -> int:
@@ -377,7 +396,7 @@ def lay_out(
     """
     targets = read_targets(model, question)
     factors = np.arange(len(model.heads))
-    return _laid_out(model, question.goal, targets, role, factors, (elimination, cells, 1, cells), True)
+    return laid_out(model, question.goal, targets, role, factors, (elimination, cells, 1, cells), True)
 
 
 def read_targets(model: FlatModel, question: Question) -> tuple[int, ...]:
@@ -403,7 +422,7 @@ def reduced(model: FlatModel, question: Question, targets: tuple[int, ...]) -> t
     )
 
 
-def _laid_out(
+def laid_out(
     model: FlatModel,
     goal: int,
     targets: tuple[int, ...],
@@ -413,6 +432,7 @@ def _laid_out(
     store: bool,
     slab: int = SLAB,
 ) -> Price:
+    """The cost of a question with an elimination, its cells, the orders tried and the cells of the best by a rule."""
     elimination, cells, tried, greedy = found
     if cells > BEYOND:
         return Price(elimination, cells, None, 8 * cells, tried, greedy)

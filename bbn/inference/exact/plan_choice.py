@@ -17,6 +17,7 @@ import numpy as np
 
 from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, make_plan, price, slab_of
 from bbn.inference.exact.plan_cache import PlanCache
+from bbn.inference.exact.plan_improvement import PlanImprovement
 from bbn.inference.exact.pruning import (
     CELLS,
     FIRST,
@@ -136,6 +137,8 @@ class Planner:
         plan = self._keep(key, question, cost, options, self.flat)
         if untried is not None:
             plan.untried = untried
+        if question.goal == MARGINALS and options["order"] == "auto":
+            plan.improvement = PlanImprovement(self.flat, question, cost, self._slab)
         return plan, None
 
     def _attempted(
