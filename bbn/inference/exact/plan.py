@@ -228,12 +228,9 @@ class Plan:
 
         Neither takes more memory. If there may be a better order still, it is looked for again later.
         """
-        search, better = self.improvement, None
-        if search is not None:
-            better = search.price(self._runs)
-            if better is not None and better.bytes - self.tables.nbytes > self.bytes:
-                better = None
-        layout = self.layout if better is None or better.layout is None else better.layout
+        search = self.improvement
+        better = None if search is None else search.layout(self.layout, self.bytes, self._runs)
+        layout = self.layout if better is None else better
         thin = None
         if (better is not None or not self._improved) and self.bytes + building_bytes(layout) <= self.limit:
             thin = in_bands(self._cards, self.tables, layout)

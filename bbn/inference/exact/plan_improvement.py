@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import threading
 
+from bbn.inference.exact.long_runs import tape_cells
 from bbn.inference.exact.order_search import OrderSearch
 from bbn.inference.exact.plan import FlatModel, Price, Question, laid_out, read_targets, reduced
+from bbn.kernels.contracts.tape import Layout
 
 SHARE = 0.1
 """What may be spent on a search, beside all that the runs have cost."""
@@ -36,12 +38,19 @@ class PlanImprovement:
         self._spent = 0.0
         self._lock = threading.Lock()
 
-    def price(self, runs: int) -> Price | None:
-        """What a better plan would cost, after so many runs; None if there is none, or another thread looks for it."""
+    def layout(self, known: Layout, most: int, runs: int) -> Layout | None:
+        """A better layout than the one that is known, after so many runs; None if there is none.
+
+        A plan of it takes no more than `most` bytes. None too if another thread is looking for one.
+        """
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._looked(runs)
+            cost = self._looked(runs)
+            if cost is None or cost.layout is None or cost.bytes - self._model.tables.nbytes > most:
+                return None
+            # what evidence cannot change is computed once, so fewer cells may still be more in each run
+            return cost.layout if tape_cells(cost.layout.run) <= SMALLER * tape_cells(known.run) else None
         finally:
             self._lock.release()
 

@@ -1,0 +1,87 @@
+"""Plans that get a better order while they are run: right before and after, with bands and without, in two threads."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import bbn
+from bbn.inference.exact import plan, plan_choice, plan_improvement
+from bbn.inference.exact.long_runs import tape_cells
+from tests.inference.exact.test_bands import banded_network, joint_of
+from tests.inference.exact.test_orders import grid
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Plans look for a better order at their second run, and take whatever is found."""
+    monkeypatch.setattr(plan, "runs_before", lambda layout: 2)
+    monkeypatch.setattr(plan_improvement, "SHARE", 1e9)
+    monkeypatch.setattr(plan_improvement, "SMALLER", 1.0)
+    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("seed", range(25))
+def test_answers_are_those_of_the_joint_before_and_after(seed):
+    rng = np.random.default_rng(seed)
+    net = banded_network(rng)
+    joint = joint_of(net)
+    engine = bbn.JunctionTree(net)
+    drawn = net.sample(8, seed=seed)
+    seen = net.names[int(rng.integers(len(net.names)))]
+    axis = net.names.index(seen)
+    for state in drawn[seen]:
+        rest = joint.take(net.variable(seen).states.index(state), axis)
+        for k, (name, found) in enumerate(engine.posteriors({seen: state}).items()):
+            others = tuple(i for i in range(rest.ndim) if i != k)
+            assert name == [other for other in net.names if other != seen][k]
+            assert found.values == pytest.approx(rest.sum(others) / rest.sum(), abs=1e-10)
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_better_order_is_taken_and_gives_the_same():
+    net = bbn.example("andes")
+    names = [net.names[i] for i in np.random.default_rng(1).permutation(len(net.names))[:22]]
+    rows = net.sample(9, seed=1)[names].astype(str).to_dict("records")
+    engine = bbn.JunctionTree(net)
+    cells = []
+    for row in rows:
+        found = engine.posteriors(row)
+        expected = bbn.JunctionTree(net, order="min-fill").posteriors(row)
+        for name, posterior in found.items():
+            assert posterior.values == pytest.approx(expected[name].values, abs=1e-12)
+        (made,) = engine._plans._plans.values()
+        cells.append(tape_cells(made.layout.run))
+    assert cells[-1] < 0.8 * cells[0]
+
+
+@pytest.mark.usefixtures("eager")
+def test_another_order_than_auto_is_left_alone():
+    model = grid(9, np.random.default_rng(3))
+    engine = bbn.JunctionTree(model, order="min-weight")
+    sizes = set()
+    for _ in range(6):
+        engine.posteriors({"4,4": 1})
+        (made,) = engine._plans._plans.values()
+        sizes.add(made.layout.whole_size)
+    assert len(sizes) == 1
+
+
+@pytest.mark.usefixtures("eager")
+def test_threads_that_ask_while_it_is_looked_for():
+    model = grid(8, np.random.default_rng(5))
+    expected = {k: bbn.JunctionTree(model, order="min-fill").posteriors({"3,3": k}) for k in (0, 1)}
+    engine = bbn.JunctionTree(model)
+
+    def asked(k):
+        return k, engine.posteriors({"3,3": k})
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, found in pool.map(asked, [0, 1] * 100):
+            for name, posterior in found.items():
+                assert posterior.values == pytest.approx(expected[k][name].values, abs=1e-12)
