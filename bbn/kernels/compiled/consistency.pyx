@@ -64,9 +64,8 @@ cdef int64_t begin(Walk* walk, const Model* model, int64_t f, const uint8_t* dom
         v = model.scope[start + j]
         walk.first[j], walk.at[j] = count, 0
         for s in range(model.state_ptr[v], model.state_ptr[v + 1]):
-            if domain[s]:
-                codes[count] = s - model.state_ptr[v]
-                count += 1
+            codes[count] = s - model.state_ptr[v]  # overwritten unless s is left
+            count += domain[s] != 0
         walk.alive[j] = count - walk.first[j]
         cells *= walk.alive[j]
     for j in range(walk.depth - 1, -1, -1):

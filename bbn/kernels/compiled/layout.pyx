@@ -237,7 +237,6 @@ cdef class Writer(Forest):
         """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
         cdef Arena arena = self.arena
         cdef int64_t c, f, i, k, v, earliest, observed
-        cdef int64_t* smallest = arena.ints(self.n)
         self.factor_head, self.factor_next = arena.ints(self.m), arena.ints(self.n_factors)
         self.likely_head, self.likely_next = arena.ints(self.m), arena.ints(self.n)
         self.moving, self.dynamic = arena.ints(self.n_factors), arena.ints(self.m)
@@ -264,6 +263,30 @@ cdef class Writer(Forest):
             self.factor_head[c] = k
             if observed:
                 self.dynamic[c] = 1
+        self.seat_likelihoods()
+        for c in range(self.n_cliques - 1, -1, -1):
+            if self.dynamic[c] and self.parent[c] >= 0:
+                self.dynamic[self.parent[c]] = 1
+        self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
+        for c in range(self.n_cliques):
+            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
+            self.streamed[c] = (
+                self.size[c] > STREAM
+                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c] and not self.store))
+                and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
+            )
+        return 0
+
+    cdef int seat_likelihoods(self) except -1:
+        """Give the likelihood of each variable that may have one to the smallest clique that holds it."""
+        cdef int64_t c, i, k, v
+        cdef int64_t* smallest
+        for v in range(self.n):
+            if self.role[v] == LIKELIHOOD or self.role[v] == MASKED:
+                break
+        else:
+            return 0
+        smallest = self.arena.ints(self.n)
         for v in range(self.n):
             smallest[v] = -1
         for c in range(self.n_cliques):
@@ -278,17 +301,6 @@ cdef class Writer(Forest):
                 self.likely_next[v] = self.likely_head[c]
                 self.likely_head[c] = v
                 self.dynamic[c] = 1
-        for c in range(self.n_cliques - 1, -1, -1):
-            if self.dynamic[c] and self.parent[c] >= 0:
-                self.dynamic[self.parent[c]] = 1
-        self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
-        for c in range(self.n_cliques):
-            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
-            self.streamed[c] = (
-                self.size[c] > STREAM
-                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c] and not self.store))
-                and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
-            )
         return 0
 
     cdef int64_t lowest(self, int64_t c, int64_t f) noexcept:
@@ -644,11 +656,40 @@ cdef class Writer(Forest):
             if (self.source[v] < 0) == from_message:
                 some = 1
                 if write:
-                    self.stride[v] = 1
-                    self.step(ADD, OUT, self.out[v], -1)
-                    self.stride[v] = 0
+                    self.read_step(v)
             v = self.read_next[v]
         return some
+
+    cdef int read_step(self, int64_t v) except -1:
+        """A step that adds up the marginal of one variable: what is before its axis and what is after it are joined."""
+        cdef Tape tape = self.sweeping
+        cdef int64_t i, at = 0, before = 1, after = 1, depth = 0, n = self.sweep_stop - self.sweep_axes
+        cdef Words axes = self.axes + self.sweep_axes
+        cdef int64_t* word
+        if self.sweep_outer or self.cards[v] == 1:
+            self.stride[v] = 1
+            self.step(ADD, OUT, self.out[v], -1)
+            self.stride[v] = 0
+            return 0
+        while axes[at] != v:
+            before *= self.dims[at]
+            at += 1
+        for i in range(at + 1, n):
+            after *= self.dims[i]
+        depth = 1 + (before > 1) + (after > 1)
+        tape.reserve(12)
+        word = tape.words + tape.size
+        word[0], word[1], word[2], word[3], word[4], word[5] = ADD, 6 + 2 * depth, OUT, self.out[v], 0, depth
+        word += 6
+        if before > 1:
+            word[0], word[depth] = before, 0
+            word += 1
+        word[0], word[depth] = self.cards[v], 1
+        if after > 1:
+            word[1], word[depth + 1] = after, 0
+        tape.size += 6 + 2 * depth
+        tape.words[self.sweep_start + 8] += 1
+        return 0
 
     cdef int finish(self) except -1:
         cdef int64_t c, v

@@ -351,8 +351,14 @@ BBN_CLONES static double bbn_normalise(double *cells, int64_t n, int maximise) {
     } else {
         total = bbn_sum_row(cells, n);
     }
-    if (total > 0.0)
-        for (int64_t i = 0; i < n; i++) cells[i] = cells[i] / total;
+    if (total > 0.0) {
+        int64_t i = 0;
+#if BBN_VECTORS
+        const bbn_four totals = BBN_FILL_FOUR(total);
+        for (; i + 4 <= n; i += 4) BBN_FOUR(cells + i) = BBN_READ_FOUR(cells + i) / totals;
+#endif
+        for (; i < n; i++) cells[i] = cells[i] / total;
+    }
     return total;
 }
 
