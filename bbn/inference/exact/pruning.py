@@ -153,6 +153,8 @@ class Pruning:
 
     def run(self, plan: Plan, domain: Flags, hard: Hard, likelihoods: Likelihoods) -> tuple[Floats, float]:
         """What a plan of these states answers."""
+        if not plan.layout.run.size:  # all was done when the plan was made
+            return plan.run()
         left = [(v, np.ascontiguousarray(values[self.alive(domain, v)])) for v, values in likelihoods]
         return plan.run([(v, 0) for v, _ in hard], left)
 

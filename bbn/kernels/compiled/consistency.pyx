@@ -64,9 +64,8 @@ cdef int64_t begin(Walk* walk, const Model* model, int64_t f, const uint8_t* dom
         v = model.scope[start + j]
         walk.first[j], walk.at[j] = count, 0
         for s in range(model.state_ptr[v], model.state_ptr[v + 1]):
-            if domain[s]:
-                codes[count] = s - model.state_ptr[v]
-                count += 1
+            codes[count] = s - model.state_ptr[v]  # overwritten unless s is left
+            count += domain[s] != 0
         walk.alive[j] = count - walk.first[j]
         cells *= walk.alive[j]
     for j in range(walk.depth - 1, -1, -1):
@@ -338,12 +337,50 @@ cdef class Domains:
         return whole
 
 
+cdef double* copy_left(double* out, const Model* model, int64_t f, const double* tables, const int64_t* cards,
+                       const int64_t* codes) noexcept nogil:
+    """Write the cells of a factor that are left; where they end. `codes` has those left of v from state_ptr[v] on."""
+    cdef Walk walk
+    cdef int64_t start = model.scope_ptr[f], j, k, v, step = 1, inner, inner_step, offset
+    cdef Words inner_codes
+    tables += model.table_ptr[f]
+    walk.depth = 0  # axes of more than one state that is left, the last first
+    for j in range(model.scope_ptr[f + 1] - 1, start - 1, -1):
+        v = model.scope[j]
+        if cards[v] > 1:
+            walk.alive[walk.depth], walk.first[walk.depth] = cards[v], model.state_ptr[v]
+            walk.stride[walk.depth], walk.at[walk.depth] = step, 0
+            walk.depth += 1
+        else:
+            tables += step * codes[model.state_ptr[v]]
+        step *= model.state_ptr[v + 1] - model.state_ptr[v]
+    if walk.depth == 0:
+        out[0] = tables[0]
+        return out + 1
+    inner, inner_step, inner_codes = walk.alive[0], walk.stride[0], codes + walk.first[0]
+    while True:
+        offset = 0
+        for j in range(1, walk.depth):
+            offset += codes[walk.first[j] + walk.at[j]] * walk.stride[j]
+        for k in range(inner):
+            out[k] = tables[offset + inner_codes[k] * inner_step]
+        out += inner
+        j = 1
+        while j < walk.depth:
+            walk.at[j] += 1
+            if walk.at[j] < walk.alive[j]:
+                break
+            walk.at[j] = 0
+            j += 1
+        if j >= walk.depth:
+            return out
+
+
 cdef object restricted(const Model* model, const double* tables, const uint8_t* domain, factors):
     """Cards, scopes and tables of some factors over the states that are left, without axes of one state."""
-    cdef Walk walk
     cdef Arena arena = Arena()
     cdef Words chosen = words_of(factors)
-    cdef int64_t n_chosen = cnp.PyArray_SIZE(factors), c, f, i, j, k, v, kept = 0, total = 0, members = 0, last, offset
+    cdef int64_t n_chosen = cnp.PyArray_SIZE(factors), c, f, i, k, v, kept = 0, total = 0, members = 0
     cdef int64_t done = 0
     check_range(chosen, n_chosen, 0, model.n_factors, "factors")
     for c in range(n_chosen):
@@ -357,6 +394,7 @@ cdef object restricted(const Model* model, const double* tables, const uint8_t* 
     cdef double* out
     for v in range(model.n):
         for k in range(model.state_ptr[v], model.state_ptr[v + 1]):
+            codes[model.state_ptr[v] + cards[v]] = k - model.state_ptr[v]
             cards[v] += domain[k] != 0
         if cards[v] == 0:
             raise ValueError(f"variable {v} has no state left")
@@ -375,22 +413,7 @@ cdef object restricted(const Model* model, const double* tables, const uint8_t* 
     out = <double*> cnp.PyArray_DATA(result)
     with nogil:
         for c in range(n_chosen):
-            f = chosen[c]
-            begin(&walk, model, f, domain, codes)
-            last = walk.depth - 1
-            while True:
-                offset = model.table_ptr[f]
-                for j in range(last):
-                    offset += codes[walk.first[j] + walk.at[j]] * walk.stride[j]
-                if walk.depth == 0:
-                    out[0] = tables[offset]
-                    out += 1
-                    break
-                for k in range(walk.first[last], walk.first[last] + walk.alive[last]):
-                    out[0] = tables[offset + codes[k]]
-                    out += 1
-                if not advance(&walk):
-                    break
+            out = copy_left(out, model, chosen[c], tables, cards, codes)
             done += new_tables[c + 1] - new_tables[c]
             if done > POLL_CELLS:
                 done = 0

@@ -31,5 +31,3 @@ cdef class Forest:
     cdef int64_t count_marked(self, int64_t k, int64_t value) noexcept
     cdef int order_axes(self) except -1
     cdef int order_in_long_runs(self, int64_t c, int64_t start, int64_t stop) except -1
-    cdef int64_t degree(self, int64_t k) noexcept
-    cdef int64_t member(self, int64_t c, int64_t j) noexcept

@@ -187,7 +187,7 @@ cdef class Forest:
                 raise ValueError(f"variable {self.order[k]} is eliminated twice")
             position[self.order[k]] = k + 1
         for k in range(self.m):
-            cells, axes = self.cards[self.order[k]], 1 + self.degree(k)
+            cells, axes = self.cards[self.order[k]], 1 + degree(self, k)
             for i in range(self.ptr[k], self.ptr[k + 1]):
                 if position[self.near[i]] <= k + 1:
                     raise ValueError(f"neighbour {self.near[i]} of variable {self.order[k]} is not eliminated later")
@@ -238,7 +238,7 @@ cdef class Forest:
             top[home[v]] = k
             if first[k] >= 0:
                 u = self.order[first[k]]
-                if home[u] < 0 and self.degree(k) == 1 + self.degree(first[k]):
+                if home[u] < 0 and degree(self, k) == 1 + degree(self, first[k]):
                     home[u] = home[v]
         self.n_cliques = c
         for c in range(self.n_cliques):
@@ -324,7 +324,7 @@ cdef class Forest:
             self.maker[k], self.size[k] = maker[c], size[c]
             self.parent[k] = rank[parent[c]] if parent[c] >= 0 else -1
             self.child_head[k] = -1
-            self.total_axes += 1 + self.degree(maker[c])
+            self.total_axes += 1 + degree(self, maker[c])
         for k in range(self.n_cliques - 1, -1, -1):
             p = self.parent[k]
             if p >= 0:
@@ -400,9 +400,6 @@ cdef class Forest:
             count += self.mark[self.near[i]] == value
         return count
 
-    cdef int64_t degree(self, int64_t k) noexcept:
-        return self.ptr[k + 1] - self.ptr[k]
-
     cdef int order_axes(self) except -1:
         """Separator first, as in the parent; what was eliminated last comes first among the rest."""
         cdef Arena arena = self.arena
@@ -411,9 +408,9 @@ cdef class Forest:
         self.separator = arena.ints(self.m)
         for c in range(self.n_cliques):
             self.axes_ptr[c] = at
-            length = 1 + self.degree(self.maker[c])
+            length = 1 + degree(self, self.maker[c])
             for j in range(length):
-                self.mark[self.member(c, j)] = 1
+                self.mark[member(self, c, j)] = 1
             p = self.parent[c]
             front = at
             if p >= 0:
@@ -430,7 +427,7 @@ cdef class Forest:
                     front += 1
             i = front
             for j in range(length):
-                v = self.member(c, j)
+                v = member(self, c, j)
                 if self.mark[v]:
                     self.mark[v] = 0
                     p = i
@@ -457,12 +454,12 @@ cdef class Forest:
         cdef int64_t* chosen = arena.ints(n)
         cdef int64_t* best = arena.ints(n)
         while child >= 0 and n_held < RUN:
-            for j in range(1 + self.degree(self.maker[child])):
-                self.mark[self.member(child, j)] = 1
+            for j in range(1 + degree(self, self.maker[child])):
+                self.mark[member(self, child, j)] = 1
             for i in range(n):
                 inside[n_held * n + i] = self.mark[self.axes[start + i]]
-            for j in range(1 + self.degree(self.maker[child])):
-                self.mark[self.member(child, j)] = 0
+            for j in range(1 + degree(self, self.maker[child])):
+                self.mark[member(self, child, j)] = 0
             n_held += 1
             child = self.child_next[child]
         for k in range(n):
@@ -510,9 +507,17 @@ cdef class Forest:
             self.axes[start + i] = best[i]
         return 0
 
-    cdef int64_t member(self, int64_t c, int64_t j) noexcept:
-        cdef int64_t k = self.maker[c]
-        return self.order[k] if j == 0 else self.near[self.ptr[k] + j - 1]
+
+
+cdef inline int64_t degree(Forest forest, int64_t k) noexcept:
+    """How many neighbours the variable that is eliminated as number k has then."""
+    return forest.ptr[k + 1] - forest.ptr[k]
+
+
+cdef inline int64_t member(Forest forest, int64_t c, int64_t j) noexcept:
+    """Variable j of clique c."""
+    cdef int64_t k = forest.maker[c]
+    return forest.order[k] if j == 0 else forest.near[forest.ptr[k] + j - 1]
 
 
 cdef void append(int64_t* head, int64_t* tail, int64_t* follow, int64_t parent, int64_t child) noexcept:

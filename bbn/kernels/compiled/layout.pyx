@@ -4,14 +4,17 @@
 The steps and their order are those of the twin, and so is each word of the tapes.
 """
 
+cimport cython
 cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
 
 from bbn.kernels.compiled.arrays cimport Arena, Words, check_length, check_offsets, check_range, ints_array, words_of
 from bbn.kernels.compiled.forest cimport Forest
 from bbn.kernels.compiled.tape cimport (
-    ADD, BASE, CLEAR, COLLECTED, FEW, FINISH, FREE, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM,
+    ADD, BASE, CLEAR, COLLECTED, DEEPEST, FEW, FINISH, FREE, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM,
     NOTHING, ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, SWEEP, TABLES,
     TOTAL, WORK,
 )
@@ -22,6 +25,10 @@ from bbn.kernels.contracts.tape import Layout
 cnp.import_array()
 
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
+
+cdef enum:
+    LONG_TAPE = 4096  # words that are worth not copying
+    WORDS = 96  # of a tape, for each variable: room for these is made at once
 
 
 def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False,
@@ -36,14 +43,15 @@ def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targ
     return writer.layout()
 
 
+@cython.final
 cdef class Tape:
     """A growing array of words."""
 
     cdef int64_t* words
     cdef int64_t size, room
 
-    def __cinit__(self):
-        self.room = 1024
+    def __cinit__(self, int64_t room):
+        self.room = room
         self.words = <int64_t*> malloc(self.room * sizeof(int64_t))
         if self.words == NULL:
             raise MemoryError
@@ -89,9 +97,22 @@ cdef class Tape:
         return 0
 
     cdef object array(self):
-        return ints_array(self.words, self.size)
+        """Its words; a long tape is handed over, not copied, so nothing may be written after that."""
+        cdef cnp.npy_intp size = self.size
+        cdef cnp.ndarray out
+        cdef void* fitted
+        if self.size <= LONG_TAPE:
+            return ints_array(self.words, self.size)
+        fitted = realloc(self.words, self.size * sizeof(int64_t))
+        if fitted != NULL:
+            self.words, self.room = <int64_t*> fitted, self.size
+        out = cnp.PyArray_SimpleNewFromData(1, &size, cnp.NPY_INT64, self.words)
+        Py_INCREF(self)
+        cnp.PyArray_SetBaseObject(out, self)
+        return out
 
 
+@cython.final
 cdef class Writer(Forest):
     """The forest's memory and its tapes; see `pure.layout`."""
 
@@ -117,7 +138,8 @@ cdef class Writer(Forest):
     cdef int64_t *moving
     cdef int64_t *stride
     cdef int64_t *dims
-    cdef int64_t *steps
+    cdef int64_t *from_parent  # the steps that walk the parent's cells and the clique's own; see `separator_step`
+    cdef int64_t *from_own
     cdef int64_t *best
     cdef int64_t *source
     cdef int64_t *read_head
@@ -138,7 +160,7 @@ cdef class Writer(Forest):
         for v in range(self.n):
             if self.role[v] == MASKED:
                 self.masked = True
-        self.once, self.run = Tape(), Tape()
+        self.once, self.run = Tape(1024 + WORDS * self.m), Tape(1024 + WORDS * self.m)
         return 0
 
     cdef int check_factors(self) except -1:
@@ -215,7 +237,6 @@ cdef class Writer(Forest):
         """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
         cdef Arena arena = self.arena
         cdef int64_t c, f, i, k, v, earliest, observed
-        cdef int64_t* smallest = arena.ints(self.n)
         self.factor_head, self.factor_next = arena.ints(self.m), arena.ints(self.n_factors)
         self.likely_head, self.likely_next = arena.ints(self.m), arena.ints(self.n)
         self.moving, self.dynamic = arena.ints(self.n_factors), arena.ints(self.m)
@@ -242,6 +263,30 @@ cdef class Writer(Forest):
             self.factor_head[c] = k
             if observed:
                 self.dynamic[c] = 1
+        self.seat_likelihoods()
+        for c in range(self.n_cliques - 1, -1, -1):
+            if self.dynamic[c] and self.parent[c] >= 0:
+                self.dynamic[self.parent[c]] = 1
+        self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
+        for c in range(self.n_cliques):
+            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
+            self.streamed[c] = (
+                self.size[c] > STREAM
+                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c] and not self.store))
+                and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
+            )
+        return 0
+
+    cdef int seat_likelihoods(self) except -1:
+        """Give the likelihood of each variable that may have one to the smallest clique that holds it."""
+        cdef int64_t c, i, k, v
+        cdef int64_t* smallest
+        for v in range(self.n):
+            if self.role[v] == LIKELIHOOD or self.role[v] == MASKED:
+                break
+        else:
+            return 0
+        smallest = self.arena.ints(self.n)
         for v in range(self.n):
             smallest[v] = -1
         for c in range(self.n_cliques):
@@ -256,17 +301,6 @@ cdef class Writer(Forest):
                 self.likely_next[v] = self.likely_head[c]
                 self.likely_head[c] = v
                 self.dynamic[c] = 1
-        for c in range(self.n_cliques - 1, -1, -1):
-            if self.dynamic[c] and self.parent[c] >= 0:
-                self.dynamic[self.parent[c]] = 1
-        self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
-        for c in range(self.n_cliques):
-            self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
-            self.streamed[c] = (
-                self.size[c] > STREAM
-                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c] and not self.store))
-                and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
-            )
         return 0
 
     cdef int64_t lowest(self, int64_t c, int64_t f) noexcept:
@@ -320,7 +354,8 @@ cdef class Writer(Forest):
         cdef int64_t c, k, start
         cdef Tape tape
         self.stride = arena.ints(self.n)
-        self.dims, self.steps = arena.ints(self.n), arena.ints(self.n)
+        self.dims = arena.ints(self.n)
+        self.from_parent, self.from_own = arena.ints(self.m), arena.ints(self.m)
         self.ordered = arena.ints(self.m)
         self.scratch_size = 1
         self.plan_reads()
@@ -392,7 +427,7 @@ cdef class Writer(Forest):
         k = self.child_head[c]
         while k >= 0:
             if not self.dynamic[k]:
-                self.separator_step(MUL, buffer, k, self.message[k])
+                self.separator_step(MUL, buffer, k, self.message[k], &self.from_parent[k])
             k = self.child_next[k]
         return 0
 
@@ -406,7 +441,7 @@ cdef class Writer(Forest):
         k = self.child_head[c]
         while k >= 0:
             if self.dynamic[k]:
-                self.separator_step(MUL, WORK, k, self.message[k])
+                self.separator_step(MUL, WORK, k, self.message[k], &self.from_parent[k])
             k = self.child_next[k]
         k = self.likely_head[c]
         while k >= 0:
@@ -421,7 +456,7 @@ cdef class Writer(Forest):
         return 0
 
     cdef int put_sends(self, int64_t c) except -1:
-        self.separator_step(ADD, WORK, c, self.message[c])
+        self.separator_step(ADD, WORK, c, self.message[c], &self.from_own[c])
         if c == 0 and self.n_targets:
             self.set_strides(self.targets, 0, self.n_targets)
             self.step(ADD, OUT, 0, -1)
@@ -461,7 +496,7 @@ cdef class Writer(Forest):
         while k >= 0:
             if self.dynamic[k] == changing:
                 done = self.pause(c, tape, done, count, keep)
-                self.separator_step(MUL, WORK, k, self.message[k])
+                self.separator_step(MUL, WORK, k, self.message[k], &self.from_parent[k])
             k = self.child_next[k]
         if changing:
             v = self.likely_head[c]
@@ -545,7 +580,7 @@ cdef class Writer(Forest):
         self.begin_clique(tape, c, NOTHING if self.streamed[c] else left, False)
         if self.streamed[c]:
             self.put_constants(c, WORK)
-        self.separator_step(MUL, WORK, c, self.fresh[c])
+        self.separator_step(MUL, WORK, c, self.fresh[c], &self.from_own[c])
         self.put_shares(c)
         self.end_sweep()
         return self.put_derived(c, tape)
@@ -578,7 +613,7 @@ cdef class Writer(Forest):
             if chosen >= 0 and 2 * self.rows[chosen] <= self.size[c]:
                 self.mark[i] = chosen
             else:
-                self.separator_step(ADD, WORK, k, self.fresh[k])
+                self.separator_step(ADD, WORK, k, self.fresh[k], &self.from_parent[k])
             if known < FEW:
                 regions[known] = k
                 known += 1
@@ -621,11 +656,40 @@ cdef class Writer(Forest):
             if (self.source[v] < 0) == from_message:
                 some = 1
                 if write:
-                    self.stride[v] = 1
-                    self.step(ADD, OUT, self.out[v], -1)
-                    self.stride[v] = 0
+                    self.read_step(v)
             v = self.read_next[v]
         return some
+
+    cdef int read_step(self, int64_t v) except -1:
+        """A step that adds up the marginal of one variable: what is before its axis and what is after it are joined."""
+        cdef Tape tape = self.sweeping
+        cdef int64_t i, at = 0, before = 1, after = 1, depth = 0, n = self.sweep_stop - self.sweep_axes
+        cdef Words axes = self.axes + self.sweep_axes
+        cdef int64_t* word
+        if self.sweep_outer or self.cards[v] == 1:
+            self.stride[v] = 1
+            self.step(ADD, OUT, self.out[v], -1)
+            self.stride[v] = 0
+            return 0
+        while axes[at] != v:
+            before *= self.dims[at]
+            at += 1
+        for i in range(at + 1, n):
+            after *= self.dims[i]
+        depth = 1 + (before > 1) + (after > 1)
+        tape.reserve(12)
+        word = tape.words + tape.size
+        word[0], word[1], word[2], word[3], word[4], word[5] = ADD, 6 + 2 * depth, OUT, self.out[v], 0, depth
+        word += 6
+        if before > 1:
+            word[0], word[depth] = before, 0
+            word += 1
+        word[0], word[depth] = self.cards[v], 1
+        if after > 1:
+            word[1], word[depth + 1] = after, 0
+        tape.size += 6 + 2 * depth
+        tape.words[self.sweep_start + 8] += 1
+        return 0
 
     cdef int finish(self) except -1:
         cdef int64_t c, v
@@ -648,47 +712,53 @@ cdef class Writer(Forest):
 
     cdef int begin_sweep(self, Tape tape, int64_t region, int64_t start, int64_t stop, int64_t left,
                          bint keep) except -1:
-        cdef int64_t i, size = 1, slab, outer = 0
-        for i in range(start, stop):
-            size *= self.cards[self.axes[i]]
+        cdef int64_t i, n = stop - start, size = 1, slab, outer = 0
+        cdef int64_t* dims = self.dims
+        cdef int64_t* word
+        for i in range(n):
+            dims[i] = self.cards[self.axes[start + i]]
+            size *= dims[i]
         slab = size
-        while slab > self.slab and outer < stop - start - 1:
-            slab //= self.cards[self.axes[start + outer]]
+        while slab > self.slab and outer < n - 1:
+            slab //= dims[outer]
             outer += 1
         if slab > self.scratch_size:
             self.scratch_size = slab
         self.sweep_start = tape.begin(SWEEP, 7 + outer)
         self.sweeping, self.sweep_axes, self.sweep_stop, self.sweep_outer = tape, start, stop, outer
-        tape.put(region)
-        tape.put(size)
-        tape.put(left)
-        tape.put(keep)
-        tape.put(size // slab)
-        tape.put(outer)
-        tape.put(0)
+        word = tape.words + tape.size
+        word[0], word[1], word[2], word[3], word[5], word[6] = region, size, left, keep, outer, 0
+        word[4] = size // slab if outer else 1
         for i in range(outer):
-            tape.put(self.cards[self.axes[start + i]])
+            word[7 + i] = dims[i]
+        tape.size += 7 + outer
         return 0
 
     cdef int step(self, int64_t kind, int64_t buffer, int64_t offset, int64_t k) except -1:
         """A step whose operand moves by `stride`; if k is a factor, also by its observed variables."""
         cdef Tape tape = self.sweeping
-        cdef int64_t depth = self.fuse(self.sweep_axes + self.sweep_outer, self.sweep_stop), i, start
+        cdef int64_t n = self.sweep_stop - self.sweep_axes, outer = self.sweep_outer, i, depth
         cdef int64_t moves = self.moving[k] if k >= 0 else 0
-        start = tape.begin(kind, 4 + 2 * moves + self.sweep_outer + 2 * depth)
-        tape.put(buffer)
-        tape.put(offset)
-        tape.put(moves)
-        tape.put(depth)
+        cdef int64_t steps[DEEPEST]
+        cdef Words axes = self.axes + self.sweep_axes
+        cdef int64_t* word
+        tape.reserve(7 + 2 * moves + outer + 2 * n)
         if moves:
+            tape.size += 6
             self.put_moves(tape, k)
-        for i in range(self.sweep_axes, self.sweep_axes + self.sweep_outer):
-            tape.put(self.stride[self.axes[i]])
+            tape.size -= 6 + 2 * moves
+        word = tape.words + tape.size
+        word[0], word[2], word[3], word[4] = kind, buffer, offset, moves
+        word += 6 + 2 * moves
+        for i in range(outer):
+            word[i] = self.stride[axes[i]]
+        word += outer
+        depth = fuse(n - outer, axes + outer, self.dims + outer, self.stride, word, steps)
         for i in range(depth):
-            tape.put(self.dims[i])
-        for i in range(depth):
-            tape.put(self.steps[i])
-        tape.end(start)
+            word[depth + i] = steps[i]
+        word = tape.words + tape.size
+        word[1], word[5] = 6 + 2 * moves + outer + 2 * depth, depth
+        tape.size += word[1]
         tape.words[self.sweep_start + 8] += 1
         return 0
 
@@ -703,12 +773,34 @@ cdef class Writer(Forest):
         self.unset_strides(self.scope, self.scope_ptr[f], self.scope_ptr[f + 1])
         return 0
 
-    cdef int separator_step(self, int64_t kind, int64_t buffer, int64_t c, int64_t offset) except -1:
-        """A step whose operand is a table over the separator of clique c."""
-        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c]
+    cdef int separator_step(self, int64_t kind, int64_t buffer, int64_t c, int64_t offset,
+                            int64_t* known=NULL) except -1:
+        """A step whose operand is a table over the separator of clique c.
+
+        The second time that one clique is swept with the same separator, the walk is that of the first. `known` is the
+        place of that step plus one (0 while there is none), negative on the tape of a run.
+        """
+        cdef int64_t start = self.axes_ptr[c], stop = start + self.separator[c], at = self.sweeping.size
+        if known != NULL and known[0] != 0:
+            return self.copy_step(kind, buffer, offset, known[0])
         self.set_strides(self.axes, start, stop)
         self.step(kind, buffer, offset, -1)
         self.unset_strides(self.axes, start, stop)
+        if known != NULL:
+            known[0] = -(at + 1) if self.sweeping is self.run else at + 1
+        return 0
+
+    cdef int copy_step(self, int64_t kind, int64_t buffer, int64_t offset, int64_t known) except -1:
+        """A step that walks as another does, which has no moves; see `separator_step`."""
+        cdef Tape tape = self.sweeping, other = self.once if known > 0 else self.run
+        cdef int64_t at = (known if known > 0 else -known) - 1, n = other.words[at + 1]
+        tape.reserve(n)
+        memcpy(tape.words + tape.size, other.words + at, n * sizeof(int64_t))
+        tape.words[tape.size] = kind
+        tape.words[tape.size + 2] = buffer
+        tape.words[tape.size + 3] = offset
+        tape.size += n
+        tape.words[self.sweep_start + 8] += 1
         return 0
 
     cdef void set_strides(self, Words axes, int64_t start, int64_t stop) noexcept:
@@ -733,23 +825,20 @@ cdef class Writer(Forest):
                 tape.put(self.scope[i])
                 tape.put(step)
 
-    cdef int64_t fuse(self, int64_t start, int64_t stop) noexcept:
-        """Drop axes of one state and join neighbours that one stride can walk."""
-        cdef int64_t i, depth = 0, dim, step
-        for i in range(start, stop):
-            dim = self.cards[self.axes[i]]
-            step = self.stride[self.axes[i]]
-            if dim == 1:
-                continue
-            if depth and self.steps[depth - 1] == step * dim:
-                self.dims[depth - 1] *= dim
-                self.steps[depth - 1] = step
-            else:
-                self.dims[depth] = dim
-                self.steps[depth] = step
-                depth += 1
-        if depth == 0:
-            self.dims[0] = 1
-            self.steps[0] = 0
-            depth = 1
-        return depth
+
+cdef inline int64_t fuse(int64_t n, Words axes, const int64_t* sizes, const int64_t* stride, int64_t* dims,
+                         int64_t* steps) noexcept:
+    """Drop axes of one state and join neighbours that one stride can walk; how many are left, at least one."""
+    cdef int64_t i, dim, step, joined, depth = 0, before = -1
+    for i in range(n):
+        dim, step = sizes[i], stride[axes[i]]
+        if dim == 1:
+            continue
+        # no branch: whether axes join is hard to foresee
+        joined = before == step * dim
+        depth += 1 - joined
+        dims[depth - 1] = dim * (dims[depth - 1] if joined else 1)
+        steps[depth - 1] = before = step
+    if depth == 0:
+        dims[0], steps[0], depth = 1, 0, 1
+    return depth

@@ -40,27 +40,66 @@ typedef double bbn_four __attribute__((vector_size(32), aligned(8), may_alias));
 #define BBN_LANES
 #endif
 
-/* Rows of `inner` cells, one per cell of the operand's outer axis: target = left * (scale * source). Without left it
-   is ones. */
+#if BBN_VECTORS
+/* target = left * factors, or factors without left, from cell `at` on. */
+#define BBN_PUT_FOUR(at)                                                       \
+    do {                                                                       \
+        if (left)                                                              \
+            BBN_FOUR(target + (at)) = BBN_READ_FOUR(left + (at)) * factors;    \
+        else                                                                   \
+            BBN_FOUR(target + (at)) = factors;                                 \
+    } while (0)
+#endif
+
+/* Rows of two cells, one per cell of the operand's outer axis: target = left * (scale * source). Without left it is
+   ones. Two rows go together. */
+BBN_INLINE void bbn_mul_twos(double *target, const double *left, const double *source, double scale, int64_t outer,
+                             int64_t step_out, int64_t step_in) {
+    int64_t i = 0;
+#if BBN_VECTORS
+    const bbn_four scales = BBN_FILL_FOUR(scale);
+    if (step_out == 0) {
+        const double one = source[0], two = source[step_in];
+        const bbn_four factors = scales * (bbn_four){one, two, one, two};
+        for (; i + 2 <= outer; i += 2)
+            BBN_PUT_FOUR(2 * i);
+    } else {
+        for (; i + 2 <= outer; i += 2) {
+            const double *one = source + i * step_out, *two = one + step_out;
+            const bbn_four factors = scales * (bbn_four){one[0], one[step_in], two[0], two[step_in]};
+            BBN_PUT_FOUR(2 * i);
+        }
+    }
+#endif
+    for (; i < outer; i++) {
+        const double one = scale * source[i * step_out], two = scale * source[i * step_out + step_in];
+        target[2 * i] = left ? left[2 * i] * one : one;
+        target[2 * i + 1] = left ? left[2 * i + 1] * two : two;
+    }
+}
+
+#if BBN_VECTORS
+/* The same for rows of four cells. */
+BBN_INLINE void bbn_mul_fours(double *target, const double *left, const double *source, double scale, int64_t outer,
+                              int64_t step_out, int64_t step_in) {
+    const bbn_four scales = BBN_FILL_FOUR(scale);
+    if (step_in == 1 && step_out == 0) {
+        const bbn_four factors = scales * BBN_READ_FOUR(source);
+        for (int64_t i = 0; i < outer; i++)
+            BBN_PUT_FOUR(4 * i);
+        return;
+    }
+    for (int64_t i = 0; i < outer; i++) {
+        const double *p = source + i * step_out;
+        const bbn_four factors = scales * (bbn_four){p[0], p[step_in], p[2 * step_in], p[3 * step_in]};
+        BBN_PUT_FOUR(4 * i);
+    }
+}
+#endif
+
+/* The same for rows of `inner` cells. */
 BBN_INLINE void bbn_mul_plane(double *target, const double *left, const double *source, double scale, int64_t outer,
                               int64_t inner, int64_t step_out, int64_t step_in) {
-    if (inner == 2 && left) { /* short runs are spelled out */
-        for (int64_t i = 0; i < outer; i++) {
-            const double *other = source + i * step_out;
-            target[2 * i] = left[2 * i] * (scale * other[0]);
-            target[2 * i + 1] = left[2 * i + 1] * (scale * other[step_in]);
-        }
-        return;
-    }
-    if (inner == 3 && left) {
-        for (int64_t i = 0; i < outer; i++) {
-            const double *other = source + i * step_out;
-            target[3 * i] = left[3 * i] * (scale * other[0]);
-            target[3 * i + 1] = left[3 * i + 1] * (scale * other[step_in]);
-            target[3 * i + 2] = left[3 * i + 2] * (scale * other[2 * step_in]);
-        }
-        return;
-    }
     for (int64_t i = 0; i < outer; i++) {
         const double *other = source + i * step_out;
         int64_t j = 0;
@@ -109,7 +148,64 @@ BBN_INLINE double bbn_sum_row(const double *cells, int64_t n) {
     return (a + b) + (c + d);
 }
 
-/* target += cells, rows of `inner` cells. */
+#if BBN_VECTORS
+/* target += cells, rows of two cells. */
+BBN_INLINE void bbn_add_twos(double *target, const double *cells, int64_t outer, int64_t step_out, int64_t step_in) {
+    int64_t i = 0;
+    if (step_in == 0 && step_out == 1) { /* the sums of four rows go together */
+        for (; i + 4 <= outer; i += 4) {
+            const bbn_four a = BBN_READ_FOUR(cells + 2 * i), b = BBN_READ_FOUR(cells + 2 * i + 4);
+            BBN_FOUR(target + i) =
+                BBN_READ_FOUR(target + i) + ((bbn_four){a[0], a[2], b[0], b[2]} + (bbn_four){a[1], a[3], b[1], b[3]});
+        }
+    } else if (step_in == 1 && step_out == 0) { /* even and odd rows apart */
+        bbn_four sums = BBN_FILL_FOUR(0.0);
+        for (; i + 2 <= outer; i += 2) sums += BBN_READ_FOUR(cells + 2 * i);
+        target[0] += sums[0] + sums[2];
+        target[1] += sums[1] + sums[3];
+    }
+    for (; i < outer; i++) {
+        if (step_in == 0) {
+            target[i * step_out] += cells[2 * i] + cells[2 * i + 1];
+        } else {
+            target[i * step_out] += cells[2 * i];
+            target[i * step_out + step_in] += cells[2 * i + 1];
+        }
+    }
+}
+
+/* The same for rows of four cells. */
+BBN_INLINE void bbn_add_fours(double *target, const double *cells, int64_t outer, int64_t step_out, int64_t step_in) {
+    int64_t i = 0;
+    if (step_in == 1 && step_out == 0) {
+        bbn_four sums = BBN_READ_FOUR(target);
+        for (; i < outer; i++) sums += BBN_READ_FOUR(cells + 4 * i);
+        BBN_FOUR(target) = sums;
+    } else if (step_in == 0 && step_out == 1) { /* the sums of four rows go together */
+        for (; i + 4 <= outer; i += 4) {
+            const bbn_four a = BBN_READ_FOUR(cells + 4 * i), b = BBN_READ_FOUR(cells + 4 * i + 4);
+            const bbn_four c = BBN_READ_FOUR(cells + 4 * i + 8), d = BBN_READ_FOUR(cells + 4 * i + 12);
+            const bbn_four ab = (bbn_four){a[0], b[0], a[2], b[2]} + (bbn_four){a[1], b[1], a[3], b[3]};
+            const bbn_four cd = (bbn_four){c[0], d[0], c[2], d[2]} + (bbn_four){c[1], d[1], c[3], d[3]};
+            BBN_FOUR(target + i) = BBN_READ_FOUR(target + i) + ((bbn_four){ab[0], ab[1], cd[0], cd[1]} +
+                                                                (bbn_four){ab[2], ab[3], cd[2], cd[3]});
+        }
+    }
+    for (; i < outer; i++) {
+        const double *p = cells + 4 * i;
+        double *q = target + i * step_out;
+        if (step_in == 0) {
+            q[0] += (p[0] + p[1]) + (p[2] + p[3]);
+        } else if (step_in == 1) {
+            BBN_FOUR(q) = BBN_READ_FOUR(q) + BBN_READ_FOUR(p);
+        } else {
+            for (int64_t j = 0; j < 4; j++) q[j * step_in] += p[j];
+        }
+    }
+}
+#endif
+
+/* The same for rows of `inner` cells. */
 BBN_INLINE void bbn_add_plane(double *target, const double *cells, int64_t outer, int64_t inner, int64_t step_out,
                               int64_t step_in) {
     int64_t i, j = 0;
@@ -131,6 +227,13 @@ BBN_INLINE void bbn_add_plane(double *target, const double *cells, int64_t outer
             }
             BBN_FOUR(target + j) = one;
             BBN_FOUR(target + j + 4) = two;
+        }
+#endif
+#if BBN_VECTORS
+        for (; j + 4 <= inner; j += 4) {
+            bbn_four sums = BBN_READ_FOUR(target + j);
+            for (i = 0; i < outer; i++) sums += BBN_READ_FOUR(cells + i * inner + j);
+            BBN_FOUR(target + j) = sums;
         }
 #endif
         for (; j < inner; j++) {
@@ -191,8 +294,17 @@ BBN_CLONES static void bbn_multiply(double *target, const double *left, const do
         bbn_mul_plane(target, left, source, scale, 1, dims[0], 0, steps[0]);
         return;
     }
-    const int64_t plane = dims[outer] * dims[outer + 1];
-    BBN_WALK(bbn_mul_plane(target, left, source + at, scale, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1]),
+    const int64_t rows = dims[outer], inner = dims[outer + 1], plane = rows * inner;
+    const int64_t step_out = steps[outer], step_in = steps[outer + 1];
+    if (inner == 2)
+        BBN_WALK(bbn_mul_twos(target, left, source + at, scale, rows, step_out, step_in),
+                 (target += plane, left = left ? left + plane : left));
+#if BBN_VECTORS
+    if (inner == 4)
+        BBN_WALK(bbn_mul_fours(target, left, source + at, scale, rows, step_out, step_in),
+                 (target += plane, left = left ? left + plane : left));
+#endif
+    BBN_WALK(bbn_mul_plane(target, left, source + at, scale, rows, inner, step_out, step_in),
              (target += plane, left = left ? left + plane : left));
 }
 
@@ -203,9 +315,13 @@ BBN_CLONES static void bbn_accumulate(double *target, const double *cells, int64
         bbn_add_plane(target, cells, 1, dims[0], 0, steps[0]);
         return;
     }
-    const int64_t plane = dims[outer] * dims[outer + 1];
-    BBN_WALK(bbn_add_plane(target + at, cells, dims[outer], dims[outer + 1], steps[outer], steps[outer + 1]),
-             cells += plane);
+    const int64_t rows = dims[outer], inner = dims[outer + 1], plane = rows * inner;
+    const int64_t step_out = steps[outer], step_in = steps[outer + 1];
+#if BBN_VECTORS
+    if (inner == 2) BBN_WALK(bbn_add_twos(target + at, cells, rows, step_out, step_in), cells += plane);
+    if (inner == 4) BBN_WALK(bbn_add_fours(target + at, cells, rows, step_out, step_in), cells += plane);
+#endif
+    BBN_WALK(bbn_add_plane(target + at, cells, rows, inner, step_out, step_in), cells += plane);
 }
 
 static void bbn_maximise(double *target, const double *cells, int64_t depth, const int64_t *dims,
@@ -235,8 +351,14 @@ BBN_CLONES static double bbn_normalise(double *cells, int64_t n, int maximise) {
     } else {
         total = bbn_sum_row(cells, n);
     }
-    if (total > 0.0)
-        for (int64_t i = 0; i < n; i++) cells[i] = cells[i] / total;
+    if (total > 0.0) {
+        int64_t i = 0;
+#if BBN_VECTORS
+        const bbn_four totals = BBN_FILL_FOUR(total);
+        for (; i + 4 <= n; i += 4) BBN_FOUR(cells + i) = BBN_READ_FOUR(cells + i) / totals;
+#endif
+        for (; i < n; i++) cells[i] = cells[i] / total;
+    }
     return total;
 }
 
