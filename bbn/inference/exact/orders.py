@@ -6,11 +6,12 @@ that are multiplied by a bias for each variable, and the biases climb (randomise
 and Dechter 2011; keys as a search space: Bean 1994). Each step changes some biases of one of the orders found so far
 and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat. The search
 is seeded, and what it may spend is counted in cells, not in seconds, so the same question has the same order on any
-machine.
+machine. A time limit alone is looked at by the clock: the search ends when it has taken its share of what is left.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from math import inf
 from operator import itemgetter
@@ -20,7 +21,7 @@ import numpy as np
 
 from bbn import kernels
 from bbn.kernels.contracts.types import Floats, Ints
-from bbn.kernels.watch import check
+from bbn.kernels.watch import check, time_left
 from bbn.model.graphs import ORDERS, Elimination, find_rule
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
@@ -33,6 +34,8 @@ BEYOND = 1e15
 """Cells past which no layout is made, and no order looked for."""
 SHARE, SHARE_OF_MANY = 0.025, 0.25
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
+SHARE_OF_LIMIT = 0.05
+"""The share of the time that a limit leaves which a search may take."""
 FEWEST, MOST = 16, 2000
 """The steps of a search: at least FEWEST where the plan will be run again and again, at most MOST."""
 WORTHWHILE = 4
@@ -117,8 +120,11 @@ def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Or
     if not thorough and share * found.cells < WORTHWHILE * cost:
         return found
     climb = Climb([cards], ptr, scope, starts)
-    while climb.tried < MOST and (
-        climb.tried < fewest or (climb.tried + 1) * cost <= share * climb.best.cells
+    until = time.monotonic() + SHARE_OF_LIMIT * time_left()
+    while (
+        climb.tried < MOST
+        and (climb.tried < fewest or (climb.tried + 1) * cost <= share * climb.best.cells)
+        and time.monotonic() < until
     ):
         climb.step()
     return Order(climb.best.elimination, climb.best.cells, found.tried + climb.tried, found.greedy)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs, require_memory
-from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, warn_user
+from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, TimeLimitError, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
@@ -163,6 +163,8 @@ class _Sampler:
         require_copies(net, net.names, TABLE_COPIES, memory_limit)
         try:
             draws, log_evidence = conditioned_draws(net, findings, self.columns, memory_limit)
+        except TimeLimitError:
+            raise
         except BudgetError:
             from bbn.inference.sampling.importance import LEARNED_COPIES, learned_draws
 
