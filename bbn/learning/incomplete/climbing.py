@@ -10,6 +10,7 @@ import numpy as np
 from bbn.core.errors import DataError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
+from bbn.core.threads import REASONS, STOPS, reason_of
 from bbn.data.error_places import located
 from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
@@ -76,19 +77,20 @@ def climb(
                     lambda trace: saved.save([*traces[:k], trace, *traces[k + 1 :]]),  # noqa: B023
                     advance,
                 )
-            except KeyboardInterrupt:  # before the first look at the data from this start
+            except STOPS as stop:  # before the first look at the data from this start
+                reason = reason_of(stop)
                 if not traces:
                     raise
-                traces[-1] = traces[-1]._replace(reason="interrupted")
+                traces[-1] = traces[-1]._replace(reason=reason)
                 break
             traces[k : k + 1] = [trace]
             saved.save(traces, now=True)
-            if trace.reason == "interrupted":
+            if trace.reason in REASONS:
                 break
     sound = [trace for trace in traces if not problem.collapsed(trace.tables)] or traces
     reached = np.array([trace.objectives[-1] for trace in sound])
     best = sound[int(ranked(reached, tie_of(problem.source.total))[0])]
-    reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
+    reason = traces[-1].reason if traces[-1].reason in REASONS else best.reason
     finals = [trace.objectives[-1] for trace in traces]
     return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)
 
@@ -115,8 +117,8 @@ def _climb_once(
             if stop(previous, point):
                 return trace._replace(reason="converged")
             save(trace)
-    except KeyboardInterrupt:
-        return trace._replace(reason="interrupted")
+    except STOPS as stop:
+        return trace._replace(reason=reason_of(stop))
     return trace._replace(reason="max_iter")
 
 
