@@ -145,14 +145,14 @@ def test_structural_em_gives_its_last_whole_round(stop):
             n += 10
     assert part.reason == {"Ctrl-C": "interrupted", "time": "time_limit"}[stop]
     done = len(part.log_likelihoods)
-    assert 0 < done
+    assert done > 0
     assert part.log_likelihoods.tolist() == whole.log_likelihoods[:done].tolist()
 
 
 def test_exact_search_is_stopped_while_it_looks_for_a_start():
     """Ctrl-C while hill climbing looks for a structure to beat ends the whole search, not that part alone."""
     rows = bbn.example("alarm").sample(300, seed=0)
-    kept = [name for name in rows.columns][:24]
+    kept = list(rows.columns)[:24]
     n = 5
     while True:
         with watched_by(StopAt(n, KeyboardInterrupt())):
