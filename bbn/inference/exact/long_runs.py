@@ -135,13 +135,16 @@ def predicted_cells(
         yield
 
 
-def refuse_far(seconds: float, what: str, instead: str) -> None:
-    """Raise TimeLimitError where work is predicted to take FAR times the time that is left, or longer."""
+def refuse_far(seconds: float, what: str, instead: str, done: str = "it was not started") -> None:
+    """Raise TimeLimitError where work is predicted to take over TOLD seconds, and over FAR times those that are left.
+
+    `what`, `done` and `instead` begin and end the message.
+    """
     left = time_left()
-    if seconds > FAR * left:
+    if seconds > max(TOLD, FAR * left):
         raise TimeLimitError(
             f"{what} would take about {spoken(seconds)}, {seconds / max(left, 1e-3):,.0f} times the "
-            f"{left:.3g} seconds that time_limit leaves; it was not started: allow more time, {instead}"
+            f"{left:.3g} seconds that time_limit leaves; {done}: allow more time, {instead}"
         )
 
 

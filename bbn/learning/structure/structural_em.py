@@ -134,7 +134,7 @@ def structural_em(
         start = _from_complete_rows(source, limits)
     first = _start(start, observed, unseen_variables, limits)
     rng = np.random.default_rng(seed)
-    results = []
+    results: list[FitResult] = []
     with progress_bar(progress, restarts * max_iter, "structural EM", "round") as advance:
         for _ in range(restarts):
             try:
