@@ -353,7 +353,7 @@ class AskableDecisions(Frozen):
         """
         from bbn.decisions.risk import risk_profile
 
-        limits = {"memory_limit": memory_limit, "time_limit": time_limit}
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "time_limit": time_limit}
         return risk_profile(self, policy, evidence, n_samples=n_samples, seed=seed, **limits)
 
     def plot(

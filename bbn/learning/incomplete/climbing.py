@@ -12,6 +12,7 @@ from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import REASONS, STOPS, reason_of
 from bbn.data.error_places import located
+from bbn.kernels.watch import check
 from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.problem import Point, Problem
@@ -110,6 +111,7 @@ def _climb_once(
         trace = trace.on(point, None)
     try:
         while trace.n_steps < max_iter:
+            check()
             previous = point
             point, memory = climber.step(problem, point, trace.memory)
             trace = trace.on(point, memory)
