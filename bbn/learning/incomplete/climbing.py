@@ -9,7 +9,7 @@ import numpy as np
 
 from bbn.core.errors import DataError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.core.progress import progress_bar
+from bbn.core.progress import parts_like, progress_bar
 from bbn.core.threads import REASONS, STOPS, reason_of
 from bbn.data.error_places import located
 from bbn.kernels.watch import check
@@ -63,7 +63,7 @@ def climb(
     saved = Checkpoint(checkpoint, fingerprint, len(starts[0]), climber.memory_shape(len(starts[0])))
     traces = saved.traces[:restarts]
     _check_saved(problem, traces, saved.path)
-    with progress_bar(progress, restarts * max_iter, method, "step") as advance:
+    with parts_like(progress), progress_bar(progress, restarts * max_iter, method, "step") as advance:
         for k in range(restarts):
             before = traces[k] if k < len(traces) else None
             if before is not None and before.reason == "converged":

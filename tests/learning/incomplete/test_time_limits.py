@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tqdm.auto
 
 import bbn
+from bbn.core import progress as bars
 from bbn.data import Block
 from bbn.inference.exact import expected_counts, long_runs
 from bbn.inference.exact.expected_counts import Expectation
@@ -104,3 +106,30 @@ def test_entries_of_a_pass_are_counted_by_what_rows_leave_open(monkeypatch):
     assert expectation.visits(rows) == 4 * 12  # at most: so few are not counted
     monkeypatch.setattr(expected_counts, "ROWS_FROM", 0.0)
     assert expectation.visits(rows) == 12 + 4 + 6 + 2
+
+
+@pytest.mark.parametrize(("progress", "shown"), [(None, True), (False, False)])
+def test_a_long_pass_shows_how_far_it_is_unless_told_not_to(progress, shown, monkeypatch, capsys):
+    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)  # so that each pass is foretold to take long
+    monkeypatch.setattr(bars, "_someone_looks", lambda: True)
+    asked = []
+    monkeypatch.setattr(tqdm.auto, "tqdm", lambda **options: asked.append(options["desc"]) or Bar())
+    bbn.fit_em(NET.graph, ROWS, seed=1, max_iter=2, progress=progress)
+    assert any("exact inference, about" in what for what in asked) == shown
+    assert bool(asked) == shown
+    asked.clear()
+    bbn.gradient(NET, ROWS)
+    assert asked  # what was silent before is heard again
+
+
+class Bar:
+    """A bar that shows nothing."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
