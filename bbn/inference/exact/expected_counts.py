@@ -11,7 +11,7 @@ of every entry, computed from the messages without the entry's own table, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ MOST_ENTRIES = 2.0**32
 INSTEAD = "use fewer parents or states, or fill in more of the data"
 VISIT = 14.0
 """How many times longer than a cell of a run an entry of a table or message takes: 8 to 25, in real networks."""
-LOOKED_AT = 256
+LOOKED_AT = 64
 """The rows whose entries are counted to predict how long a pass takes."""
 
 RULES = ("min-fill", "weighted-min-fill")
@@ -70,6 +70,9 @@ class Expectation:
     ledger
         What the caller has taken of the memory limit already.
     """
+
+    _counted: tuple[Array | None, float] = None, 0.0
+    """The weights of the block whose entries were last counted, and how many there are."""
 
     def __init__(self, net: BayesianNetwork, n_jobs: int | None = None, ledger: Ledger | None = None) -> None:
         families = read_families(net)
@@ -100,12 +103,24 @@ class Expectation:
 
     def visits(self, block: Block) -> float:
         """About how many entries a pass over a block looks at, by some of its rows; at most, where that is few."""
-        most = block.n_rows * float(self._open(np.ones((1, len(self.names)), bool))[1][0])
+        most = block.n_rows * self._most_visits
         if most < ROWS_FROM:
             return most
+        weights, visits = self._counted
+        if weights is block.weights:  # the same block, in the next step of a climb
+            return visits
         step = -(-block.n_rows // LOOKED_AT)
-        looked_at = self._open(self._gaps(block, slice(None, None, step)))[1]
-        return block.n_rows * float(looked_at.mean())
+        tree, gaps = self.tree, self._gaps(block, slice(None, None, step))
+        states = np.where(gaps, self.cards.astype(np.float64), 1.0)[:, tree.axes]
+        cells = np.multiply.reduceat(states, tree.axes_ptr[:-1], axis=1)
+        visits = block.n_rows * float((cells @ np.diff(tree.stream_ptr)).mean())
+        self._counted = block.weights, visits
+        return visits
+
+    @cached_property
+    def _most_visits(self) -> float:
+        """The entries that a row without any values looks at."""
+        return float(self._open(np.ones((1, len(self.names)), bool))[1][0])
 
     @cached_property
     def _most_open_bytes(self) -> tuple[int, int]:
@@ -167,9 +182,13 @@ class Expectation:
             kernels.expect.gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
             return gradient
 
+        return self._added(work, block, starts, np.zeros(len(tables))), logs
+
+    def _added(self, work: Callable[[int], Array], block: Block, starts: range, zero: Array) -> Array:
+        """What chunks of a block give, added up in order; how long their tables take is foretold."""
         n_jobs = self.n_jobs(block, starts.step)
         with predicted_cells(self.visits(block), min(n_jobs, len(starts)), VISIT, "expected counts", INSTEAD):
-            return sum(in_order(work, starts, n_jobs), np.zeros(len(tables))), logs
+            return sum(in_order(work, starts, n_jobs), zero)
 
 
 class _Pass:
