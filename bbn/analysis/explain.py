@@ -16,6 +16,8 @@ import numpy as np
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen
+from bbn.inference.timed import together
+from bbn.kernels.watch import check
 from bbn.model.evidence import Evidence, as_mapping, check_targets, is_missing
 from bbn.model.variable import Continuous
 from bbn.results.posterior import Posterior
@@ -137,11 +139,19 @@ def explain(
     if isinstance(net.variable(target), Continuous):
         raise EvidenceError(f"the target {target!r} is continuous; explanations are of discrete targets")
     given = {name: value for name, value in as_mapping(evidence).items() if not is_missing(value)}
+    with together(method, options):
+        return _explained(net, target, given, method, options)
+
+
+def _explained(
+    net: BayesianNetwork, target: str, given: dict[str, Any], method: Method, options: EngineOptions
+) -> Explanation:
     prior = net.query(target, None, method, **options)
     posterior = net.query(target, given, method, **options)
     steps = []
     before, so_far = prior, {}
     for name, value in given.items():
+        check()
         so_far[name] = value
         others = {other: finding for other, finding in given.items() if other != name}
         without = net.query(target, others, method, **options)

@@ -13,6 +13,8 @@ from bbn.analysis.explain import divergence
 from bbn.analysis.mixtures import mixture_divergence
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError
+from bbn.inference.timed import together
+from bbn.kernels.watch import check
 from bbn.model.evidence import Evidence, as_mapping, check_evidence
 from bbn.model.variable import Continuous
 from bbn.results.mixture_posterior import MixturePosterior
@@ -62,13 +64,15 @@ def information(
     variable = net.variable(target)
     if isinstance(variable, Continuous):
         raise EvidenceError(f"the target {target!r} is continuous; information is about discrete targets")
-    before = net.posteriors(evidence, method, **options)
-    bits = {name: 0.0 for name in before if name != target}
-    for state, p in before[target].to_dict().items():
-        if p > 0:
-            after = net.posteriors({**as_mapping(evidence), variable.name: state}, method, **options)
-            for name in bits:
-                bits[name] += p * _divergence(after[name], before[name])
+    with together(method, options):
+        before = net.posteriors(evidence, method, **options)
+        bits = {name: 0.0 for name in before if name != target}
+        for state, p in before[target].to_dict().items():
+            check()
+            if p > 0:
+                after = net.posteriors({**as_mapping(evidence), variable.name: state}, method, **options)
+                for name in bits:
+                    bits[name] += p * _divergence(after[name], before[name])
     clean = {name: value if value > ROUNDING else 0.0 for name, value in bits.items()}
     return Information(sorted(clean.items(), key=lambda item: -item[1]))
 

@@ -19,6 +19,7 @@ from bbn.core.budget import Ledger
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array, Frozen
+from bbn.core.threads import limited
 from bbn.data import Block
 from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
 from bbn.inference.gaussian.hybrid import as_discrete
@@ -151,16 +152,19 @@ class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "
         return axes
 
 
+@limited("or " + INSTEAD)
 def sensitivity(
     net: BayesianNetwork,
     target: str,
     evidence: Evidence | None = None,
     state: State | None = None,
     memory_limit: int | float | str | None = None,
+    *,
+    time_limit: float | None = None,
 ) -> Sensitivity:
     """The derivative of P(target = state | evidence) in each table entry; `state` is the most probable unless given.
 
-    BudgetError if that would take more memory than the limit.
+    BudgetError if that would take more memory than the limit, TimeLimitError if more seconds.
 
     >>> import bbn
     >>> result = sensitivity(bbn.example("cancer_test"), "Cancer", {"Test": "positive"}, state="yes")

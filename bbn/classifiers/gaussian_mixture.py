@@ -26,9 +26,11 @@ from bbn.classifiers.estimator import (
     checked_weights,
     validate_data,
 )
-from bbn.classifiers.mixture_em import Climb, Mixture
+from bbn.classifiers.mixture_em import Mixture
 from bbn.core.frozen import Array
+from bbn.core.threads import REASONS, within
 from bbn.learning.gaussian.estimates import GaussianEstimate, GaussianFamily, GaussianParameters, warn_of
+from bbn.learning.incomplete.em import INSTEAD
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
@@ -60,6 +62,9 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         A climb stops when a step gains less than `tol` per row in log-likelihood, or after `max_iter` steps.
     random_state
         An int, a numpy Generator or RandomState, or None, for the starts and for `sample`.
+    time_limit
+        The most seconds that `fit` takes, after which the best so far is kept, with reason "time_limit" in `result_`;
+        TimeLimitError where not even the first pass over the rows has ended. None is BBN_TIME_LIMIT, or else any time.
 
     Attributes
     ----------
@@ -99,6 +104,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         tol: float = 1e-6,
         max_iter: int = 1000,
         random_state: Any = None,
+        time_limit: float | None = None,
     ) -> None:
         self.k = k
         self.tied_variance = tied_variance
@@ -109,6 +115,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
         """Find the components; `y` is ignored.
@@ -162,11 +169,8 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         else:
             generator = _generator(self.random_state)
             starts = [mixture.drawn(self.k, generator) for _ in range(self.n_init)]
-        climbs: list[Climb] = []
-        for start in starts:
-            climbs.append(mixture.climb(start, self.tol, self.max_iter))
-            if climbs[-1].reason == "interrupted":
-                break
+        with within(self.time_limit, INSTEAD):
+            climbs = mixture.climbs(starts, self.tol, self.max_iter)
         best = mixture.best(climbs)
         (self.weights_, means, variances), scale = best.parameters, mixture.scale[:, None]
         self.means_ = np.ascontiguousarray((mixture.centre[:, None] + scale * means).T)
@@ -199,7 +203,8 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """How the climb went."""
         check_is_fitted(self)
         told, finals = self._best.log_likelihoods, [climb.log_likelihoods[-1] for climb in self._climbs]
-        reason = "interrupted" if self._climbs[-1].reason == "interrupted" else self._best.reason
+        last = self._climbs[-1].reason
+        reason = last if last in REASONS else self._best.reason
         return FitResult(self.network_, told, told, reason, finals)
 
     @property

@@ -18,12 +18,13 @@ from bbn.classifiers.estimator import BaseEstimator, attribute_names, check_is_f
 from bbn.classifiers.spherical_em import SphericalEM, spread_evenly
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.core.threads import within
 from bbn.data import code
 from bbn.inference.time import chain_beliefs, log_evidences
 from bbn.inference.time.best_paths import best_paths
 from bbn.inference.time.sequences import Sequences, read_sequences
 from bbn.learning.incomplete.climbing import climb
-from bbn.learning.incomplete.em import EM
+from bbn.learning.incomplete.em import EM, INSTEAD
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.tables.priors import Dirichlet
 from bbn.learning.time.baum_welch import SequenceProblem
@@ -60,6 +61,9 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         An int, a numpy Generator or RandomState, or None, for the starts.
     n_jobs
         Threads; the result does not depend on them.
+    time_limit
+        The most seconds that `fit` takes, after which the best so far is kept, with reason "time_limit" in `result_`;
+        TimeLimitError where not even the first pass over the rows has ended. None is BBN_TIME_LIMIT, or else any time.
 
     Attributes
     ----------
@@ -109,6 +113,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         max_iter: int = 1000,
         random_state: Any = None,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.emission = emission
@@ -119,6 +124,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any = None, lengths: Sequence[int] | None = None) -> HMM:
         """Find the states by EM.
@@ -153,18 +159,19 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         problem = SequenceProblem(dyn, data, prior=prior, n_jobs=self.n_jobs)
         spherical = self.emission == "gaussian" and self.covariance_type == "spherical"
         starts = [problem.random_tables(generator) for _ in range(self.n_init)]
-        self.result_ = climb(
-            problem,
-            SphericalEM() if spherical else EM(),
-            lambda old, new: new.objective - old.objective <= self.tol * data.total,
-            method="em",
-            restarts=self.n_init,
-            max_iter=self.max_iter,
-            seed=None,
-            checkpoint=None,
-            progress=False,
-            starts=[spread_evenly(problem, start) for start in starts] if spherical else starts,
-        )
+        with within(self.time_limit, INSTEAD):
+            self.result_ = climb(
+                problem,
+                SphericalEM() if spherical else EM(),
+                lambda old, new: new.objective - old.objective <= self.tol * data.total,
+                method="em",
+                restarts=self.n_init,
+                max_iter=self.max_iter,
+                seed=None,
+                checkpoint=None,
+                progress=False,
+                starts=[spread_evenly(problem, start) for start in starts] if spherical else starts,
+            )
         self.network_ = self.result_.network  # type: ignore[assignment]
         self._read()
         return self

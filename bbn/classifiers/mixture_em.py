@@ -17,7 +17,7 @@ import numpy as np
 from bbn import kernels
 from bbn.core.budget import jobs
 from bbn.core.frozen import Array
-from bbn.core.threads import in_order
+from bbn.core.threads import REASONS, STOPS, in_order, reason_of
 from bbn.data.coded_table import CodedTable
 from bbn.learning.gaussian.estimates import FLOOR, Leaves, Units, estimate_leaves, widths
 from bbn.learning.gaussian.m_step import ROUNDING
@@ -118,6 +118,21 @@ class Mixture:
         weights = np.full(k, 1.0 / k) if self.equal_weights else shares / shares.sum()
         return Parameters(weights, np.ascontiguousarray(centres.T), self._variances(variances))
 
+    def climbs(self, starts: list[Parameters], tol: float, max_iter: int) -> list[Climb]:
+        """The climb from each start; those that Ctrl-C or a time limit left where it was heard."""
+        found: list[Climb] = []
+        for start in starts:
+            try:
+                found.append(self.climb(start, tol, max_iter))
+            except STOPS as stop:  # before the first look at the rows from this start
+                reason = reason_of(stop)
+                if not found:
+                    raise
+                found[-1] = found[-1]._replace(reason=reason)
+            if found[-1].reason in REASONS:
+                break
+        return found
+
     def climb(self, start: Parameters, tol: float, max_iter: int) -> Climb:
         """Steps of EM, until one gains no more than `tol` per row."""
         now, reason = start, "max_iter"
@@ -132,8 +147,8 @@ class Mixture:
                 if told[-1] - told[-2] <= tol * self.total:
                     reason = "converged"
                     break
-        except KeyboardInterrupt:
-            reason = "interrupted"
+        except STOPS as stop:
+            reason = reason_of(stop)
         return Climb(now, told, reason)
 
     def best(self, climbs: list[Climb]) -> Climb:

@@ -19,6 +19,7 @@ from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassif
 from bbn.classifiers.scoring import Scorer
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
+from bbn.core.threads import all_or_nothing
 from bbn.data.coded_table import CodedTable
 from bbn.hypotheses.space import HypothesisSpace
 from bbn.learning.incomplete.em import fit_em
@@ -234,7 +235,8 @@ class BayesNetClassifier(NetworkClassifier):
         learner = "tan" if self.learner is None else self.learner
         learners = _listed(learner) if self.averaging is not None else [learner]
         complete = _complete(data)
-        return [_learner(one)(complete, self.class_variable_.name) for one in learners]
+        with all_or_nothing():
+            return [_learner(one)(complete, self.class_variable_.name) for one in learners]
 
     def _drawn(self, data: CodedTable) -> list[Any]:
         """Structures drawn from their posterior given the complete examples."""
@@ -270,7 +272,8 @@ class BayesNetClassifier(NetworkClassifier):
             smoothing,
         )
         if any(name in shape.parents for name in data.incomplete):
-            return fit_em(net, _columns(data, shape.names), prior=smoothing, progress=False).network
+            with all_or_nothing():
+                return fit_em(net, _columns(data, shape.names), prior=smoothing, progress=False).network
         return net
 
     def _weigh(self, structures: Sequence[Any], data: CodedTable) -> Array:

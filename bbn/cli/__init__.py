@@ -13,7 +13,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from typing import Any
 
 WRONG, FAULT, INTERRUPTED = 1, 70, 130
 
@@ -39,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 warnings.simplefilter("always", _bbn_warning())
             warnings.showwarning = _warn
             module, function = options.run.split(":")
-            code: int = getattr(import_module(module), function)(options)
+            with _limited(options):
+                code: int = getattr(import_module(module), function)(options)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever read our output has gone
@@ -55,6 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = "" if users else " (a fault of bbn; --debug shows where)"
         complain("bbn:", "red", said + hint)
         return WRONG if users else FAULT
+
+
+def _limited(options: Any) -> AbstractContextManager[None]:
+    """The time that --time-limit gives a command whose result is of no use in part."""
+    if getattr(options, "command_limit", None) is None:
+        return nullcontext()
+    from bbn.core.threads import time_limit
+
+    return time_limit(options.command_limit, "or ask for less")
 
 
 def _bbn_warning() -> type[Warning]:

@@ -159,6 +159,7 @@ def _open(options: argparse.Namespace) -> None:
 
 def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     """The network with its tables learned, and what happened in one line."""
+    from bbn.core.threads import within
     from bbn.learning.incomplete.em import fit_em
     from bbn.learning.incomplete.gradient import fit_gradient
     from bbn.learning.tables.fit import fit
@@ -184,7 +185,8 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
     if options.method == "mle":
         if options.hidden:
             raise DataError("--hidden goes with --method em or gradient")
-        return fit(structure, options.data, prior, **settings), f"{options.method}, {options.prior}"
+        with within(options.time_limit, "or give fewer rows"):
+            return fit(structure, options.data, prior, **settings), f"{options.method}, {options.prior}"
     hidden = dict(read_hidden(structure, text) for text in options.hidden)
     climb = fit_em if options.method == "em" else fit_gradient
     result = climb(
@@ -196,6 +198,7 @@ def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:
         max_iter=1000 if options.max_iter is None else options.max_iter,
         seed=options.seed,
         checkpoint=options.checkpoint,
+        time_limit=options.time_limit,
         **settings,
     )
     steps = f"{result.n_iter} step{'s' * (result.n_iter != 1)}"

@@ -78,6 +78,12 @@ def add_learn(learn: argparse.ArgumentParser) -> None:
     learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
     add_seed(learn, "the seed of random starts")
+    learn.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="S",
+        help="take at most S seconds; climbs and searches give the best so far",
+    )
     learn.add_argument("--checkpoint", metavar="PATH", help="save the climb's state here, and go on from it")
     add_dask(learn, "reads DATA, which its workers must reach, and counts")
     add_progress(learn)

@@ -18,6 +18,7 @@ AUTO = "auto"
 HILL_CLIMB = (
     *("score", "max_parents", "required", "forbidden", "tiers", "seed", "restarts", "max_iter", "tabu"),
     "progress",
+    "time_limit",
 )
 """The command's options that hill climbing takes, by the name the learner gives them."""
 
@@ -33,13 +34,14 @@ _TAKES = {
         "restarts",
         "refine",
         "progress",
+        "time_limit",
     ),
-    "chow-liu": ("root", "required", "forbidden"),
-    "tan": ("target", "root", "required", "forbidden"),
+    "chow-liu": ("root", "required", "forbidden", "time_limit"),
+    "tan": ("target", "root", "required", "forbidden", "time_limit"),
     "hill-climb": HILL_CLIMB,
-    "exact": ("score", "max_parents", "required", "forbidden", "tiers", "progress"),
-    "ges": ("score", "max_parents", "progress"),
-    "pc": ("alpha", "test", "required", "forbidden", "tiers", "progress"),
+    "exact": ("score", "max_parents", "required", "forbidden", "tiers", "progress", "time_limit"),
+    "ges": ("score", "max_parents", "progress", "time_limit"),
+    "pc": ("alpha", "test", "required", "forbidden", "tiers", "progress", "time_limit"),
     "structural-em": (
         *(
             "score",
@@ -51,6 +53,7 @@ _TAKES = {
             "restarts",
             "max_iter",
             "progress",
+            "time_limit",
         ),
     ),
 }
@@ -103,6 +106,8 @@ def learn_structure(options: argparse.Namespace) -> tuple[LearnResult, str]:
     score = getattr(result.detail, "graph", {}).get("score")
     if score is not None:
         summary += f", score {score:.9g}"
+    if getattr(result.detail, "graph", {}).get("interrupted"):
+        summary += ", stopped before its end"
     if hasattr(result.detail, "objectives"):
         summary += f", {result.detail.reason}, ln P(data) = {result.detail.log_likelihood:.9g}"
     return result, summary
@@ -151,6 +156,7 @@ def given_options(options: argparse.Namespace) -> dict[str, Any]:
         "seed",
         "restarts",
         "max_iter",
+        "time_limit",
     ):
         if getattr(options, name) is not None:
             given[name] = getattr(options, name)

@@ -47,6 +47,8 @@ def learn_over_time(options: argparse.Namespace) -> tuple[DynamicNetwork, str]:
         f"hill-climb, {len(net)} variable{'s' * (len(net) != 1)} a slice, {arcs} arc{'s' * (arcs != 1)}, "
         f"reaching {net.order} back, {net.n_parameters} free parameters, score {graph.graph['score']:.9g}"
     )
+    if graph.graph["interrupted"]:
+        summary += ", stopped before its end"
     return net, summary
 
 

@@ -107,3 +107,14 @@ def port_number(text: str) -> int:
     if not 0 <= number < 1 << 16:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, found {text}")
     return number
+
+
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    """Add --time-limit to a command whose result is of no use in part."""
+    parser.add_argument(
+        "--time-limit",
+        dest="command_limit",
+        type=float,
+        metavar="S",
+        help="give up after S seconds, or at once where it would take far longer",
+    )

@@ -22,6 +22,7 @@ from bbn.cli.options import (
     add_format,
     add_formulas,
     add_from,
+    add_limit,
     add_network,
     add_progress,
     add_seed,
@@ -132,6 +133,7 @@ def make_parser() -> Parser:
     how.add_argument("--particles", type=int, metavar="N", help="sample with N particles")
     add_seed(filter_, "the seed of particles")
     add_format(filter_)
+    add_limit(filter_)
 
     mpe = command("mpe", "bbn.cli.query:mpe", "The most probable explanation of evidence.")
     add_network(mpe)
@@ -141,6 +143,7 @@ def make_parser() -> Parser:
     add_evidence(mpe)
     mpe.add_argument("-k", type=int, metavar="K", help="the K best explanations")
     add_format(mpe)
+    add_limit(mpe)
 
     _add_solve(command("solve", "bbn.cli.solve:solve", "The best policy of a decision network."))
 
@@ -172,6 +175,7 @@ def make_parser() -> Parser:
     add_formulas(predict)
     add_dask(predict, "answers the rows and writes them to the folder OUT")
     add_format(predict, "csv")
+    add_limit(predict)
 
     sample = command("sample", "bbn.cli.sample:sample", "Draw rows from a network.")
     add_network(sample)
@@ -196,6 +200,7 @@ def make_parser() -> Parser:
     add_formulas(sample)
     add_dask(sample, "draws the rows and writes them to the folder OUT")
     add_progress(sample)
+    add_limit(sample)
     sample.set_defaults(targets=[])
 
     add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
@@ -227,6 +232,7 @@ def make_parser() -> Parser:
     explain.add_argument("--ask-next", action="store_true", help="what each unobserved variable would tell")
     explain.add_argument("--sensitivity", action="store_true", help="how the answer depends on the tables")
     add_format(explain)
+    add_limit(explain)
     explain.set_defaults(targets=[])
 
     explore = command("explore", "bbn.cli.plot:explore", "Serve an interactive page of a network.")
@@ -296,6 +302,7 @@ def _add_solve(solve: Parser) -> None:
     )
     add_seed(solve, "the seed of the random starts of a local search")
     add_format(solve)
+    add_limit(solve)
     solve.set_defaults(targets=[])
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_here = threading.local()
 
 
 @contextmanager
@@ -24,7 +27,8 @@ def progress_bar(
     >>> with progress_bar(False, 10, "counting") as advance:
     ...     advance(10, score=-12.5)
     """
-    if progress is False or (progress is None and not _someone_looks()):
+    quiet = getattr(_here, "quiet", False)
+    if progress is False or (progress is None and (quiet or not _someone_looks())):
         yield lambda amount, **shown: None
         return
     import warnings
@@ -44,6 +48,17 @@ def progress_bar(
             bar.update(amount)
 
         yield advance
+
+
+@contextmanager
+def parts_like(progress: bool | None) -> Iterator[None]:
+    """A block of work whose parts show no bar, where `progress` is False and they leave it open."""
+    before = getattr(_here, "quiet", False)
+    _here.quiet = before or progress is False
+    try:
+        yield
+    finally:
+        _here.quiet = before
 
 
 def _someone_looks() -> bool:

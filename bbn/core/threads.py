@@ -10,8 +10,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from bbn.core.budget import environment, jobs
 from bbn.core.errors import TimeLimitError
@@ -19,8 +20,15 @@ from bbn.kernels.watch import Watch, check, current, watched_by
 
 _TIME_LIMIT: Any = os.environ.encodekey("BBN_TIME_LIMIT")
 
+STOPS = (KeyboardInterrupt, TimeLimitError)
+"""What ends a search or a climb that gives back the best so far."""
+REASONS = ("interrupted", "time_limit")
+"""How results name them."""
+INSTEAD = 'observe more variables, or choose a sampling method such as method="likelihood-weighting"'
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 
 
 def in_order(
@@ -68,24 +76,76 @@ def worker_map(
 
 
 @contextmanager
-def time_limit(
-    seconds: float, instead: str = 'choose a sampling method such as method="likelihood-weighting"'
-) -> Iterator[None]:
-    """Let compiled work in this block, and in threads that it starts, take at most `seconds` seconds."""
+def time_limit(seconds: float, instead: str = INSTEAD) -> Iterator[None]:
+    """Let work in this block, and in threads that it starts, take at most `seconds` seconds."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise ValueError(f"time_limit is {seconds!r}; expected a number of seconds, above 0")
 
     def late() -> TimeLimitError:
-        return TimeLimitError(
-            f"no answer after time_limit={seconds:g} seconds; allow more time, observe more variables, or {instead}"
-        )
+        return TimeLimitError(f"no answer after time_limit={seconds:g} seconds; allow more time, {instead}")
 
     with watched_by(Watch(seconds, late)):
         yield
 
 
+def within(seconds: float | None, instead: str = INSTEAD) -> AbstractContextManager[None]:
+    """A block of work that may take the seconds given, else those of BBN_TIME_LIMIT, else any time.
+
+    >>> with within(60):
+    ...     check()
+    """
+    seconds = default_time_limit(seconds)
+    return nullcontext() if seconds is None else time_limit(seconds, instead)
+
+
+class _Whole(Watch):
+    """Stops nothing: says that what it watches is of no use unless it is whole."""
+
+
+def all_or_nothing() -> AbstractContextManager[None]:
+    """A block of work that is of no use in part: a search in it that is stopped raises, and gives no best so far."""
+    return watched_by(_Whole())
+
+
+def reason_of(stop: BaseException) -> str:
+    """What stopped a search that gives its best so far: "interrupted" or "time_limit".
+
+    Inside `all_or_nothing` it does not give it: what stopped it is raised again.
+    """
+    if any(isinstance(watch, _Whole) for watch in current()):
+        raise stop
+    return REASONS[isinstance(stop, TimeLimitError)]
+
+
+def limited(
+    instead: str,
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A decorator: the keyword `time_limit` of a function, or else BBN_TIME_LIMIT, bounds the time that a call takes.
+
+    `instead` says what a caller may do but allow more time.
+
+    >>> @limited("search among fewer variables")
+    ... def search(data, *, time_limit=None):
+    ...     return check()
+    >>> search([], time_limit=-1)
+    Traceback (most recent call last):
+    ValueError: time_limit is -1; expected a number of seconds, above 0
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        @wraps(function)
+        def bounded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            seconds: Any = kwargs.get("time_limit")
+            with within(seconds, instead):
+                return function(*args, **kwargs)
+
+        return bounded
+
+    return decorate
+
+
 def default_time_limit(seconds: float | None, exact: bool = True) -> float | None:
-    """The seconds that an exact question may take: those given, else BBN_TIME_LIMIT, else None, any time.
+    """The seconds that a call may take: those given, else BBN_TIME_LIMIT, else None, any time.
 
     >>> default_time_limit(5.0)
     5.0

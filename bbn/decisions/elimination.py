@@ -11,6 +11,7 @@ The cost is that of the largest table. A step that would not fit in memory is re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from bbn.core.budget import MAX_AXES, require_table
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.problem import DecisionProblem, Known, Tab
+from bbn.inference.exact.long_runs import predicted_cells
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import elimination_order
 
@@ -29,6 +31,10 @@ SUM, MAX, MIN, MOST = range(4)
 HEAD = 10
 """Words of a step before its cards."""
 INSTEAD = "let decisions observe less, or give more evidence"
+FORETOLD = 10_000_000
+"""The cells of a tape from which it is worth predicting how long a run takes."""
+TERM = 1.7
+"""How many times longer than a cell of a junction tree's run a term of a cell takes."""
 
 
 class Slot(NamedTuple):
@@ -86,12 +92,26 @@ class Tape(NamedTuple):
                     start = self.extra[name]
                     work[start : start + table.size] = table.reshape(-1)
         choices = np.zeros(self.n_choices, np.int64)
-        log_scale = kernels.decide.run(words, work, choices)
+        if self.size < FORETOLD:
+            log_scale = kernels.decide.run(words, work, choices)
+        else:
+            with predicted_cells(self.terms(), each=TERM, what="the elimination", instead=INSTEAD):
+                log_scale = kernels.decide.run(words, work, choices)
         if log_scale != log_scale:  # NaN: a product left the range of a double
             what = "probabilities beyond the range of a double"
             require_table([self.size], what, INSTEAD, memory_limit, copies=4)
             log_scale = kernels.decide.run_in_logs(words, work, choices)
         return Answer(float(work[self.last + 1]), float(work[self.last]), log_scale, choices)
+
+    def terms(self) -> float:
+        """How many terms a run goes through: for each cell of a step and each state, its tables and the result."""
+        words, at, terms = self.words.tolist(), 0, 0.0
+        while at < len(words):
+            _, length, n_axes, card, n_p, n_u, n_allowed = words[at : at + 7]
+            cells = math.prod(words[at + HEAD : at + HEAD + n_axes])
+            terms += float(cells) * card * (n_p + n_u + n_allowed + 1)
+            at += length
+        return terms
 
 
 def likelihood_name(v: int) -> str:

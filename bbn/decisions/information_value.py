@@ -16,6 +16,8 @@ import networkx as nx
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, nearest, shown
 from bbn.core.frozen import Frozen
+from bbn.core.threads import limited
+from bbn.decisions.elimination import INSTEAD
 from bbn.decisions.solve import decision_of, solve
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision
@@ -24,6 +26,7 @@ from bbn.model.evidence import Evidence, as_mapping
 from bbn.model.variable import Continuous
 
 
+@limited(INSTEAD)
 def value_of_information(
     dn: DecisionNetwork,
     tests: Any,
@@ -142,6 +145,7 @@ class InformationValues(Tabular, Frozen):
         return InformationValues, (self.entries,)
 
 
+@limited(INSTEAD)
 def information_values(
     dn: DecisionNetwork,
     tests: Iterable[Any] | None = None,

@@ -24,6 +24,7 @@ from bbn.decisions.elimination import Tape, compile_tape, evidence_extras, evide
 from bbn.decisions.problem import DecisionProblem, Known
 from bbn.decisions.risk_attitude import goal_of, objective
 from bbn.decisions.solve import kept_tape, rule_extras, rules_of, strong_tape
+from bbn.kernels.watch import check
 from bbn.results.rule import Rule
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Search:
         for _ in range(sweeps):
             before = value
             for d in order:
+                check()
                 rules[d], value = self.update(rules, d)
             if len(order) == 1 or not value > before or same(value, before):
                 break

@@ -16,6 +16,8 @@ import numpy as np
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, ModelError, shown
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.threads import limited
+from bbn.decisions.elimination import INSTEAD
 from bbn.decisions.problem import terms
 from bbn.decisions.solve import solve, with_policy
 from bbn.model.decision_network import DecisionNetwork
@@ -198,6 +200,7 @@ class RiskProfile(Tabular, Frozen):
         return RiskProfile, (self.values, self.probabilities, self.n_samples)
 
 
+@limited(INSTEAD)
 def risk_profile(
     dn: DecisionNetwork,
     policy: Mapping[str, Any] | None = None,
@@ -206,6 +209,7 @@ def risk_profile(
     n_samples: int | None = None,
     seed: Any = None,
     memory_limit: int | float | str | None = None,
+    time_limit: float | None = None,
     **options: Any,
 ) -> RiskProfile:
     """The distribution of the total utility when decisions follow a policy.
@@ -222,6 +226,8 @@ def risk_profile(
         None for the exact distribution; a number of draws to estimate it from.
     memory_limit
         The most bytes that the joint of what utilities depend on may take; BudgetError beyond.
+    time_limit
+        The most seconds, TimeLimitError beyond.
     options
         Those of `solve`, for the best policy.
     """

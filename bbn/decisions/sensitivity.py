@@ -18,7 +18,8 @@ import numpy as np
 from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.errors import EvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
-from bbn.decisions.elimination import Answer, evidence_tables
+from bbn.core.threads import limited
+from bbn.decisions.elimination import INSTEAD, Answer, evidence_tables
 from bbn.decisions.problem import DecisionProblem, Known, Tab, known, log_evidence_of
 from bbn.decisions.solve import evaluate, rules_of, strong_tape
 from bbn.kernels.watch import check
@@ -132,12 +133,15 @@ def _interval(e: Influence) -> str:
     return f"from {e.low:.5g}" + (f" to {e.high:.5g}" if e.flips_above is not None else "")
 
 
+@limited(INSTEAD)
 def sensitivity(
     dn: DecisionNetwork,
     evidence: Evidence | None = None,
     names: Sequence[str] | None = None,
     certain: bool = False,
     memory_limit: int | float | str | None = None,
+    *,
+    time_limit: float | None = None,
 ) -> DecisionSensitivity:
     """How the expected utility depends on each number of the network, and where the best policy changes.
 
@@ -151,8 +155,8 @@ def sensitivity(
         The nodes, chance variables and utilities, whose numbers are moved; all unless given.
     certain
         Whether to move probabilities that are 0 or 1 too; these are usually logic rather than estimates.
-    memory_limit
-        As `solve` takes it.
+    memory_limit, time_limit
+        As `solve` takes them.
 
     Returns
     -------

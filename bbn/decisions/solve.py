@@ -19,7 +19,9 @@ import numpy as np
 
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
 from bbn.core.frozen import Array
+from bbn.core.threads import limited
 from bbn.decisions.elimination import (
+    INSTEAD,
     Answer,
     Extra,
     Slot,
@@ -32,6 +34,7 @@ from bbn.decisions.elimination import (
 from bbn.decisions.problem import DecisionProblem, Known, known, log_evidence_of
 from bbn.decisions.risk_attitude import attitude, goal_of, objective
 from bbn.kernels.contracts.types import Ints
+from bbn.kernels.watch import check
 from bbn.model.cpt import CPT
 from bbn.model.decision import Decision
 from bbn.model.decision_network import DecisionNetwork
@@ -46,6 +49,7 @@ KEPT_TAPES = 64
 """The most tapes that are kept with a network."""
 
 
+@limited(INSTEAD)
 def solve(
     dn: DecisionNetwork,
     evidence: Evidence | None = None,
@@ -56,6 +60,7 @@ def solve(
     seed: Any = None,
     node_limit: int = 2000,
     memory_limit: int | float | str | None = None,
+    time_limit: float | None = None,
 ) -> Solution:
     """The policy of greatest expected utility given evidence.
 
@@ -78,6 +83,8 @@ def solve(
         The most partial policies that the search for a proof looks at.
     memory_limit
         The most bytes that the tables may take; BudgetError beyond.
+    time_limit
+        The most seconds, TimeLimitError beyond; None is BBN_TIME_LIMIT, or else any time.
 
     Returns
     -------
@@ -100,6 +107,7 @@ def solve(
     """
     if method not in METHODS:
         raise ValueError(f"method is {shown(method)}{nearest(method, METHODS)}")
+    check()
     problem, given = known(dn, evidence)
     scale = _risk(risk_tolerance)
     cells, shift = attitude(problem, scale)
@@ -136,6 +144,7 @@ def solve(
     )
 
 
+@limited(INSTEAD)
 def expected_utility(
     dn: DecisionNetwork,
     choices: Mapping[str, Any] | None = None,
@@ -155,7 +164,7 @@ def expected_utility(
         As `solve` takes it.
     options
         Those of `solve`, for the decisions that are not named: `method`, `restarts`, `seed`, `node_limit`,
-        `memory_limit`.
+        `memory_limit`, `time_limit`.
 
     >>> import bbn
     >>> dn = bbn.example("oil_wildcatter")

@@ -14,6 +14,8 @@ import numpy as np
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array, read_only
 from bbn.inference.sampling.draws import require_copies
+from bbn.inference.timed import together
+from bbn.kernels.watch import check
 from bbn.model.evidence import Evidence, as_mapping, check_targets
 from bbn.model.variable import Variable
 from bbn.results.posterior import Posterior
@@ -112,12 +114,14 @@ def credible_query(
     require_copies(relevant, [c.name for c in counted], DRAW_COPIES, options.get("memory_limit"))
     generator = np.random.default_rng(seed)
     answers = []
-    for _ in range(n_draws):
-        drawn = relevant.with_cpts([c.draw(generator) for c in counted])
-        try:
-            answers.append(drawn.query(names, evidence, method, **options).values)
-        except ImpossibleEvidenceError:  # possible under the tables' mean, so almost surely not seen
-            continue
+    with together(method, options):
+        for _ in range(n_draws):
+            check()
+            drawn = relevant.with_cpts([c.draw(generator) for c in counted])
+            try:
+                answers.append(drawn.query(names, evidence, method, **options).values)
+            except ImpossibleEvidenceError:  # possible under the tables' mean, so almost surely not seen
+                continue
     return CrediblePosterior(
         answer.variables, answer.values, answer.log_evidence, np.array(answers), interval
     )

@@ -1,12 +1,13 @@
-"""Time limits of questions: a question that takes longer stops with a TimeLimitError."""
+"""Time limits of questions: one that takes longer, or several together, stop with a TimeLimitError."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from bbn.core.threads import time_limit
+from bbn.core.threads import time_limit, within
 
 if TYPE_CHECKING:
     from bbn.inference.engine import Engine
@@ -18,7 +19,7 @@ def timed(question: Question) -> Question:
     """The question, stopped with a TimeLimitError where it takes longer than the engine's or its own `time_limit`."""
 
     @wraps(question)
-    def within(self: Engine, *args: Any, **options: Any) -> Any:
+    def limited(self: Engine, *args: Any, **options: Any) -> Any:
         if not options and self.time_limit is None:
             return question(self, *args)
         seconds = options.get("time_limit")
@@ -29,4 +30,11 @@ def timed(question: Question) -> Question:
         with time_limit(seconds):
             return question(self, *args, **options)
 
-    return cast(Question, within)
+    return cast(Question, limited)
+
+
+def together(method: str, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """A block of questions with these options: an exact engine's `time_limit` bounds all of them together."""
+    from bbn.inference import engine_class
+
+    return within(options.get("time_limit")) if engine_class(method).exact else nullcontext()

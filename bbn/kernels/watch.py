@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 
 _here = threading.local()
 
@@ -50,6 +51,12 @@ class Watch:
 def current() -> tuple[Watch, ...]:
     """The watches of this thread, the outermost first."""
     return getattr(_here, "watches", ())
+
+
+def time_left() -> float:
+    """Seconds until the first deadline of this thread's watches, 0 if it has passed; inf if there is none."""
+    deadlines = [watch.deadline for watch in current() if watch.deadline is not None]
+    return max(min(deadlines) - time.monotonic(), 0.0) if deadlines else inf
 
 
 @contextmanager

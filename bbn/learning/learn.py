@@ -17,11 +17,13 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from bbn.core.display import counted
 from bbn.core.errors import BBNWarning, DataError, TooManyParametersWarning, nearest
 from bbn.core.keywords import unknown_keyword
+from bbn.core.threads import all_or_nothing
 from bbn.data import DataSource, as_source
 from bbn.data.describe import Description
 from bbn.data.reading import Reading
@@ -122,7 +124,8 @@ def learn(
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
-        Go to the method: `order` for k2, `restarts`, `seed`, `score`, `max_parents`, `required`, `forbidden`, …
+        Go to the method: `order` for k2, `restarts`, `seed`, `score`, `max_parents`, `required`, `forbidden`,
+        `time_limit`, …
 
     Returns
     -------
@@ -307,7 +310,8 @@ def run(
         settings["target"] = target
     if chosen not in ("chow-liu", "tan"):
         settings.setdefault("progress", progress)
-    graph = STRUCTURES[chosen](source, **settings)
+    with all_or_nothing() if chosen == "pc" else nullcontext():  # too many edges are no use
+        graph = STRUCTURES[chosen](source, **settings)
     return fit(to_dag(graph) if is_cpdag(graph) else graph, source, smooth), graph
 
 
@@ -340,6 +344,8 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
     score = getattr(detail, "graph", {}).get("score")
     if score is not None:
         lines.append(f"score of the structure: {score:.6f}")
+    if getattr(detail, "graph", {}).get("interrupted"):
+        lines.append("the search was stopped: the structure is the best found by then")
     if hasattr(detail, "log_likelihoods"):
         lines.append(
             f"log-likelihood {detail.log_likelihood:.6f} after {counted(detail.n_iter, 'step')}, {detail.reason}"

@@ -85,6 +85,7 @@ max_iter, tol, damping, schedule
         do: Interventions,
         *,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
     ) -> Posterior | MixturePosterior:
         """Return what targets would have been, had something been done, given what was seen without it.
 
@@ -100,8 +101,8 @@ max_iter, tol, damping, schedule
             Variable name to finding, about the world as it is; as in `query`.
         do : mapping
             Variable name to what is done in the other world; as in `query`.
-        memory_limit : int, float or str, optional
-            The most bytes that the work may take, as in `query`.
+        memory_limit, time_limit : optional
+            The most bytes and seconds that the work may take, as in `query`.
 
         Returns
         -------
@@ -112,7 +113,7 @@ max_iter, tol, damping, schedule
         ------
         NotIdentifiableError
             A variable that the act reaches has a table that is not a function, so that the network does not decide.
-        EvidenceError, ImpossibleEvidenceError, BudgetError
+        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError
             As in `query`.
 
         See Also
@@ -132,8 +133,9 @@ max_iter, tol, damping, schedule
         """
         from bbn.causal.effects.counterfactual import counterfactual
 
-        options = {} if memory_limit is None else {"memory_limit": memory_limit}
-        return counterfactual(cast("BayesianNetwork", self), targets, evidence, do, **options)
+        limits = {"memory_limit": memory_limit, "time_limit": time_limit}
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        return counterfactual(cast("BayesianNetwork", self), targets, evidence, do, **given)
 
     def information(
         self,
@@ -189,6 +191,7 @@ max_iter, tol, damping, schedule
         evidence: Evidence | None = None,
         state: State | None = None,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
     ) -> Sensitivity:
         """Return how P(target = state | evidence) depends on each entry of each table.
 
@@ -200,8 +203,8 @@ max_iter, tol, damping, schedule
             Variable name to finding, as in `query`, but for `bbn.Soft`.
         state : optional
             The state whose probability is looked at; by default the most probable one.
-        memory_limit : int, float or str, optional
-            The most bytes that the work may take, as in `query`.
+        memory_limit, time_limit : optional
+            The most bytes and seconds that the work may take, as in `query`.
 
         Returns
         -------
@@ -216,7 +219,7 @@ max_iter, tol, damping, schedule
         ImpossibleEvidenceError
             The evidence, or the state given it, has probability zero.
         BudgetError
-            The derivatives would need more memory than allowed.
+            The derivatives would need more memory than allowed, or, TimeLimitError, more time.
 
         See Also
         --------
@@ -231,7 +234,8 @@ max_iter, tol, damping, schedule
         """
         from bbn.analysis.sensitivity import sensitivity
 
-        return sensitivity(cast("BayesianNetwork", self), target, evidence, state, memory_limit)
+        net, limit = cast("BayesianNetwork", self), memory_limit
+        return sensitivity(net, target, evidence, state, limit, time_limit=time_limit)
 
     def plot(
         self,

@@ -33,6 +33,8 @@ class SolveOptions(TypedDict, total=False):
     """The most partial policies that the search for a proof looks at."""
     memory_limit: MemoryLimit
     """The most memory that the tables may take."""
+    time_limit: float | None
+    """The most seconds that a question may take; TimeLimitError beyond."""
 
 
 class AskableDecisions(Frozen):
@@ -51,6 +53,7 @@ class AskableDecisions(Frozen):
         seed: Seed = None,
         node_limit: int = 2000,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
     ) -> Solution:
         """The policy of greatest expected utility given evidence.
 
@@ -72,6 +75,9 @@ class AskableDecisions(Frozen):
             The most partial policies that the search for a proof looks at.
         memory_limit : int or str, optional
             The most memory that the tables may take.
+        time_limit : float, optional
+            The most seconds, TimeLimitError beyond, and at once where it would take far longer. By default
+            BBN_TIME_LIMIT, or any time.
 
         Returns
         -------
@@ -107,6 +113,7 @@ class AskableDecisions(Frozen):
             seed=seed,
             node_limit=node_limit,
             memory_limit=memory_limit,
+            time_limit=time_limit,
         )
 
     def expected_utility(
@@ -124,7 +131,7 @@ class AskableDecisions(Frozen):
             `Policy` is one such.
         evidence : mapping, optional
             As `solve` takes it.
-        method, restarts, seed, node_limit, memory_limit
+        method, restarts, seed, node_limit, memory_limit, time_limit
             As `solve` takes them.
 
         Returns
@@ -197,7 +204,7 @@ class AskableDecisions(Frozen):
             Before which decision it is known; unless given, the first that can know it.
         cost : float
             What the tests cost; it is taken off.
-        method, restarts, seed, node_limit, memory_limit
+        method, restarts, seed, node_limit, memory_limit, time_limit
             As `solve` takes them.
 
         Returns
@@ -246,7 +253,7 @@ class AskableDecisions(Frozen):
             Name to what knowing it costs, 0 unless given.
         together : int
             The most variables in a set.
-        method, restarts, seed, node_limit, memory_limit
+        method, restarts, seed, node_limit, memory_limit, time_limit
             As `solve` takes them.
 
         Returns
@@ -269,6 +276,7 @@ class AskableDecisions(Frozen):
         names: Sequence[str] | None = None,
         certain: bool = False,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
     ) -> DecisionSensitivity:
         """How the expected utility depends on each number of the network, and where the best policy flips.
 
@@ -280,8 +288,8 @@ class AskableDecisions(Frozen):
             The chance variables and utilities whose numbers are moved; all unless given.
         certain : bool
             Whether to move probabilities that are 0 or 1 too; these are usually logic rather than estimates.
-        memory_limit : int or str, optional
-            The most memory that the tables may take.
+        memory_limit, time_limit : optional
+            As `solve` takes them.
 
         Returns
         -------
@@ -299,7 +307,7 @@ class AskableDecisions(Frozen):
         """
         from bbn.decisions.sensitivity import sensitivity
 
-        return sensitivity(self, evidence, names, certain, memory_limit)
+        return sensitivity(self, evidence, names, certain, memory_limit, time_limit=time_limit)
 
     @keywords_checked
     def risk_profile(
@@ -310,6 +318,7 @@ class AskableDecisions(Frozen):
         n_samples: int | None = None,
         seed: Seed = None,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
     ) -> RiskProfile:
         """The distribution of the total utility under a policy.
 
@@ -325,6 +334,8 @@ class AskableDecisions(Frozen):
             Where the draws begin.
         memory_limit : int or str, optional
             The most memory that the joint of what utilities depend on may take.
+        time_limit : float, optional
+            As `solve` takes it.
 
         Returns
         -------
@@ -342,7 +353,8 @@ class AskableDecisions(Frozen):
         """
         from bbn.decisions.risk import risk_profile
 
-        return risk_profile(self, policy, evidence, n_samples=n_samples, seed=seed, memory_limit=memory_limit)
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "time_limit": time_limit}
+        return risk_profile(self, policy, evidence, n_samples=n_samples, seed=seed, **limits)
 
     def plot(
         self: Any,
@@ -358,7 +370,7 @@ class AskableDecisions(Frozen):
             What is known; those nodes stand out.
         solved : bool
             Show what each choice is worth, and the beliefs under the best policy; False draws names alone.
-        method, restarts, seed, node_limit, memory_limit
+        method, restarts, seed, node_limit, memory_limit, time_limit
             As `solve` takes them.
 
         Returns
@@ -388,7 +400,7 @@ class AskableDecisions(Frozen):
             The port to listen on; 0 takes a free one.
         browser : bool, default False
             Open the page in the web browser.
-        method, restarts, seed, node_limit, memory_limit
+        method, restarts, seed, node_limit, memory_limit, time_limit
             As `solve` takes them.
 
         Returns

@@ -88,6 +88,8 @@ class LoopyOptions(TypedDict, total=False):
     """Whether messages are sent one factor after the other, or all at once."""
     memory_limit: MemoryLimit
     """The most memory that the work may take."""
+    time_limit: float | None
+    """The most seconds that one question may take; TimeLimitError beyond."""
 
 
 class EngineOptions(TypedDict, total=False):

@@ -292,6 +292,7 @@ class RowQuestions(Frozen):
         chunks: None = None,
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
         progress: bool | None = None,
     ) -> pd.DataFrame: ...
     @overload
@@ -309,6 +310,7 @@ class RowQuestions(Frozen):
         chunks: int | bool | None = None,
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
         progress: bool | None = None,
     ) -> Path: ...
     @overload
@@ -326,6 +328,7 @@ class RowQuestions(Frozen):
         chunks: int | bool | None = None,
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
         progress: bool | None = None,
     ) -> Any: ...
 
@@ -344,6 +347,7 @@ class RowQuestions(Frozen):
         chunks: int | bool | None = None,
         n_jobs: int | None = None,
         memory_limit: MemoryLimit = None,
+        time_limit: float | None = None,
         progress: bool | None = None,
     ) -> Any:
         """Return a table of `n` rows drawn from the network given evidence.
@@ -374,6 +378,9 @@ class RowQuestions(Frozen):
             Threads, −1 for one per core; by default OMP_NUM_THREADS if set, otherwise one per core.
         memory_limit : int, float or str, optional
             The most bytes that the work may take, as in `query`.
+        time_limit : float, optional
+            The most seconds, TimeLimitError beyond, or once the first rows tell that all of them take far longer. By
+            default BBN_TIME_LIMIT, or any time. Not with `chunks`, unless with `to`, nor with `client`.
         progress : bool, optional
             Whether to show a progress bar; by default on a terminal and in a notebook.
 
@@ -389,7 +396,8 @@ class RowQuestions(Frozen):
         EvidenceError, ImpossibleEvidenceError
             As in `query`.
         BudgetError
-            The rows, or what they are drawn from, would need more memory than allowed.
+            The rows, or what they are drawn from, would need more memory than allowed. TimeLimitError, a kind of it:
+            more time.
 
         See Also
         --------
@@ -408,6 +416,7 @@ class RowQuestions(Frozen):
             "chunks": chunks,
             "n_jobs": n_jobs,
             "memory_limit": memory_limit,
+            "time_limit": time_limit,
             "progress": progress,
         }
         if client is not None:

@@ -142,6 +142,7 @@ SCRIPT = """
 import threading, time, os, signal, sys
 import bbn
 from tests.core.test_stopping import grid
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has set it aside
 net = {setup}
 sent = []
 def kick():
@@ -196,3 +197,46 @@ def test_ctrl_c_ends_long_chains_within_a_second(question: str) -> None:
     done = interrupted('bbn.example("alarm")', work)
     assert done.stdout == "stopped\n", done.stderr[-2000:]
     assert float(done.stderr.splitlines()[-1]) < 1.0
+
+
+THREADS = """
+import os, signal, threading, time
+import bbn
+from tests.core.test_stopping import grid
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has set it aside
+net, seen, began, heard = grid(19), {"x0_0": 1}, threading.Event(), []
+expected = grid(19).query("x9_9", seen).values.tolist()
+answers = []
+def other():
+    began.set()
+    for _ in range(3):
+        answers.append(net.query("x9_9", seen).values.tolist())
+thread = threading.Thread(target=other)
+thread.start()
+began.wait()
+def kick():
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.3, kick).start()
+try:
+    while True:
+        net.posteriors({"x1_1": 0})
+except KeyboardInterrupt:
+    heard.append(True)
+thread.join()
+assert heard and answers == [expected] * 3, (heard, answers, expected)
+assert net.posteriors({"x1_1": 0}) == grid(19).posteriors({"x1_1": 0})
+print("right")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_ctrl_c_in_the_main_thread_leaves_the_work_of_others_alone() -> None:
+    """Two threads ask the same network; the main one is interrupted, the other answers as if nothing had happened."""
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout == "right\n", done.stderr[-2000:]

@@ -16,6 +16,7 @@ from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.log_factor import LogFactor
 from bbn.inference.exact.relevant_factors import observed_factors
+from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.options import ExactOptions
 
@@ -72,5 +73,6 @@ class Enumeration(Engine):
         )
         product = LogFactor.trusted(free, np.zeros([v.card for v in free]))
         for factor in observed_factors(self.model, findings):
+            check()
             product = product * LogFactor.of(factor)
         return product

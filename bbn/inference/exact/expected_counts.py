@@ -11,7 +11,7 @@ of every entry, computed from the messages without the entry's own table, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from bbn.core.errors import BudgetError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.core.threads import in_order
 from bbn.data import Block, DataSource
+from bbn.inference.exact.long_runs import ROWS_FROM, predicted_cells
 from bbn.kernels.contracts.tree import Tree
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import ORDERS, flat_scopes, junction_forest
@@ -39,6 +40,10 @@ MOST_ENTRIES = 2.0**32
 """Tables and messages have fewer entries than this: their indices are of 32 bits."""
 
 INSTEAD = "use fewer parents or states, or fill in more of the data"
+VISIT = 14.0
+"""How many times longer than a cell of a run an entry of a table or message takes: 8 to 25, in real networks."""
+LOOKED_AT = 64
+"""The rows whose entries are counted to predict how long a pass takes."""
 
 RULES = ("min-fill", "weighted-min-fill")
 """Elimination rules that are tried; the one whose cliques have fewer cells is kept."""
@@ -66,6 +71,9 @@ class Expectation:
         What the caller has taken of the memory limit already.
     """
 
+    _counted: tuple[Array | None, float] = None, 0.0
+    """The weights of the block whose entries were last counted, and how many there are."""
+
     def __init__(self, net: BayesianNetwork, n_jobs: int | None = None, ledger: Ledger | None = None) -> None:
         families = read_families(net)
         self.names = tabled(net)
@@ -89,24 +97,56 @@ class Expectation:
         wanted = min(jobs(self.asked_jobs), -(-block.n_rows // max(chunk, 1)))
         opened, wide = self._most_open_bytes
         if wanted * (each + wide) > ledger.left:
-            gaps = np.ones((block.n_rows, len(self.names)), bool)
-            for v, name in enumerate(self.names):
-                if name in block.codes:
-                    gaps[:, v] = block.codes[name] == self.cards[v]
-            opened, wide = self._open_bytes(gaps)
+            opened, wide = self._open_bytes(self._gaps(block, slice(None)))
         ledger.copy().reserve(each + opened, "the cliques of the most incomplete row", INSTEAD)
         return ledger.workers(wanted, each + wide)
+
+    def visits(self, block: Block) -> float:
+        """About how many entries a pass over a block looks at, by some of its rows; at most, where that is few."""
+        most = block.n_rows * self._most_visits
+        if most < ROWS_FROM:
+            return most
+        weights, visits = self._counted
+        if weights is block.weights:  # the same block, in the next step of a climb
+            return visits
+        step = -(-block.n_rows // LOOKED_AT)
+        tree, gaps = self.tree, self._gaps(block, slice(None, None, step))
+        states = np.where(gaps, self.cards.astype(np.float64), 1.0)[:, tree.axes]
+        cells = np.multiply.reduceat(states, tree.axes_ptr[:-1], axis=1)
+        visits = block.n_rows * float((cells @ np.diff(tree.stream_ptr)).mean())
+        self._counted = block.weights, visits
+        return visits
+
+    @cached_property
+    def _most_visits(self) -> float:
+        """The entries that a row without any values looks at."""
+        return float(self._open(np.ones((1, len(self.names)), bool))[1][0])
 
     @cached_property
     def _most_open_bytes(self) -> tuple[int, int]:
         """What a row without any values needs."""
         return self._open_bytes(np.ones((1, len(self.names)), bool))
 
+    def _gaps(self, block: Block, rows: slice) -> NDArray[np.bool_]:
+        """Where some rows (first axis) have no value."""
+        gaps = np.ones((len(block.weights[rows]), len(self.names)), bool)
+        for v, name in enumerate(self.names):
+            if name in block.codes:
+                gaps[:, v] = block.codes[name][rows] == self.cards[v]
+        return gaps
+
     def _open_bytes(self, gaps: NDArray[np.bool_]) -> tuple[int, int]:
         """The messages, cells and indices of the row that needs most, given where rows (first axis) have gaps.
 
         First as doubles, then as wide numbers, which take twice as much where doubles do not do.
         """
+        cells, indices = self._open(gaps)
+        numbers = cells + 2 * self.tree.message_size
+        plain, wide = (float((size * numbers + 4 * indices).max(initial=0.0)) for size in (8, 16))
+        return int(plain), int(wide)
+
+    def _open(self, gaps: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """The cells of cliques that rows leave open, and the entries of tables and messages that meet in them."""
         tree = self.tree
         cells: Any = np.zeros(len(gaps))
         indices: Any = np.zeros(len(gaps))
@@ -116,9 +156,7 @@ class Expectation:
                 own *= np.where(gaps[:, v], float(self.cards[v]), 1.0)
             cells += own
             indices += n_streams * own
-        numbers = cells + 2 * tree.message_size
-        plain, wide = (float((size * numbers + 4 * indices).max(initial=0.0)) for size in (8, 16))
-        return int(plain), int(wide)
+        return cells, indices
 
     def __call__(self, tables: Array, source: DataSource) -> Expected:
         """The gradient and the log-likelihood of all data under these tables (end to end, in the network's order)."""
@@ -144,8 +182,13 @@ class Expectation:
             kernels.expect.gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
             return gradient
 
+        return self._added(work, block, starts, np.zeros(len(tables))), logs
+
+    def _added(self, work: Callable[[int], Array], block: Block, starts: range, zero: Array) -> Array:
+        """What chunks of a block give, added up in order; how long their tables take is foretold."""
         n_jobs = self.n_jobs(block, starts.step)
-        return sum(in_order(work, starts, n_jobs), np.zeros(len(tables))), logs
+        with predicted_cells(self.visits(block), min(n_jobs, len(starts)), VISIT, "expected counts", INSTEAD):
+            return sum(in_order(work, starts, n_jobs), zero)
 
 
 class _Pass:

@@ -18,6 +18,7 @@ import numpy as np
 
 from bbn.kernels.contracts.tape import Layout
 from bbn.kernels.contracts.types import Floats, Ints
+from bbn.kernels.watch import check
 
 
 class MaximisedForest:
@@ -58,6 +59,7 @@ class MaximisedForest:
         heap: list[tuple[float, int, dict[int, int], int, int, float]] = []
         states, loss, first = self.best(), 0.0, 0
         while True:
+            check()
             yield dict(states), -loss
             for c in range(first, cliques):
                 made += 1

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 
 Best = Callable[[Findings], tuple[dict[str, int], float]]
@@ -36,6 +37,7 @@ def k_best(best: Best, model: Model, findings: Findings, k: int) -> list[tuple[d
     answers: list[tuple[dict[str, int], float]] = []
     push(findings, 0)
     while heap:
+        check()
         negative, _, codes, part, n_fixed = heapq.heappop(heap)
         answers.append((codes, -negative))
         if len(answers) == k:

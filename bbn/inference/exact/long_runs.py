@@ -21,7 +21,7 @@ from bbn.core.progress import progress_bar
 from bbn.inference.exact.plan import INSTEAD, FlatModel, Plan, Question, price
 from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
-from bbn.kernels.watch import Watch, current, watched_by
+from bbn.kernels.watch import Watch, time_left, watched_by
 
 TOLD = 10.0
 """Predicted seconds past which progress is shown, and a time limit is looked at before the start."""
@@ -112,24 +112,40 @@ def predicted_rows(layout: Layout, n_rows: int, threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def predicted_cells(cells: float, threads: int = 1) -> Iterator[None]:
-    """The same for a number of cells, shared by some threads."""
-    seconds = cells * rate() / threads
+def predicted_cells(
+    cells: float,
+    threads: int = 1,
+    each: float = 1.0,
+    what: str = "the run",
+    instead: str = INSTEAD,
+) -> Iterator[None]:
+    """The same for a number of cells, shared by some threads; each takes so many times longer than one of a run.
+
+    `what` and `instead` begin and end the message of the error.
+    """
+    seconds = each * cells * rate() / threads
     if seconds <= TOLD:
         yield
         return
-    for watch in current():
-        left = None if watch.deadline is None else max(watch.deadline - time.monotonic(), 0.0)
-        if left is not None and seconds > FAR * left:
-            raise TimeLimitError(
-                f"the run would take about {spoken(seconds)}, {seconds / max(left, 1e-3):,.0f} times the "
-                f"{left:.3g} seconds that time_limit leaves; it was not started: allow more time, {INSTEAD}"
-            )
+    refuse_far(seconds, what, instead)
     with (
         progress_bar(None, cells, f"exact inference, about {spoken(seconds)}", "cells") as advance,
         watched_by(_Progress(advance)),
     ):
         yield
+
+
+def refuse_far(seconds: float, what: str, instead: str, done: str = "it was not started") -> None:
+    """Raise TimeLimitError where work is predicted to take over TOLD seconds, and over FAR times those that are left.
+
+    `what`, `done` and `instead` begin and end the message.
+    """
+    left = time_left()
+    if seconds > max(TOLD, FAR * left):
+        raise TimeLimitError(
+            f"{what} would take about {spoken(seconds)}, {seconds / max(left, 1e-3):,.0f} times the "
+            f"{left:.3g} seconds that time_limit leaves; {done}: allow more time, {instead}"
+        )
 
 
 def spoken(seconds: float) -> str:
@@ -152,6 +168,7 @@ class LongPlan(Plan):
     """A plan so large that the time of its runs is predicted."""
 
     def _make(self) -> Any:
+        refuse_far(predicted_seconds(self.layout), "the run", INSTEAD)  # before the half that comes first
         with predicted_run(self.layout.once):
             return super()._make()
 

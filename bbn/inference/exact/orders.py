@@ -7,11 +7,13 @@ costs that are multiplied by a bias for each variable, and the biases climb (ran
 Otten and Dechter 2011; keys as a search space: Bean 1994): each step changes some biases of one of the orders found so
 far and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat; and what
 the climb finds is ordered anew in pieces again. The search is seeded, and what it may spend is counted in cells, not in
-seconds, so the same question has the same order on any machine.
+seconds, so the same question has the same order on any machine. A time limit alone is looked at by the clock: the climb
+ends when it has taken its share of what is left.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from math import inf
 from operator import itemgetter
@@ -21,7 +23,7 @@ import numpy as np
 
 from bbn import kernels
 from bbn.kernels.contracts.types import Floats, Ints
-from bbn.kernels.watch import check
+from bbn.kernels.watch import check, time_left
 from bbn.model.graphs import ORDERS, Elimination, find_rule
 
 PORTFOLIO = ("min-fill", "weighted-min-fill", "min-weight")
@@ -34,6 +36,8 @@ BEYOND = 1e15
 """Cells past which no layout is made, and no order looked for."""
 SHARE, SHARE_OF_MANY = 0.025, 0.15
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
+SHARE_OF_LIMIT = 0.05
+"""The share of the time that a limit leaves which a climb may take."""
 FEWEST, PER_VARIABLE, MOST_PIECES = 100, 0.25, 10_000
 """The pieces of a search: where the plan will be run again and again, at least FEWEST and so many for each variable."""
 MOST = 2000
@@ -125,7 +129,12 @@ def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Or
     if share * best.cells < WORTHWHILE * cost:
         return best
     climb = Climb([cards], ptr, scope, starts)
-    while climb.tried < MOST and (climb.tried + 1) * cost <= share * min(best.cells, climb.best.cells):
+    until = time.monotonic() + SHARE_OF_LIMIT * time_left()
+    while (
+        climb.tried < MOST
+        and (climb.tried + 1) * cost <= share * min(best.cells, climb.best.cells)
+        and time.monotonic() < until
+    ):
         climb.step()
     tried = best.tried + climb.tried
     other = Order(climb.best.elimination, climb.best.cells, tried, found.greedy)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import MAX_AXES
 from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.kernels.watch import check
 from bbn.model.evidence import Evidence, Findings
 
 TOLERANCE = 1e-11
@@ -81,6 +82,7 @@ def _fit_by_queries(
     for _ in range(QUERY_SWEEPS):
         off = 0.0
         for name, want in zip(names, wanted, strict=True):
+            check()
             has, log_evidence = joint((name,), Findings(firm.hard, {**firm.likelihood, **likelihoods}, {}))
             if log_evidence == -math.inf:
                 return [], math.inf
@@ -109,6 +111,7 @@ def fit_marginals(joint: Array, wanted: Sequence[Array]) -> tuple[list[Array], f
     if lacking := _lacking(joint, wanted):
         return likelihoods, lacking
     for _ in range(SWEEPS):
+        check()
         off = 0.0
         for axis, want in enumerate(wanted):
             has = marginal(current, (axis,))

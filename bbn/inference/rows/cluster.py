@@ -66,6 +66,8 @@ def sample_on(
         raise DataError(
             "chunks= is for one machine; on a cluster the rows come in partitions of their own size"
         )
+    if options.pop("time_limit", None) is not None:
+        raise DataError("time_limit= is for one machine; a cluster has limits of its own")
     cluster = Cluster(client)
     like = sample(net, 0, evidence, seed, missing, **options)
     size = PART_BLOCKS * BLOCK

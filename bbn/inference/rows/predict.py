@@ -7,7 +7,6 @@ impossible="nan" an answer of NaN (`predict`: a missing value).
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import Ledger
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.core.threads import default_time_limit, time_limit
+from bbn.core.threads import within
 from bbn.data import CodedTable, code
 from bbn.data.kinds import ColumnDict, RowList
 from bbn.inference import engine
@@ -132,8 +131,7 @@ def _answers(
     """
     ledger = Ledger(options.get("memory_limit"))
     ledger.reserve(framed, f"a table of the answers to {table.n_rows:,} rows", INSTEAD)
-    seconds = default_time_limit(options.get("time_limit"))
-    with nullcontext() if seconds is None else time_limit(seconds):
+    with within(options.get("time_limit")):
         if net.continuous:
             hybrid = hybrid_engine(net, "junction-tree")
             return MixedRows(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbn.core.errors import DataError
+from bbn.core.threads import within
 from bbn.data import CodedTable, code
 from bbn.data.error_places import located
 from bbn.data.kinds import Pandas
@@ -20,7 +21,7 @@ from bbn.data.streams.stream import Streamed
 from bbn.data.streams.tasks import Coding
 from bbn.data.write import ROW_GROUP, write_tables
 from bbn.inference.rows import predict
-from bbn.inference.sampling.sample import sample
+from bbn.inference.sampling.sample import FEWER, sample
 
 if TYPE_CHECKING:
     from bbn.model.evidence import Evidence
@@ -37,6 +38,7 @@ def sample_to(
     missing: float | Mapping[str, float] = 0.0,
     *,
     chunks: Any = None,
+    time_limit: float | None = None,
     **options: Any,
 ) -> Path:
     """Rows drawn from the network, written as they are drawn.
@@ -49,6 +51,8 @@ def sample_to(
         As in `net.sample`. The rows are those that it gives for the same seed.
     chunks
         Rows that are drawn and written at a time, a row group of Parquet each.
+    time_limit
+        The most seconds; nothing is left of a file that was begun.
 
     Returns
     -------
@@ -57,11 +61,12 @@ def sample_to(
     """
     refuse_codes(options)
     size = ROW_GROUP if chunks is None or chunks is True else chunks
-    tables = sample(net, n, evidence, seed, missing, chunks=size, **options)
-    if not n:
-        tables = [sample(net, 0, evidence, seed, missing, **options)]
-    hidden = any(missing.values()) if isinstance(missing, Mapping) else bool(missing)
-    return write_tables(tables, to, complete=not hidden)
+    with within(time_limit, FEWER):
+        tables = sample(net, n, evidence, seed, missing, chunks=size, **options)
+        if not n:
+            tables = [sample(net, 0, evidence, seed, missing, **options)]
+        hidden = any(missing.values()) if isinstance(missing, Mapping) else bool(missing)
+        return write_tables(tables, to, complete=not hidden)
 
 
 def refuse_codes(options: Mapping[str, Any]) -> None:

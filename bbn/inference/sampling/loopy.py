@@ -24,6 +24,7 @@ from bbn.core.frozen import Array
 from bbn.inference.exact.plan import factored
 from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate
+from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
 from bbn.model.network import BayesianNetwork
@@ -53,6 +54,9 @@ class LoopyBeliefPropagation(Approximate):
         "sequential": the factors in order, then in reverse, each from the newest messages; "flooding": all at once.
     memory_limit : int, float or str, optional
         The most bytes that the work may take, such as ``"2 GB"``; BudgetError beyond.
+    time_limit : float, optional
+        The most seconds that one question may take; TimeLimitError beyond, as messages that have not settled may be far
+        off. By default BBN_TIME_LIMIT, or any time.
 
     See Also
     --------
@@ -73,6 +77,7 @@ class LoopyBeliefPropagation(Approximate):
         "damping": None,
         "schedule": "sequential",
         "memory_limit": None,
+        "time_limit": None,
     }
 
     def __init__(self, model: Model, **options: Unpack[LoopyOptions]) -> None:
@@ -175,6 +180,7 @@ class Messages:
             change = 0.0
             pending = []
             for f in order:
+                check()
                 new = self._outgoing(f)
                 change = max(
                     change, *(np.abs(a - b).max() for a, b in zip(new, self.to_variable[f], strict=True))

@@ -7,6 +7,7 @@ exact conditional does not fit in memory, rows are drawn by importance and resam
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs, require_memory
-from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, warn_user
+from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, TimeLimitError, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
-from bbn.core.threads import in_order
+from bbn.core.threads import in_order, within
+from bbn.inference.exact.long_runs import refuse_far
 from bbn.inference.exact.plan import factored
 from bbn.inference.sampling.conditioning import conditioned_draws
 from bbn.inference.sampling.draws import TABLE_COPIES, code_type, compile_draws, require_copies
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 NO_WEIGHTS = np.empty(0)
 CHUNK_ROWS = 16 * BLOCK
 """The rows of a chunk where `chunks=True` leaves the choice."""
+FEWER = "or draw fewer rows"
+"""What a caller may do where time is too short."""
 
 
 def sample(
@@ -48,6 +52,7 @@ def sample(
     chunks: int | bool | None = None,
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
+    time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Any:
     """Rows drawn from the network, given evidence if there is any.
@@ -80,13 +85,17 @@ def sample(
     """
     n = _whole(n, "n")
     rates = _rates(net, missing)
-    if chunks is not None and chunks is not True:
-        chunks = _whole(chunks, "chunks", least=1)
-    sampler = _Sampler(_factored(net), evidence, Seeds(seed), rates, memory_limit)
     wrap = _as_dict if as_codes else _as_frame
     if chunks is None:
-        require_memory(n * sampler.row_bytes, f"a table of {n:,} rows", "chunks= streams", memory_limit)
-        return wrap(net, next(sampler.tables(n, n, n_jobs, progress)))
+        with within(time_limit, FEWER):
+            sampler = _Sampler(_factored(net), evidence, Seeds(seed), rates, memory_limit)
+            require_memory(n * sampler.row_bytes, f"a table of {n:,} rows", "chunks= streams", memory_limit)
+            return wrap(net, next(sampler.tables(n, n, n_jobs, progress)))
+    if time_limit is not None:
+        raise ValueError("time_limit= is for one table; with chunks= take as many as there is time for")
+    if chunks is not True:
+        chunks = _whole(chunks, "chunks", least=1)
+    sampler = _Sampler(_factored(net), evidence, Seeds(seed), rates, memory_limit)
     size = CHUNK_ROWS if chunks is True else chunks
     ledger = Ledger(memory_limit)
     table = min(n, size) * sampler.row_bytes
@@ -163,6 +172,8 @@ class _Sampler:
         require_copies(net, net.names, TABLE_COPIES, memory_limit)
         try:
             draws, log_evidence = conditioned_draws(net, findings, self.columns, memory_limit)
+        except TimeLimitError:
+            raise
         except BudgetError:
             from bbn.inference.sampling.importance import LEARNED_COPIES, learned_draws
 
@@ -189,12 +200,12 @@ class _Sampler:
         with progress_bar(progress, n, "sampling", "rows") as advance:
             if n == size:  # the common case: blocks are drawn in place
                 whole = self._empty(n)
-                for rows in in_order(lambda b: self._block(b, n, whole), range(-(-n // BLOCK)), n_jobs):
+                for rows in self._blocks(n, n_jobs, whole):
                     advance(rows.n)
                 yield _Table(self.columns, whole)
                 return
             table, filled, left = self._empty(min(size, n)), 0, n
-            for rows in in_order(lambda b: self._block(b, n), range(-(-n // BLOCK)), n_jobs):
+            for rows in self._blocks(n, n_jobs):
                 advance(rows.n)
                 while rows.n:
                     taken = rows.part(0, table.n - filled)
@@ -206,6 +217,16 @@ class _Sampler:
                         yield _Table(self.columns, table)
                         left -= filled
                         table, filled = self._empty(min(size, left)), 0
+
+    def _blocks(self, n: int, n_jobs: int | None, whole: _RowsToDraw | None = None) -> Iterator[_RowsToDraw]:
+        """The blocks of n rows, in order; how long the first took tells how long all of them take."""
+        blocks = range(-(-n // BLOCK))
+        began = time.monotonic()
+        for b, rows in enumerate(in_order(lambda b: self._block(b, n, whole), blocks, n_jobs)):
+            if b == 0:
+                seconds = (time.monotonic() - began) * len(blocks) / min(jobs(n_jobs), len(blocks))
+                refuse_far(seconds, f"drawing {n:,} rows", FEWER, f"{BLOCK:,} were drawn to find out")
+            yield rows
 
     def _empty(self, n: int) -> _RowsToDraw:
         names = () if self.numbers is None else self.numbers.names

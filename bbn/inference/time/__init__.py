@@ -18,8 +18,7 @@ import numpy as np
 from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.core.threads import default_time_limit
-from bbn.core.threads import time_limit as limited
+from bbn.core.threads import within as limited
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.chain import Chain, compile_chain
 from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
@@ -43,10 +42,7 @@ def timed(question: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(question)
     def within(*args: Any, time_limit: float | None = None, **options: Any) -> Any:
-        seconds = default_time_limit(time_limit)
-        if seconds is None:
-            return question(*args, **options)
-        with limited(seconds, "ask about fewer steps"):
+        with limited(time_limit, "observe more variables, or ask about fewer steps"):
             return question(*args, **options)
 
     return within

@@ -8,6 +8,8 @@ from libc.math cimport ldexp
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
+
 cdef extern from "numpy/random/bitgen.h":
     ctypedef struct bitgen_t:
         void* state
@@ -224,7 +226,7 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
     cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
     cdef const double[::1] log_weights = moves.log_weights
     cdef int64_t n_moves = member.shape[0], n_rows = codes.shape[1], ld = codes.strides[0] // sizeof(code_t)
-    cdef int64_t start = 0, n, i, k, n_parents
+    cdef int64_t start = 0, n, i, k, n_parents, done = 0
     cdef bits_t bits[CHUNK + 2]
     cdef uint32_t row[CHUNK]
     cdef uint32_t state[CHUNK]
@@ -274,6 +276,10 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
                         for k in range(n):
                             total[k] += w[<uint64_t> row[k] * s + state[k]]
             start += n
+            done += n * n_moves
+            if done > POLL_CELLS:
+                done = 0
+                poll()
 
 
 cdef inline void add(double* cell, double w, double square) noexcept nogil:

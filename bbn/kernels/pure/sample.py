@@ -11,6 +11,7 @@ from bbn.kernels.contracts.checks import check_doubles, check_numbers
 from bbn.kernels.contracts.move_checks import check_groups, check_moves, check_sweep
 from bbn.kernels.contracts.moves import CHUNK, Codes, Groups, Moves, Sweep
 from bbn.kernels.contracts.types import Floats, Ints
+from bbn.kernels.watch import check
 
 
 def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) -> None:
@@ -25,6 +26,7 @@ def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) 
         raise ValueError(f"log_weight: expected length {n_rows}, found {len(log_weight)}")
     kind = moves.thresholds.dtype
     for start in range(0, n_rows, CHUNK):
+        check()
         chunk = codes[:, start : start + CHUNK]
         m = chunk.shape[1]
         for i in range(len(moves.member)):

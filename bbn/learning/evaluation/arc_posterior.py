@@ -17,11 +17,12 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import BudgetError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import limited
 from bbn.data.reading import Reading
 from bbn.kernels.contracts.checks import MOST_IN_A_MASK
 from bbn.learning.evaluation.arc_probabilities import ArcPosterior
 from bbn.learning.evaluation.structure_chains import run_chains
-from bbn.learning.structure.constraints import Arcs, Constraints, all_variables, complete_source
+from bbn.learning.structure.constraints import INSTEAD, Arcs, Constraints, all_variables, complete_source
 from bbn.learning.structure.exact.parent_sets import all_sets
 from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import State
@@ -39,6 +40,7 @@ Prior = Literal["dags", "orders"]
 
 
 @keywords_checked
+@limited(INSTEAD)
 def arc_posterior(
     data: Any,
     method: Literal["auto", "exact", "mcmc"] = "auto",
@@ -52,6 +54,7 @@ def arc_posterior(
     n_samples: int | None = None,
     chains: int = 4,
     seed: int | np.random.Generator | None = 0,
+    time_limit: float | None = None,
     memory_limit: int | float | str | None = None,
     progress: bool | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
@@ -87,6 +90,8 @@ def arc_posterior(
         The number of chains, each from a start of its own.
     seed : int or Generator, default 0
         For the chains.
+    time_limit
+        The most seconds, TimeLimitError beyond; None is BBN_TIME_LIMIT, or else any time.
     memory_limit : int, float or str, optional
         The most bytes, such as "2 GB".
     progress : bool, optional

@@ -16,6 +16,7 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import all_or_nothing, limited
 from bbn.data import CodedTable
 from bbn.data.reading import Reading
 from bbn.data.source import is_source
@@ -23,6 +24,7 @@ from bbn.learning.evaluation.resample import LEARNERS, as_learner, in_memory, ta
 from bbn.learning.evaluation.target_metrics import METRICS, Calibration, calibration, target_metrics
 from bbn.learning.raw.candidates import Built, Candidate, build, choose, loss_of, probabilities
 from bbn.learning.raw.raw_columns import cut, cut_variables, read_raw
+from bbn.learning.structure.constraints import INSTEAD
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import BDeu, Prior
 from bbn.model.network import BayesianNetwork
@@ -133,6 +135,7 @@ def _spread(values: Array) -> float:
 
 
 @keywords_checked
+@limited(INSTEAD)
 def cross_validate(
     data: Any,
     learner: Any = "hill-climb",
@@ -141,6 +144,7 @@ def cross_validate(
     target: str | None = None,
     prior: Prior | None = BDeu(1.0),  # noqa: B008  # frozen
     seed: int | np.random.Generator | None = None,
+    time_limit: float | None = None,
     progress: bool | None = None,
     numbers: str = "auto",
     kinds: Mapping[str, str] | None = None,
@@ -169,6 +173,8 @@ def cross_validate(
         The prior of the tables that are fitted to a structure; without one, rows never seen may get probability 0.
     seed
         The seed for dealing the rows; None deals them differently each time.
+    time_limit
+        The most seconds, TimeLimitError beyond; None is BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     numbers
@@ -223,7 +229,8 @@ def cross_validate(
     with progress_bar(progress, k, "cross-validation", "part") as advance:
         for i, held_out in enumerate(parts):
             rest = np.sort(np.concatenate([part for j, part in enumerate(parts) if j != i]))
-            built = _learned(learn, take(table, rest), target, prior, how)
+            with all_or_nothing():
+                built = _learned(learn, take(table, rest), target, prior, how)
             test = take(table, np.sort(held_out))
             if target is None:
                 folds.append(-loss_of(built, test, None))

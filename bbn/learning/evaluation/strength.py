@@ -16,9 +16,11 @@ from bbn.core.display import Bar, Cell, Table, Tabular
 from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import STOPS, all_or_nothing, limited, reason_of
 from bbn.data.reading import Reading
+from bbn.kernels.watch import check
 from bbn.learning.evaluation.resample import as_learner, in_memory, take
-from bbn.learning.structure.constraints import all_variables
+from bbn.learning.structure.constraints import INSTEAD, all_variables
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State, Variable
 
@@ -126,12 +128,14 @@ class ArcStrength(Tabular, Frozen, compared=("n", "strengths", "directions")):
 
 
 @keywords_checked
+@limited(INSTEAD)
 def arc_strength(
     data: Any,
     learner: Any = "hill-climb",
     n: int = 200,
     seed: int | np.random.Generator | None = None,
     *,
+    time_limit: float | None = None,
     progress: bool | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
@@ -152,6 +156,9 @@ def arc_strength(
         The number of samples.
     seed
         For the samples; None draws others each time.
+    time_limit
+        The most seconds, after which the samples so far count; TimeLimitError where there is not one. None is
+        BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     states
@@ -183,14 +190,17 @@ def arc_strength(
     with progress_bar(progress, n, "bootstrap", "sample") as advance:
         try:
             for _ in range(n):
-                found = learn(take(table, np.sort(rng.integers(table.n_rows, size=table.n_rows))))
+                drawn = take(table, np.sort(rng.integers(table.n_rows, size=table.n_rows)))
+                with all_or_nothing():
+                    check()
+                    found = learn(drawn)
                 graph = found.graph if isinstance(found, BayesianNetwork) else found
                 for a, b in graph.edges:
                     counts[a, b] = counts.get((a, b), 0.0) + (0.5 if graph.has_edge(b, a) else 1.0)
                 done += 1
                 advance(1)
-        except KeyboardInterrupt:
+        except STOPS as stop:
+            interrupted = bool(reason_of(stop))
             if not done:
                 raise
-            interrupted = True
     return ArcStrength(all_variables(table), counts, done, interrupted)

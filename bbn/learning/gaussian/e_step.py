@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.core.frozen import Array
-from bbn.core.threads import in_order
 from bbn.data import Block
 from bbn.inference.exact.expected_counts import Expectation, build_tree, read_families, tabled
 from bbn.learning.gaussian.estimates import GaussianParameters
@@ -134,7 +133,7 @@ class MixedExpectation(Expectation):
 
         starts = range(0, block.n_rows, self.rows)
         zero = np.zeros(self.n_tables + self.gaussians.stats_size)
-        return sum(in_order(work, starts, self.n_jobs(block, self.rows)), zero), logs
+        return self._added(work, block, starts, zero), logs
 
 
 class _Chunk:

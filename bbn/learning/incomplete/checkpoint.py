@@ -30,7 +30,7 @@ FORMAT = b"bbn checkpoint "
 VERSION = 1
 FIRST_LINE = 64
 """The most bytes of the first line."""
-REASONS = ("", "converged", "max_iter", "interrupted")
+REASONS = ("", "converged", "max_iter", "interrupted", "time_limit")
 ANEW = "remove it to start anew"
 
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from bbn.core.errors import DataError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.core.progress import progress_bar
+from bbn.core.progress import parts_like, progress_bar
+from bbn.core.threads import REASONS, STOPS, reason_of
 from bbn.data.error_places import located
+from bbn.kernels.watch import check
 from bbn.learning.incomplete.checkpoint import Checkpoint, ClimbTrace, malformed
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.problem import Point, Problem
@@ -61,7 +63,7 @@ def climb(
     saved = Checkpoint(checkpoint, fingerprint, len(starts[0]), climber.memory_shape(len(starts[0])))
     traces = saved.traces[:restarts]
     _check_saved(problem, traces, saved.path)
-    with progress_bar(progress, restarts * max_iter, method, "step") as advance:
+    with parts_like(progress), progress_bar(progress, restarts * max_iter, method, "step") as advance:
         for k in range(restarts):
             before = traces[k] if k < len(traces) else None
             if before is not None and before.reason == "converged":
@@ -76,19 +78,20 @@ def climb(
                     lambda trace: saved.save([*traces[:k], trace, *traces[k + 1 :]]),  # noqa: B023
                     advance,
                 )
-            except KeyboardInterrupt:  # before the first look at the data from this start
+            except STOPS as stop:  # before the first look at the data from this start
+                reason = reason_of(stop)
                 if not traces:
                     raise
-                traces[-1] = traces[-1]._replace(reason="interrupted")
+                traces[-1] = traces[-1]._replace(reason=reason)
                 break
             traces[k : k + 1] = [trace]
             saved.save(traces, now=True)
-            if trace.reason == "interrupted":
+            if trace.reason in REASONS:
                 break
     sound = [trace for trace in traces if not problem.collapsed(trace.tables)] or traces
     reached = np.array([trace.objectives[-1] for trace in sound])
     best = sound[int(ranked(reached, tie_of(problem.source.total))[0])]
-    reason = "interrupted" if traces[-1].reason == "interrupted" else best.reason
+    reason = traces[-1].reason if traces[-1].reason in REASONS else best.reason
     finals = [trace.objectives[-1] for trace in traces]
     return FitResult(problem.network(best.tables), best.log_likelihoods, best.objectives, reason, finals)
 
@@ -108,6 +111,7 @@ def _climb_once(
         trace = trace.on(point, None)
     try:
         while trace.n_steps < max_iter:
+            check()
             previous = point
             point, memory = climber.step(problem, point, trace.memory)
             trace = trace.on(point, memory)
@@ -115,8 +119,8 @@ def _climb_once(
             if stop(previous, point):
                 return trace._replace(reason="converged")
             save(trace)
-    except KeyboardInterrupt:
-        return trace._replace(reason="interrupted")
+    except STOPS as stop:
+        return trace._replace(reason=reason_of(stop))
     return trace._replace(reason="max_iter")
 
 

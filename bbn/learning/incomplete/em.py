@@ -19,6 +19,7 @@ import numpy as np
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
+from bbn.core.threads import limited
 from bbn.data.reading import Reading
 from bbn.learning.incomplete.climbing import Stop, climb
 from bbn.learning.incomplete.fit_result import FitResult
@@ -30,8 +31,12 @@ from bbn.learning.tables.priors import NormalInverseGamma, Prior
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.variable import State
 
+INSTEAD = "or give fewer rows or a simpler structure"
+"""What a caller may do where time is too short."""
+
 
 @keywords_checked
+@limited(INSTEAD)
 def fit_em(
     structure: Any,
     data: Any,
@@ -56,6 +61,7 @@ def fit_em(
     checkpoint: Any = None,
     progress: bool | None = None,
     n_jobs: int | None = None,
+    time_limit: float | None = None,
     sequence: str | None = None,
     time: str | None = None,
     lengths: Sequence[int] | None = None,
@@ -99,7 +105,10 @@ def fit_em(
         True, False, or None for a bar where someone is looking.
     n_jobs
         Threads; the result does not depend on them.
-
+    time_limit
+        The most seconds; after them the best so far is given, with reason "time_limit". TimeLimitError where not even
+        the first pass over the data ended in time, or would not by far, which is foreseen. None is BBN_TIME_LIMIT, or
+        else any time.
     sequence, time, lengths
         Where the structure is a dynamic network, how the rows make sequences, as in `DynamicNetwork.filter`: this is
         then the algorithm of Baum and Welch. `weights` are one per sequence; data from `bbn.open_data` lie sorted by

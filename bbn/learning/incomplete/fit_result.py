@@ -26,7 +26,7 @@ class FitResult(Tabular, Frozen, compared=("network", "reason", "log_likelihoods
     converged
         Whether the last step gained too little to go on.
     reason
-        Why it stopped: "converged", "max_iter" or "interrupted".
+        Why it stopped: "converged", "max_iter", "interrupted" (by Ctrl-C) or "time_limit".
     restarts
         The last objective of each start; the best one's network is this one.
 

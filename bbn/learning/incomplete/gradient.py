@@ -17,11 +17,12 @@ import numpy as np
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
+from bbn.core.threads import limited
 from bbn.data import Block
 from bbn.data.reading import Reading
 from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
 from bbn.learning.incomplete.climbing import climb
-from bbn.learning.incomplete.em import maximise, problem_of
+from bbn.learning.incomplete.em import INSTEAD, maximise, problem_of
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.incomplete.links import with_links
 from bbn.learning.incomplete.problem import Point, Problem
@@ -38,6 +39,7 @@ RULES = ("projected", "textbook")
 
 
 @keywords_checked
+@limited(INSTEAD)
 def gradient(
     net: BayesianNetwork,
     data: Any,
@@ -46,6 +48,7 @@ def gradient(
     missing: Any = (),
     unseen: str = "raise",
     n_jobs: int | None = None,
+    time_limit: float | None = None,
 ) -> dict[str, Array]:
     """∂ ln P(data) / ∂ entry for each entry of each table, every entry taken as free of the others.
 
@@ -59,6 +62,9 @@ def gradient(
         As in `fit`.
     n_jobs
         Threads.
+    time_limit
+        The most seconds, TimeLimitError beyond, and at once where it would take far longer; None is BBN_TIME_LIMIT, or
+        else any time.
 
     Returns
     -------
@@ -78,6 +84,7 @@ def gradient(
 
 
 @keywords_checked
+@limited(INSTEAD)
 def fit_gradient(
     structure: Any,
     data: Any,
@@ -100,6 +107,7 @@ def fit_gradient(
     checkpoint: Any = None,
     progress: bool | None = None,
     n_jobs: int | None = None,
+    time_limit: float | None = None,
     sequence: str | None = None,
     time: str | None = None,
     lengths: Sequence[int] | None = None,
@@ -118,7 +126,8 @@ def fit_gradient(
     batch_size
         Rows that each step looks at, drawn at random (about that many); None looks at all. An iteration is then a pass
         over as many rows as there are, with steps that shrink as 1/√t, and the objective may fall.
-    restarts, max_iter, tol, seed, states, weights, missing, unseen, fixed, tied, checkpoint, progress, n_jobs
+    restarts, max_iter, tol, seed, states, weights, missing, unseen, fixed, tied, checkpoint, progress, n_jobs, \
+time_limit
         As in `fit_em`. Where the likelihood may fall, a climb has converged when no
         entry moves by more than `tol`, or, in batches, when the objective moves by less than √tol of its size.
     sequence, time, lengths

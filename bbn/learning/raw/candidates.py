@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.core.errors import BBNError, BBNWarning
+from bbn.core.errors import BBNError, BBNWarning, TimeLimitError
 from bbn.core.frozen import Array
+from bbn.core.threads import all_or_nothing
 from bbn.data import CodedTable
 from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
@@ -217,6 +218,8 @@ def judge(
             for i in folds:
                 rest = np.sort(np.concatenate([part for j, part in enumerate(parts) if j != i]))
                 loss += _held_out(table, rest, np.sort(parts[i]), way, target, options, prior) / len(folds)
+        except TimeLimitError:
+            raise
         except BBNError:  # such as a table too large
             loss = float("inf")
         losses.append(Judged(way, loss))
@@ -235,7 +238,8 @@ def _held_out(
     train, test = take(table, rest), take(table, held)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BBNWarning)
-        built = build(train, way, target, options, prior)
+        with all_or_nothing():
+            built = build(train, way, target, options, prior)
         return loss_of(built, test, target)
 
 

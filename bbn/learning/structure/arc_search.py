@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
+from bbn.kernels.watch import check
 from bbn.learning.structure.constraints import Constraints, cycle_of, members, tie_of
 from bbn.learning.structure.neighbours import Around
 from bbn.learning.structure.score_cache import ScoreCache
@@ -81,6 +82,7 @@ class ArcSearch:
     def climb(self) -> None:
         """Make the best change while there is one that gains."""
         while not self.ended:
+            check()
             change = self.best_change(self.tie, self.free, 0.0)
             if change is None:
                 return
@@ -96,6 +98,7 @@ class ArcSearch:
         free_at = np.zeros(self.arcs.shape, dtype=np.int64)
         idle = 0
         while idle < plateau and not self.ended:
+            check()
             blocked = (free_at > self.n_iter).astype(np.uint8)
             change = self.best_change(-np.inf, blocked, self.best.score - self.total + self.tie)
             if change is None:

@@ -24,9 +24,11 @@ from bbn import kernels
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
+from bbn.core.threads import limited
 from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
+    INSTEAD,
     TIE,
     Arcs,
     Constraints,
@@ -49,6 +51,7 @@ BATCH = 2_000_000
 
 
 @keywords_checked
+@limited(INSTEAD)
 def chow_liu(
     data: Any,
     root: str | None = None,
@@ -56,6 +59,7 @@ def chow_liu(
     min_information: float = 0.0,
     required: Arcs = (),
     forbidden: Arcs = (),
+    time_limit: float | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
     missing: Any = (),
@@ -75,6 +79,8 @@ def chow_liu(
         Leave out edges with less mutual information, in nats; a forest comes out. 0 keeps every edge of the tree.
     required, forbidden
         Pairs of variables that must, or must not, be joined, whichever way the arc then points.
+    time_limit
+        The most seconds, TimeLimitError beyond; None is BBN_TIME_LIMIT, or else any time.
     states
         Column to its states, in the order they are to have; those that occur unless given.
     weights
@@ -113,6 +119,7 @@ def chow_liu(
 
 
 @keywords_checked
+@limited(INSTEAD)
 def tan(
     data: Any,
     target: str,
@@ -121,6 +128,7 @@ def tan(
     min_information: float = 0.0,
     required: Arcs = (),
     forbidden: Arcs = (),
+    time_limit: float | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
     missing: Any = (),
@@ -141,6 +149,8 @@ def tan(
         Leave out edges between attributes with less mutual information given the target, in nats.
     required, forbidden
         Pairs of attributes that must, or must not, be joined, whichever way the arc then points.
+    time_limit
+        The most seconds, TimeLimitError beyond; None is BBN_TIME_LIMIT, or else any time.
     states
         Column to its states, in the order they are to have; those that occur unless given.
     weights

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbn.kernels.watch import check
 from bbn.learning.structure.classes import class_of, extension
 from bbn.learning.structure.constraints import Constraints, members, ranked, tie_of
 from bbn.learning.structure.neighbours import Around
@@ -60,6 +61,7 @@ class ClassSearch:
         A pair that is to stay apart is not joined, and what comes out is not taken as the best.
         """
         while any(self.step(kind, apart) for kind in (DELETE, TURN, INSERT)):
+            check()
             self.n_iter += 1
             advance(1, score=self.best_score)
         if apart:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Arc = tuple[str, str]
 Arcs = Iterable[Arc]
+INSTEAD = "or search with fewer variables, rows or parents"
+"""What a caller may do where time is too short."""
 TIE = 1e-11
 """Scores that differ by no more than this many nats per row of the data tie.
 

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import STOPS, limited, reason_of
 from bbn.data.reading import Reading
 from bbn.learning.structure.class_search import ClassSearch
 from bbn.learning.structure.classes import class_of
 from bbn.learning.structure.constraints import (
+    INSTEAD,
     Constraints,
     all_variables,
     complete_source,
@@ -37,12 +39,14 @@ UNEQUAL = ("k2", "bds", "fnml")
 
 
 @keywords_checked
+@limited(INSTEAD)
 def ges(
     data: Any,
     score: Any = "bic",
     max_parents: int | None = None,
     *,
     escapes: int | None = None,
+    time_limit: float | None = None,
     progress: bool | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
@@ -64,6 +68,8 @@ def ges(
         The most parents of a variable in the members that the search looks at, or None for no limit.
     escapes
         How many rounds of escapes to make at most; None until one round finds nothing better, 0 for none.
+    time_limit
+        The most seconds, after which the best found so far is given; None is BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     states
@@ -82,7 +88,8 @@ def ges(
     nx.DiGraph
         A CPDAG: where the direction of an edge is open, it is there in both. `bbn.to_dag` picks a member for
         `bbn.fit`. `graph["score"]` is the score of its members, `graph["n_iter"]` the number of operators applied,
-        `graph["n_families"]` that of families scored, and `graph["interrupted"]` whether Ctrl-C ended the search.
+        `graph["n_families"]` that of families scored, and `graph["interrupted"]` whether Ctrl-C or the time limit
+        ended the search, which then gives the best class found so far.
 
     Raises
     ------
@@ -123,8 +130,8 @@ def ges(
             rounds = 0
             while (escapes is None or rounds < escapes) and search.escape(advance):
                 rounds += 1
-        except KeyboardInterrupt:
-            interrupted = True
+        except STOPS as stop:
+            interrupted = bool(reason_of(stop))
     return to_graph(
         all_variables(source),
         class_of(search.best, constraints.numeric).edges(constraints.names),

@@ -26,10 +26,12 @@ from numpy.typing import NDArray
 from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import STOPS, limited, reason_of
 from bbn.data import DataSource
 from bbn.data.reading import Reading
 from bbn.learning.structure.arc_search import ArcSearch
 from bbn.learning.structure.constraints import (
+    INSTEAD,
     Arcs,
     Constraints,
     all_variables,
@@ -62,6 +64,7 @@ FEW_CELLS = 2**18
 
 
 @keywords_checked
+@limited(INSTEAD)
 def hill_climb(
     data: Any,
     score: Any = None,
@@ -77,6 +80,7 @@ def hill_climb(
     restarts: int = 5,
     max_iter: int | None = None,
     seed: int | np.random.Generator = 0,
+    time_limit: float | None = None,
     progress: bool | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
@@ -124,6 +128,8 @@ def hill_climb(
         The most changes in all, or None.
     seed
         For the escapes and restarts; a number by default, so that the same data give the same structure.
+    time_limit
+        The most seconds, after which the best found so far is given; None is BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     states
@@ -147,9 +153,9 @@ def hill_climb(
     -------
     nx.DiGraph
         One node per variable, with its "states". `graph["score"]` is the score, `graph["n_iter"]` the number of
-        changes, `graph["n_families"]` that of families counted, and `graph["interrupted"]` whether Ctrl-C ended the
-        search, which then gives the best found so far. Over time `graph["lag"]` is there too, and `bbn.fit` makes a
-        DynamicNetwork of it.
+        changes, `graph["n_families"]` that of families counted, and `graph["interrupted"]` whether Ctrl-C or the
+        time limit ended the search, which then gives the best found so far. Over time `graph["lag"]` is there too, and
+        `bbn.fit` makes a DynamicNetwork of it.
 
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9, "C": [0, 1, 1, 0] * 9}
     >>> hill_climb(data).edges
@@ -187,8 +193,8 @@ def hill_climb(
                     search.climb()
             if len(variables) <= FEW and max_iter is None and escapes != 0:
                 search.solve(FEW_CELLS)
-        except KeyboardInterrupt:
-            search.interrupted = True
+        except STOPS as stop:
+            search.interrupted = bool(reason_of(stop))
     best = search.best.parents
     about: dict[str, Any] = {"score": cache.total(best)}
     kept = all_variables(source)

@@ -26,8 +26,11 @@ import numpy as np
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import STOPS, limited, reason_of
 from bbn.data.reading import Reading
+from bbn.kernels.watch import check
 from bbn.learning.structure.constraints import (
+    INSTEAD,
     Arcs,
     Constraints,
     all_variables,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 
 
 @keywords_checked
+@limited(INSTEAD)
 def k2(
     data: Any,
     order: Sequence[str] | str | None = None,
@@ -60,6 +64,7 @@ def k2(
     refine: bool = False,
     required: Arcs = (),
     forbidden: Arcs = (),
+    time_limit: float | None = None,
     progress: bool | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
@@ -90,6 +95,8 @@ def k2(
         raises the score.
     required, forbidden
         Arcs (parent, child) that must, or must not, be there. A required arc must go forward in the order.
+    time_limit
+        The most seconds, after which the best found so far is given; None is BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     states
@@ -107,7 +114,8 @@ def k2(
     -------
     nx.DiGraph
         One node per variable, with its "states"; `graph["score"]` is the score, `graph["order"]` the order and
-        `graph["interrupted"]` whether Ctrl-C ended the search, which then gives the best found so far.
+        `graph["interrupted"]` whether Ctrl-C or the time limit ended the search, which then gives the best found so
+        far.
 
     References
     ----------
@@ -135,8 +143,8 @@ def k2(
                 _grow(cache, constraints, positions, parents)
                 if refine:
                     _refine(cache, constraints, positions, parents)
-            except KeyboardInterrupt:
-                interrupted = True
+            except STOPS as stop:
+                interrupted = bool(reason_of(stop))
             found.append(parents)
             totals.append(cache.total(parents))
             if interrupted:
@@ -157,6 +165,7 @@ def _grow(cache: ScoreCache, constraints: Constraints, order: Sequence[int], par
     before = _before(constraints, order)
     growing = [i for i in order if parents[i].bit_count() < constraints.max_parents]
     while growing:
+        check()
         wanted = [
             Around(i, parents[i], [z for z in order if (before[i] & ~parents[i]) >> z & 1], [])
             for i in growing
@@ -173,6 +182,7 @@ def _refine(cache: ScoreCache, constraints: Constraints, order: Sequence[int], p
     before = _before(constraints, order)
     active = list(order)
     while active:
+        check()
         steps = []
         for i in active:
             fixed = constraints.required[i]

@@ -25,8 +25,11 @@ import numpy as np
 from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import STOPS, limited, reason_of
 from bbn.data.reading import Reading
+from bbn.kernels.watch import check
 from bbn.learning.structure.constraints import (
+    INSTEAD,
     Arcs,
     Constraints,
     all_variables,
@@ -54,6 +57,7 @@ P_TIE = 1e-6
 
 
 @keywords_checked
+@limited(INSTEAD)
 def pc(
     data: Any,
     alpha: float = 0.05,
@@ -63,6 +67,7 @@ def pc(
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,
+    time_limit: float | None = None,
     progress: bool | None = None,
     states: Mapping[str, Sequence[State]] | None = None,
     weights: Any = None,
@@ -90,6 +95,8 @@ def pc(
         Arcs (parent, child) that must, or must not, be there. An edge forbidden in both directions is never there.
     tiers
         Lists of names, earliest first: no arc goes from a later list to an earlier one.
+    time_limit
+        The most seconds, after which the best found so far is given; None is BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     states
@@ -108,7 +115,9 @@ def pc(
     nx.DiGraph
         A CPDAG: where the direction of an edge is open, it is there in both. `bbn.to_dag` picks a member for
         `bbn.fit`. `graph["sepsets"]` maps each pair that was separated, a frozenset, to its separating set, a
-        tuple; `graph["n_tests"]` is the number of tests, and `graph["interrupted"]` whether Ctrl-C cut them short.
+        tuple; `graph["n_tests"]` is the number of tests, and `graph["interrupted"]` whether Ctrl-C or the time
+        limit cut them short: then there may be edges that further tests would have taken away, and if so none is
+        directed but by what was required or forbidden.
 
     References
     ----------
@@ -153,6 +162,8 @@ class Skeleton(NamedTuple):
     """For each pair that was separated, the p-value and the set that separated it."""
     n_tests: int
     interrupted: bool
+    whole: bool = True
+    """Whether all tests were made that may take edges away."""
 
 
 def _find_skeleton(
@@ -183,6 +194,7 @@ def _find_skeleton(
                 if all(len(near) <= level for near in before):
                     break
                 while trials:
+                    check()
                     tests = [(x, y, given) for (x, y), sets in trials.items() for given in islice(sets, WAVE)]
                     # tests that share a second variable and a set share their counting
                     tests.sort(key=lambda trial: (trial[2], trial[1], trial[0]))
@@ -202,12 +214,12 @@ def _find_skeleton(
                     joined[x].discard(y)
                     joined[y].discard(x)
                 level += 1
-        except KeyboardInterrupt:
-            interrupted = True
+        except STOPS as stop:
+            interrupted = bool(reason_of(stop))
     for x, y in separators:
         joined[x].discard(y)
         joined[y].discard(x)
-    return Skeleton(joined, separators, n_tests, interrupted)
+    return Skeleton(joined, separators, n_tests, interrupted, not interrupted)
 
 
 def _named(names: Sequence[str], test: Test) -> Triple:
@@ -230,11 +242,12 @@ def _vote(
 ) -> tuple[Skeleton, Votes]:
     """The sets of neighbours that separate each pair with a common neighbour, by tests on the finished skeleton.
 
-    Where none of them does, the set that took the edge away decides alone; so it does everywhere after Ctrl-C.
+    Where none of them does, the set that took the edge away decides alone; so it does everywhere where the vote was
+    stopped. There is none on a skeleton that is not whole.
     """
+    if not skeleton.whole:
+        return skeleton, {}
     alone: Votes = {pair: [found] for pair, found in skeleton.separators.items()}
-    if skeleton.interrupted:
-        return skeleton, alone
     near = [sorted(own) for own in skeleton.neighbours]
     tests = [
         (x, y, given)
@@ -247,12 +260,14 @@ def _vote(
     votes: Votes = {}
     try:
         for start in range(0, len(tests), BATCH):
+            check()
             batch = tests[start : start + BATCH]
             values = p_values([_named(constraints.names, trial) for trial in batch])
             for k in np.flatnonzero(values > alpha).tolist():
                 x, y, given = batch[k]
                 votes.setdefault((x, y), []).append((float(values[k]), given))
-    except KeyboardInterrupt:
+    except STOPS as stop:
+        reason_of(stop)
         return skeleton._replace(interrupted=True), alone
     return skeleton._replace(n_tests=skeleton.n_tests + len(tests)), alone | votes
 
@@ -272,7 +287,7 @@ def _voters(
 
 
 def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton, votes: Votes) -> None:
-    """Direct edges, in place: what is known before, then v-structures, then what follows.
+    """Direct edges, in place: what is known before, then, where the skeleton is whole, v-structures and what follows.
 
     Finite data may ask for v-structures that contradict each other. The clearest vote goes first, of equal ones the
     pair that was separated with the largest p-value, and no arc is turned around or made to close a cycle.
@@ -286,6 +301,8 @@ def _direct(graph: nx.DiGraph[str], constraints: Constraints, skeleton: Skeleton
         raise ModelError(
             "the required and forbidden arcs and the tiers make a cycle of the edges that were found"
         )
+    if not skeleton.whole:
+        return
     for x, z, y in _v_structures(constraints, skeleton, votes):
         if may_orient(graph, x, z) and may_orient(graph, y, z):
             orient(graph, x, z)

@@ -23,13 +23,15 @@ import numpy as np
 from bbn.core.errors import DataError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import REASONS, STOPS, all_or_nothing, limited, reason_of
 from bbn.data import CodedTable
 from bbn.data.reading import Reading
+from bbn.kernels.watch import check
 from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.fit_result import FitResult
 from bbn.learning.structure.completions import code_type, complete
-from bbn.learning.structure.constraints import Arcs, all_variables, ranked, tie_of
+from bbn.learning.structure.constraints import INSTEAD, Arcs, all_variables, ranked, tie_of
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.score_cache import score as score_of
 from bbn.learning.tables.counted_cpt import normalised
@@ -40,6 +42,7 @@ from bbn.model.variable import Continuous, State, Variable
 
 
 @keywords_checked
+@limited(INSTEAD)
 def structural_em(
     data: Any,
     hidden: Mapping[str, Sequence[State]] | None = None,
@@ -60,6 +63,7 @@ def structural_em(
     missing: Any = (),
     unseen: str = "raise",
     continuous: str | Iterable[str] = (),
+    time_limit: float | None = None,
     progress: bool | None = None,
 ) -> FitResult:
     """Learn a network, structure and tables, from incomplete data.
@@ -92,13 +96,17 @@ def structural_em(
     continuous
         The names of columns that hold numbers, which may be missing too. They become Gaussians, which cannot be parents
         of variables with states.
+    time_limit
+        The most seconds, after which the best so far is given; TimeLimitError where not even one round has ended.
+        None is BBN_TIME_LIMIT, or else any time.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
 
     Returns
     -------
     FitResult
-        `log_likelihoods` and `objectives`, the log-likelihood less the bic penalty, after each round.
+        `log_likelihoods` and `objectives`, the log-likelihood less the bic penalty, after each round. Where Ctrl-C or
+        the time limit ended it after the first round, it is the best so far, and `reason` tells.
 
     References
     ----------
@@ -126,17 +134,30 @@ def structural_em(
         start = _from_complete_rows(source, limits)
     first = _start(start, observed, unseen_variables, limits)
     rng = np.random.default_rng(seed)
-    results = []
+    results: list[FitResult] = []
     with progress_bar(progress, restarts * max_iter, "structural EM", "round") as advance:
         for _ in range(restarts):
-            result = _run(first, source, variables, limits, max_iter, em_iter, tol, rng, advance)
+            try:
+                result = _run(first, source, variables, limits, max_iter, em_iter, tol, rng, advance)
+            except STOPS as stop:  # in its first round
+                reason = reason_of(stop)
+                if not results:
+                    raise
+                results[-1] = _told(results[-1], reason)
+                break
             results.append(result)
-            if result.reason == "interrupted":
+            if result.reason in REASONS:
                 break
     finals = [float(result.objectives[-1]) for result in results]
     best = results[ranked(np.array(finals), tie_of(source.total))[0]]
+    reason = results[-1].reason if results[-1].reason in REASONS else best.reason
+    return _told(best, reason, finals)
+
+
+def _told(result: FitResult, reason: str, finals: Sequence[float] = ()) -> FitResult:
+    """A result with another reason, and the last objective of each start."""
     return FitResult(
-        best.network, best.log_likelihoods.tolist(), best.objectives.tolist(), best.reason, finals
+        result.network, result.log_likelihoods.tolist(), result.objectives.tolist(), reason, finals
     )
 
 
@@ -160,7 +181,8 @@ def _run(
     tie = tie_of(source.total)
     try:
         for _ in range(max_iter):
-            climbed = fit_em(net, source, unseen, max_iter=em_iter, seed=rng, progress=False)
+            with all_or_nothing():
+                climbed = fit_em(net, source, unseen, max_iter=em_iter, seed=rng, progress=False)
             objective = climbed.log_likelihood - 0.5 * math.log(source.total) * climbed.network.n_parameters
             if objectives and objective <= objectives[-1] + tie:
                 reason = "converged"
@@ -169,17 +191,19 @@ def _run(
             rounds.append(climbed)
             objectives.append(objective)
             advance(1, score=objective)
+            check()
             completed = complete(climbed.network, source, variables)
-            graph = hill_climb(completed, start=climbed.network.graph, progress=False, **limits)
+            with all_or_nothing():
+                graph = hill_climb(completed, start=climbed.network.graph, progress=False, **limits)
             gained = graph.graph["score"] - score_of(climbed.network, completed, limits["score"])
             if small or gained <= tie:
                 reason = "converged"
                 break
             net = _tables(graph, completed)
-    except KeyboardInterrupt:
+    except STOPS as stop:
         if not rounds:
             raise
-        reason = "interrupted"
+        reason = reason_of(stop)
     return FitResult(rounds[-1].network, [r.log_likelihood for r in rounds], objectives, reason)
 
 
@@ -218,7 +242,8 @@ def _from_complete_rows(source: CodedTable, limits: dict[str, Any]) -> Any:
     rows = np.flatnonzero(~holes)
     if len(rows) < max(30, source.n_rows // 10):
         return None
-    return hill_climb(take(source, rows), progress=False, **limits)
+    with all_or_nothing():
+        return hill_climb(take(source, rows), progress=False, **limits)
 
 
 def _start(

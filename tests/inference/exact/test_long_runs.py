@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import long_runs, plan
+from bbn.core.threads import time_limit
+from bbn.inference.exact import long_runs, orders, plan
 from bbn.inference.exact.plan import Question, flatten, price
 from bbn.kernels.contracts.tape import MARGINALS
 from tests.core.test_stopping import grid
@@ -148,3 +151,29 @@ def test_rows_are_foretold_by_their_number_and_by_the_threads(monkeypatch):
             rows * cells,
             f"exact inference, about {long_runs.spoken(rows * cells / threads)}",
         )
+
+
+@pytest.mark.usefixtures("slow")
+def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
+    """Potentials that hold for any values are worked out first: not even those, where the rest would take too long."""
+    layout = price(flatten(grid(6)), Question(masked=True, goal=MARGINALS)).layout
+    monkeypatch.setattr(long_runs, "rate", lambda: 30.0 / long_runs.tape_cells(layout.run))
+    monkeypatch.setattr(long_runs.kernels.propagate, "Program", None)
+    with time_limit(5.0), pytest.raises(bbn.TimeLimitError, match="was not started"):
+        long_runs.LongPlan(flatten(grid(6)), Question(masked=True, goal=MARGINALS), layout, 1000, 10**9)
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(100.0, 5), (400.0, 20)])
+def test_a_search_for_an_order_keeps_to_its_share_of_the_time(seconds, most, monkeypatch):
+    """By a clock that is a second later each time that it is looked at."""
+    model = flatten(grid(18))
+    scopes = model.cards, model.scope_ptr, model.scope
+    whole = orders.triangulate(*scopes, thorough=True)
+    monkeypatch.setattr(orders, "time", SimpleNamespace(monotonic=count().__next__))
+    with time_limit(seconds):
+        part = orders.triangulate(*scopes, thorough=True)
+    assert len(orders.PORTFOLIO) < part.tried <= most + len(orders.PORTFOLIO) < whole.tried
+    assert whole.cells <= part.cells <= part.greedy == whole.greedy
+    assert (
+        orders.triangulate(*scopes, thorough=True).tried == whole.tried
+    )  # without a limit, the clock is not heard

@@ -960,3 +960,12 @@ def test_the_likelihood_of_learning_is_that_of_inference():
     data = columns(truth, random_rows(truth, 60, 11))
     result = bbn.fit_em(perturbed(truth, 1), data, gaussian_prior=bbn.NormalInverseGamma(), max_iter=5)
     assert result.log_likelihood == pytest.approx(np.sum(result.network.log_likelihood(data)), rel=1e-10)
+
+
+def test_a_pass_over_numbers_that_would_take_far_too_long_is_not_started(monkeypatch):
+    from bbn.inference.exact import long_runs
+
+    data = {"Z": ["a", None, "b"] * 20, "X": np.linspace(0.0, 1.0, 60)}
+    monkeypatch.setattr(long_runs, "rate", lambda: 100.0)
+    with pytest.raises(bbn.TimeLimitError, match=r"expected counts would take about .*; it was not started"):
+        bbn.fit_em([("Z", "X")], data, continuous=["X"], seed=0, time_limit=5)

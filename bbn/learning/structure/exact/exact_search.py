@@ -25,6 +25,7 @@ from bbn.core.budget import memory_limit, require_memory
 from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
+from bbn.core.threads import all_or_nothing, default_time_limit, reason_of
 from bbn.data.reading import Reading
 from bbn.learning.structure.constraints import (
     Arcs,
@@ -95,7 +96,8 @@ def exact_search(
     tiers : sequence of lists of names, optional
         Earliest first: no arc goes from a later list to an earlier one.
     time_limit : float, optional
-        The most seconds; then the best structure so far is given, with the gap that is left.
+        The most seconds; then the best structure so far is given, with the gap that is left. None is BBN_TIME_LIMIT,
+        or else any time.
     method : {"auto", "dynamic-programming", "branch-and-cut"}, default "auto"
         How to search each part of the variables. "auto" takes dynamic programming up to 20 variables and branch and cut
         beyond; up to 26 dynamic programming follows where that has not ended in the time it would take itself.
@@ -148,7 +150,7 @@ def exact_search(
         raise ValueError(f"time_limit is {time_limit}; expected seconds, 0 or more")
     if max_parents == "auto":
         max_parents = None if isinstance(data, LocalScores) else 3
-    timer = Timer(time_limit)
+    timer = Timer(default_time_limit(time_limit))
     stopped: BaseException | None = None
     start = None
     with progress_bar(progress, None, "exact search", " steps") as advance:
@@ -177,18 +179,21 @@ def exact_search(
             @functools.cache
             def start() -> list[int]:
                 """A good structure to beat."""
-                graph = hill_climb(
-                    source,
-                    score,
-                    max_parents=max_parents,
-                    required=required,
-                    forbidden=forbidden,
-                    tiers=tiers,
-                    progress=False,
-                )
+                with all_or_nothing():
+                    graph = hill_climb(
+                        source,
+                        score,
+                        max_parents=max_parents,
+                        required=required,
+                        forbidden=forbidden,
+                        tiers=tiers,
+                        progress=False,
+                    )
                 return masks_of(graph, constraints, "structure")
 
         found = _search(scores, start, timer, method, memory_limit, advance, stopped)
+    if found.interrupted:
+        reason_of(KeyboardInterrupt())  # raises it again where a part is of no use
     total = math.fsum(dict(own)[mask] for own, mask in zip(scores.sets, found.parents, strict=True))
     gap = math.inf if stopped is not None else found.gap
     graph = _graph(scores.names, variables, found.parents)
