@@ -1,7 +1,7 @@
 """The layout of a plan with BANDS in place of sweeps over the cliques that were cut, and the lists of their bands.
 
-Of a clique that was cut, a run stores nothing: what it needs on its way down is made again from what it read on its
-way up, since reading and writing memory takes longer. Only what evidence cannot change is stored, filled once.
+Of a large clique that was cut, a run stores nothing: what it needs on its way down is made again from what it read on
+its way up, since writing and reading memory takes longer. Only what evidence cannot change is stored, filled once.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Cut(NamedTuple):
     """The bands of a run: one part, or one for each value."""
     cells: int
     """The cells of the whole's bands, filled up."""
+    again: bool
+    """Whether a run makes them again on its way down; otherwise it stores them."""
 
     @property
     def most(self) -> int:
@@ -94,11 +96,11 @@ class Writer:
         layout, tree = self.tree.layout, self.tree
         for offset, c in sorted(tree.stored.items()):
             cut = self.cuts.get(c)
-            if in_work == (cut is None and offset < layout.work_size):
+            if in_work == (offset < layout.work_size and (cut is None or not cut.again)):
                 self.moved[offset] = at
                 if cut is None:
                     at += math.prod(tree.dims[c])
-                elif any(sweep.left == t.BASE for sweep in tree.run[c]):
+                elif in_work or tree.run[c][0].left == t.BASE:
                     at += cut.cells
         return at
 
@@ -119,11 +121,12 @@ class Writer:
         cut, left, keep, noted = self.cuts[c], f[2], f[3], t.NOTHING
         parts = cut.parts if running else (cut.whole,)
         if running and keep:
-            keep, noted = 0, t.NOTED
+            keep, noted = int(not cut.again), t.NOTED
         elif running and left == t.WORK:
-            up = self.tree.run[c][0]
-            left, noted = up.left, t.READ
-            steps = up.factors + steps
+            noted = t.READ
+            if cut.again:
+                up = self.tree.run[c][0]
+                left, steps = up.left, up.factors + steps
         observed = cut.observed if len(parts) > 1 else -1
         counts = self._list((c, running, "counts"), np.array([len(part.starts) for part in parts]))
         starts = self._lists((c, running, "starts"), [part.starts for part in parts])

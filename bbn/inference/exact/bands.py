@@ -33,6 +33,8 @@ PER_SWEEP, PER_BAND, PER_PLACE, PER_VECTOR = 30.0, 1.5, 0.5, 0.22
 half of what is measured where no band is zero, since in most runs many are."""
 PER_PACKED = 0.5
 """What it takes to lay a cell of an operand out anew, likewise."""
+AGAIN = 2048
+"""Of cliques with more cells that can be other than zero a run stores nothing, but makes them again on its way down."""
 DIFFER = 0.8
 """The bands of a run differ by the value of a variable where that takes less than this share."""
 
@@ -90,24 +92,26 @@ def _cut(tree: Cliques, tables: Floats, c: int, support: Flags, slot: int, ids: 
     """The bands along the axis for which they take least; None if whole sweeps are about as good."""
     sweeps = tree.run[c]
     dense = sum(len(own.steps) * (PER_CELL * support.size + PER_SLAB * own.slabs) for own in sweeps)
-    again = [sweeps[0].steps, *(sweeps[0].factors + own.steps for own in sweeps[1:])]
-    if support.size < SMALLEST or max(map(len, again)) > t.BAND_STEPS:
+    again = len(sweeps) == 1 or bool(np.count_nonzero(support) > AGAIN)
+    made = [own.steps for own in sweeps]
+    if again:
+        made[1:] = [sweeps[0].factors + steps for steps in made[1:]]
+    if support.size < SMALLEST or max(map(len, made)) > t.BAND_STEPS:
         return None
-    best, axis = _best([support], again)
+    best, axis = _best([support], made)
     if best > dense:
         return None
     whole, observed = _along(support, axis), -1
     parts: tuple[Part, ...] = (whole,)
     for v in sorted({v for own in sweeps for step in own.steps if step.reads_a_table for v in step.observed}):
         supports = list(supports_by_value(tree, tables, c, support, v))
-        took, other = _best(supports, again)
+        took, other = _best(supports, made)
         if took < DIFFER * best:
             best, axis, observed = took, other, v
             whole = _along(support, axis)
-            within = whole if sweeps[0].left == t.BASE else None
-            parts = tuple(_along(own, axis, within) for own in supports)
+            parts = tuple(_along(own, axis, whole) for own in supports)
     cells = int(filled(whole.widths).sum())
-    return Cut(slot, ids, axis, whole, observed, parts, cells) if cells <= support.size else None
+    return Cut(slot, ids, axis, whole, observed, parts, cells, again) if cells <= support.size else None
 
 
 def _best(supports: list[Flags], sweeps: list[list[Step]]) -> tuple[float, int]:

@@ -50,7 +50,7 @@ BBN_INLINE int64_t bbn_band_rows(const bbn_band_sweep *s, const int64_t n_factor
         double scale = 1.0, total;
         for (int64_t k = 0; k < s->scales.n; k++) scale *= s->scales.from[k][s->scales.at[k][r]];
         if (scale == 0.0) {
-            if (s->kept) memset(s->kept + s->starts[r], 0, (s->widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
+            if (s->kept && !s->left_over) memset(s->kept + s->starts[r], 0, (s->widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
             continue;
         }
         const int64_t start = s->starts[r], width = s->widths[r];
@@ -137,7 +137,7 @@ static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f) {
     s.left_over = noted == NOTED ? state->ids + f[1] : 0;
     s.starts = lists + f[5];
     s.widths = lists + f[6];
-    s.own = left == BASE ? state->base + f[7] : 0;
+    s.own = left == BASE ? state->base + f[7] : left == WORK ? state->work + f[7] : 0;
     s.kept = keep ? state->work + f[7] : 0;
     s.scales.n = s.factors.n = s.sums.n = s.totals.n = 0;
     for (k = 0, step = f + 12; k < n_ops; k++, step += step[1]) {

@@ -19,7 +19,7 @@ class Bands(NamedTuple):
     A band is the cells of a row along one axis of a clique, from the first to the last that can be other than zero. The
     ``lists[counts]`` bands of a clique have ``lists[widths + i]`` cells each. Where bands differ by the value k of an
     observed variable `v` (-1: they do not), they are counted by ``lists[counts + k]``, and each of the other lists has
-    `most` places for each value. What is stored of a clique (in BASE, where `left` or `keep` says so) are its bands:
+    `most` places for each value. What is stored of a clique (where `left` or `keep` says so) are its bands:
     band i lies from ``lists[starts + i]`` on in its region, filled up with zeros to a multiple of BAND_LANES. A run
     notes which bands are not zero, by number, from `ids` on, and how many, by `slot` (`noted` is NOTED); a BANDS in
     which it is READ goes through those alone.
@@ -73,7 +73,7 @@ def _check(cards: Ints, layout: Layout, bands: Bands, f: list[int], size: int, c
     width = _part(bands, widths + code * most, n)
     padded = -(-width // t.BAND_LANES) * t.BAND_LANES
     last = region + int((_part(bands, starts + code * most, n) + padded).max(initial=0))
-    if left not in (t.NOTHING, t.BASE) or ((keep or left) and last > (size if keep else layout.base_size)):
+    if (keep and last > size) or (left and last > (layout.base_size if left == t.BASE else size)):
         raise ValueError("bands: their region ends before they do")
     at = 12
     for _ in range(n_ops):
