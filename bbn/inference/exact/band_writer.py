@@ -88,7 +88,15 @@ class Writer:
         once, run = self._tape(layout.once, False), self._tape(layout.run, True)
         lists = np.concatenate(self.lists).astype(np.int32)
         clique = np.array([self.moved.get(offset, offset) for offset in layout.clique.tolist()], np.int64)
-        thin = layout._replace(once=once, run=run, clique=clique, work_size=work_size, base_size=base_size)
+        gone = sum(math.prod(tree.dims[c]) - cut.cells for c, cut in self.cuts.items())
+        thin = layout._replace(
+            once=once,
+            run=run,
+            clique=clique,
+            work_size=work_size,
+            base_size=base_size,
+            whole_size=layout.whole_size - gone,
+        )
         return thin, Bands(lists, self.n_ids, len(self.cuts), self.packed)
 
     def _place(self, at: int, in_work: bool) -> int:

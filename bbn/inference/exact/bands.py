@@ -39,19 +39,23 @@ DIFFER = 0.8
 """The bands of a run differ by the value of a variable where that takes less than this share."""
 
 RUNS, SMALL_RUNS = 24, 3_000_000
-"""Runs after which it is worth looking for bands: RUNS, and as many more as go through SMALL_RUNS cells."""
+"""Runs of MARGINALS after which bands are worth looking for: RUNS, and as many more as go through SMALL_RUNS cells."""
 FEWEST_CELLS = 8192
 """Plans of fewer cells are left as they are."""
 MOST_SET = 0.9
 """Tables of which a larger share is not zero are not looked at."""
 
 
-def runs_before(layout: Layout) -> int:
-    """The runs of all marginals after which bands are looked for, 0 for never: the twins in numpy gain nothing."""
+def runs_before(layout: Layout, goal: int) -> int:
+    """The runs after which bands are looked for, 0 for never: the twins in numpy gain nothing.
+
+    A run of a QUERY takes about half of one of MARGINALS, so that it takes twice as many to be worth it.
+    """
     cells = layout.whole_size
-    if not kernels.COMPILED:
+    if not kernels.COMPILED or goal == t.COLLECTED or not layout.run.size:
         return 0
-    return RUNS + SMALL_RUNS // cells if layout.run.size and FEWEST_CELLS <= cells <= MOST_CELLS else 0
+    runs = RUNS + SMALL_RUNS // cells if FEWEST_CELLS <= cells <= MOST_CELLS else 0
+    return runs if goal == t.MARGINALS else 2 * runs
 
 
 def building_bytes(layout: Layout) -> int:
@@ -60,10 +64,7 @@ def building_bytes(layout: Layout) -> int:
 
 
 def in_bands(cards: Ints, tables: Floats, layout: Layout) -> tuple[Layout, Bands] | None:
-    """The layout of all marginals with BANDS in place of sweeps over cliques where they pay; None if there are none.
-
-    It takes no more memory than the layout as it was.
-    """
+    """The layout with BANDS in place of sweeps over cliques where they pay; None if there are none."""
     if np.count_nonzero(tables) > MOST_SET * tables.size:
         return None
     tree = Cliques(cards, layout)
@@ -78,14 +79,14 @@ def in_bands(cards: Ints, tables: Floats, layout: Layout) -> tuple[Layout, Bands
                 ids += cut.most if len(tree.run[c]) > 1 else 0
     if not cuts:
         return None
-    thin, bands = Writer(tree, cuts, ids).written()
-    return (thin, bands) if _cells(thin, bands) <= _cells(layout) else None
+    return Writer(tree, cuts, ids).written()
 
 
-def _cells(layout: Layout, bands: Bands | None = None) -> float:
-    """What a program and its workspace take, in numbers of 8 bytes."""
-    lists = 0.0 if bands is None else bands.lists.size / 2 + bands.n_ids / 2 + bands.slots + bands.packed
-    return layout.once.size + layout.run.size + layout.base_size + layout.work_size + lists
+def more_bytes(layout: Layout, thin: Layout, bands: Bands) -> int:
+    """The memory that a program with bands and its workspace take beyond one without."""
+    lists = 4 * (bands.lists.size + bands.n_ids) + 8 * (bands.slots + bands.packed)
+    cells = [own.once.size + own.run.size + own.base_size + own.work_size for own in (layout, thin)]
+    return lists + 8 * (cells[1] - cells[0])
 
 
 def _cut(tree: Cliques, tables: Floats, c: int, support: Flags, slot: int, ids: int) -> Cut | None:

@@ -72,8 +72,9 @@ class Cliques:
         for c, size in enumerate(rows):
             self.message[self.clear] = c
             self.clear += size
+        cleared = next(iter(instructions(layout.once)))[1][1]
         for c, size in enumerate(rows):
-            if self.parent[c] >= 0:
+            if self.parent[c] >= 0 and self.clear < cleared:  # where nothing is distributed, there are none
                 self.fresh[self.clear] = c
                 self.clear += size
         self.stored = {offset: c for c, offset in enumerate(layout.clique.tolist()) if offset >= self.clear}
