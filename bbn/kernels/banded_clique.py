@@ -26,7 +26,7 @@ class Operand(NamedTuple):
 
 
 class BandedClique:
-    """A BANDS of a tape.
+    """A BANDS of a tape, for one value of what its bands depend on.
 
     Parameters
     ----------
@@ -34,21 +34,24 @@ class BandedClique:
         Those of the tape's `Bands`.
     f : list of int
         The fields of the instruction.
+    code : int
+        The value, 0 if its bands depend on none.
     """
 
-    def __init__(self, lists: NDArray[np.intp], f: list[int]) -> None:
-        _, _, n, starts, widths, region, self.left, self.keep, n_ops = f[:9]
-        width = lists[widths : widths + n]
+    def __init__(self, lists: NDArray[np.intp], f: list[int], code: int) -> None:
+        _, _, most, _, counts, starts, widths, region, self.left, self.keep, _, n_ops = f[:12]
+        n, shift = lists[counts + code], code * most
+        width = lists[widths + shift : widths + shift + n]
         within = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
-        self.places = region + np.repeat(lists[starts : starts + n], width) + within
+        self.places = region + np.repeat(lists[starts + shift : starts + shift + n], width) + within
         self.operands: list[Operand] = []
-        at = 9
+        at = 12
         for _ in range(n_ops):
             kind, length, buffer, offset, n_e, along, first, _, n_d = f[at : at + 9]
             rest = f[at + 9 : at + length]
             moves, dims = rest[: 2 * n_e], rest[2 * n_e : 2 * n_e + n_d]
             strides = [8 * stride for stride in rest[2 * n_e + n_d :]]
-            where = np.repeat(lists[first : first + n], width) + along * within
+            where = np.repeat(lists[first + shift : first + shift + n], width) + along * within
             self.operands.append(Operand(kind, buffer, offset, moves, dims, strides, where))
             at += length
 

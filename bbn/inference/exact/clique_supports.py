@@ -31,6 +31,30 @@ class Step(NamedTuple):
     moves: tuple[int, ...]
     strides: tuple[int, ...]
 
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """The variables whose values move it."""
+        return self.moves[::2]
+
+    @property
+    def reads_a_table(self) -> bool:
+        """Whether it multiplies by one of the model's tables."""
+        return self.kind == t.MUL and self.buffer == t.TABLES
+
+
+class Sweep(NamedTuple):
+    """A sweep of a run over a clique."""
+
+    slabs: int
+    left: int
+    """What it starts from; see `tape`."""
+    steps: list[Step]
+
+    @property
+    def factors(self) -> list[Step]:
+        """The steps that make the clique's cells."""
+        return [step for step in self.steps if step.kind != t.ADD]
+
 
 class Cliques:
     """The cliques of a layout: their axes, where their messages lie, and the sweeps over them."""
@@ -48,21 +72,23 @@ class Cliques:
         for c, size in enumerate(rows):
             self.message[self.clear] = c
             self.clear += size
+        cleared = next(iter(instructions(layout.once)))[1][1]
         for c, size in enumerate(rows):
-            if self.parent[c] >= 0:
+            if self.parent[c] >= 0 and self.clear < cleared:  # where nothing is distributed, there are none
                 self.fresh[self.clear] = c
                 self.clear += size
         self.stored = {offset: c for c, offset in enumerate(layout.clique.tolist()) if offset >= self.clear}
-        self.rescaled = {
-            self.stored[f[0]]
+        self.stepwise = {
+            self.stored.get(f[0], -1)
             for tape in (layout.once, layout.run)
             for op, f in instructions(tape)
-            if op == t.RESCALE
+            if op == t.RESCALE or (op == t.SWEEP and f[3] and f[2] == t.WORK)
         }
-        self.run: dict[int, list[tuple[int, list[Step]]]] = {}
-        """The sweeps of a run by clique: the slabs of each, and its steps."""
+        """Cliques that are made in several sweeps."""
+        self.run: dict[int, list[Sweep]] = {}
+        """The sweeps of a run by clique: up, down, or both."""
         for c, f, steps in self.sweeps(layout.run):
-            self.run.setdefault(c, []).append((f[4], steps))
+            self.run.setdefault(c, []).append(Sweep(f[4], f[2], steps))
 
     def sweeps(self, tape: Ints) -> Iterator[tuple[int, list[int], list[Step]]]:
         """The sweeps over cliques: the clique, the fields, and the steps."""
@@ -113,17 +139,12 @@ def _apart(own: tuple[int, ...], dims: list[int], strides: list[int]) -> tuple[i
 
 def supports_of(tree: Cliques, tables: Floats) -> list[Flags]:
     """Which cells of each clique can be other than zero for some value of what is observed."""
-    some = tables != 0.0
     supports = [np.ones(dims, bool) for dims in tree.dims]
     for tape in (tree.layout.once, tree.layout.run):
         for c, _, steps in tree.sweeps(tape):
             for step in steps:
-                if step.kind == t.MUL and step.buffer == t.TABLES:
-                    observed = step.moves[::2]
-                    shape = (*(int(tree.cards[v]) for v in observed), *tree.dims[c])
-                    view = as_strided(some[step.offset :], shape, (*step.moves[1::2], *step.strides))
-                    free = tuple(slice(None) if stride else slice(1) for stride in step.strides)
-                    supports[c] &= view[(..., *free)].any(axis=tuple(range(len(observed))))
+                if step.reads_a_table:
+                    supports[c] &= _by_value(tree, c, step, tables).any(axis=tuple(range(len(step.observed))))
     for c in reversed(range(len(supports))):
         if tree.parent[c] >= 0:
             sent: Any = supports[c].any(axis=tuple(range(tree.separator[c], supports[c].ndim)))
@@ -137,6 +158,29 @@ def supports_of(tree: Cliques, tables: Floats) -> list[Flags]:
             back: Any = supports[parent].any(axis=tuple(k for k, v in enumerate(above) if v not in shared))
             supports[c] &= _spread(back, [v for v in above if v in shared], tree.axes[c])
     return supports
+
+
+def supports_by_value(tree: Cliques, tables: Floats, c: int, support: Flags, v: int) -> Iterator[Flags]:
+    """The support of a clique for each value of an observed variable, as far as its own tables tell."""
+    tabled = []
+    for sweep in tree.run[c]:
+        for step in sweep.steps:
+            if step.reads_a_table and v in step.observed:
+                some = np.moveaxis(_by_value(tree, c, step, tables), step.observed.index(v), 0)
+                tabled.append(np.asarray(some.any(axis=tuple(range(1, len(step.observed))))))
+    for code in range(int(tree.cards[v])):
+        allowed = support.copy()
+        for each in tabled:
+            allowed &= each[code]
+        yield allowed
+
+
+def _by_value(tree: Cliques, c: int, step: Step, tables: Floats) -> Flags:
+    """Where a table is not zero: an axis for each variable observed, then those of the clique, of one state if free."""
+    shape = [*(int(tree.cards[v]) for v in step.observed)]
+    shape += [size if stride else 1 for size, stride in zip(tree.dims[c], step.strides, strict=True)]
+    strides = [8 * stride for stride in (*step.moves[1::2], *step.strides)]
+    return as_strided(tables[step.offset :], shape, strides) != 0.0  # type: ignore[no-any-return]
 
 
 def _spread(flags: Flags, own: list[int], axes: list[int]) -> Flags:

@@ -19,10 +19,10 @@ import numpy as np
 from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
-from bbn.inference.exact.bands import building_bytes, in_bands, runs_before
+from bbn.inference.exact.bands import building_bytes, in_bands, more_bytes, runs_before
 from bbn.inference.exact.orders import BEYOND, Order, triangulate
 from bbn.kernels.contracts.bands import Bands
-from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY, SLAB, THIN_SLAB, Layout
+from bbn.kernels.contracts.tape import COLLECTED, QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Model
@@ -161,6 +161,8 @@ class Plan:
 
     kept = 0
     """The bytes that it is kept with, 0 if it is not."""
+    more = 0
+    """The bytes that leaving out cells that are always zero takes beyond `bytes`."""
     untried: Price | None = None
     """What it cost, where it was not tried whether its question is cheaper without states that cannot occur."""
     improvement: PlanImprovement | None = None
@@ -190,7 +192,7 @@ class Plan:
         self._making: AbstractContextManager[Any] = threading.Lock() if self._large else UNLOCKED
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
-        self._until = self._runs = runs_before(layout) if question.goal == MARGINALS else 0
+        self._until = self._runs = 0 if question.maximise else runs_before(layout, question.goal)
 
     @property
     def wide_bytes(self) -> int:
@@ -223,24 +225,50 @@ class Plan:
             return kernels.propagate.Program(self._cards, self.tables, layout, False, bands)
         return kernels.propagate.Program(self._cards, self.tables, self.layout, self.question.maximise)
 
+    @property
+    def whole_size(self) -> int:
+        """The cells that a run goes through."""
+        return (self.layout if self._thin is None else self._thin[0]).whole_size
+
+    def runs_to_come(self, runs: int) -> bool:
+        """Note that it will be run so often; whether it leaves out the cells that are zero whatever is observed."""
+        if self._until > 0:
+            self._until = max(0, self._until - runs)
+            if self._until == 0:
+                self._improve()
+        return self._thin is not None
+
     def _improve(self) -> None:
         """Take a better order, and leave out the cells that are zero whatever is observed, where that pays.
 
-        Neither takes more memory. If there may be a better order still, it is looked for again later.
+        There must be room for it. If there may be a better order still, it is looked for again later.
         """
         search = self.improvement
         better = None if search is None else search.layout(self.layout, self.bytes, self._runs)
         layout = self.layout if better is None else better
-        thin = None
+        thin, more = None, 0
         if (better is not None or not self._improved) and self.bytes + building_bytes(layout) <= self.limit:
             thin = in_bands(self._cards, self.tables, layout)
+        if thin is not None:
+            more = max(0, more_bytes(layout, *thin))
+            if more and (self._large or self.bytes + more > self._left()):
+                thin, more = None, 0
+        if self._until != 0 or self._thin is not None:  # another thread was first
+            return
         self._improved = True
         if thin is not None or layout is not self.layout:
-            self.layout, self._thin = layout, thin
+            self.layout, self._thin, self.more = layout, thin, more
             self._program = None if self._large else self._make()
+            self._keep_more(more)
         if search is not None and thin is None and not search.ended:
             self._until = 3 * self._runs
             self._runs *= 4
+
+    def _keep_more(self, size: int) -> None:
+        """Note that a plan that is kept takes so many bytes more."""
+        if self._room is not None and self.kept:
+            self.kept += size
+            self._room.kept += size
 
     def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
         """The normalised marginals that the layout reads, and ln of the total; -inf: impossible evidence.
@@ -248,9 +276,7 @@ class Plan:
         `held` says that the caller's `turn` counts this run already.
         """
         if self._until > 0 and not held:
-            self._until -= 1
-            if self._until == 0:
-                self._improve()
+            self.runs_to_come(1)
         if not self._large:
             out, log = self._program.run(hard, likelihoods)
         elif held:
@@ -304,9 +330,7 @@ class Plan:
                 wide = kernels.wide.WideProgram(self._cards, self.tables, self.layout, self.question.maximise)
                 if not self._large:
                     self._wide = wide
-                    if self._room is not None and self.kept:
-                        self.kept += self.wide_bytes
-                        self._room.kept += self.wide_bytes
+                    self._keep_more(self.wide_bytes)
             yield wide
 
     def _left(self) -> int:

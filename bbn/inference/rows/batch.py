@@ -28,6 +28,9 @@ GROUP = 32
 """Rows per group of gaps, on average, from which a plan for each group pays."""
 BLOCK_CELLS = 100_000
 """Plans with more cells run row by row: a block of rows would leave the processor's caches."""
+ALONE, ROW_CELLS = 0.5, 10_000
+"""Plans that leave out all but this share of their cells, as they are zero whatever is observed, run row by row; what
+that takes beside the cells is as much as ROW_CELLS of them."""
 AT_LEAST = 256
 """Rows that are worth a thread of their own."""
 INSTEAD = "answer fewer rows at a time; rows that are opened by bbn.open_data are answered batch by batch"
@@ -221,7 +224,9 @@ def run_plan(
     ledger.reserve(plan.bytes, "the junction tree for these rows", INSTEAD)
     block = block_bytes(model, plan)
     in_blocks = plan.layout.whole_size <= BLOCK_CELLS and block <= ledger.left
-    each = block if in_blocks else run_bytes(plan.layout, swept_cells(model, plan.layout))
+    if plan.runs_to_come(n) and plan.whole_size + ROW_CELLS < ALONE * plan.layout.whole_size:
+        in_blocks = False
+    each = block if in_blocks else run_bytes(plan.layout, swept_cells(model, plan.layout)) + plan.more
     threads = min(jobs(n_jobs), -(-n // AT_LEAST))
     if threads > 1 or in_blocks:
         threads = min(threads, ledger.workers(threads, each))
@@ -250,11 +255,12 @@ def block_bytes(model: FlatModel, plan: Plan) -> int:
 
 
 def _run(model: FlatModel, plan: Plan, rows: CodedRows, out: Floats, logs: Floats, in_blocks: bool) -> None:
-    program = plan.program
-    if program.once_log == -np.inf:
+    alone = np.arange(len(logs))
+    program = plan.program if in_blocks else None
+    if program is not None and program.once_log == -np.inf:
         logs[:] = -np.inf
         return
-    if in_blocks and program.once_log > -np.inf:
+    if program is not None and program.once_log > -np.inf:
         kernels.batch.run_rows(
             plan.tables,
             plan.layout,
@@ -268,8 +274,6 @@ def _run(model: FlatModel, plan: Plan, rows: CodedRows, out: Floats, logs: Float
             logs,
         )
         alone = np.flatnonzero(np.isnan(logs))  # blocks in which a number left the range of a double
-    else:
-        alone = np.arange(len(logs))
     likelihood = plan.question.likelihood
     cards = model.cards.tolist()
     columns = rows.columns.tolist()

@@ -1,9 +1,9 @@
 /* A clique of which only some cells can be other than zero, gone through band by band.
 
    A band is the cells of a row along one axis, from the first to the last that can be other than zero; `tape` tells of
-   the words. Bands are stored one behind another, filled up with zeros to a multiple of BAND_LANES cells, so that they
-   are read in whole vectors. A vector may reach past the end of an operand's part: it meets a zero of the band there, and
-   what is read or written back is another number of the same buffer, or a zero behind it. */
+   the words. What is stored of bands lies one behind another, filled up with zeros to a multiple of BAND_LANES cells, so
+   that they are read in whole vectors. A vector may reach past the end of an operand's part: it meets a zero of the band
+   there, and what is read or written back is another number of the same buffer, or a zero behind it. */
 
 #ifndef BBN_BANDS_H
 #define BBN_BANDS_H
@@ -37,7 +37,6 @@ typedef struct {
     int32_t *left_over;
     const double *own;
     double *kept;
-    int whole; /* whether bands that are zero are kept too: those of BASE are not noted */
     bbn_band_side scales, factors, sums, totals;
 } bbn_band_sweep;
 
@@ -51,7 +50,7 @@ BBN_INLINE int64_t bbn_band_rows(const bbn_band_sweep *s, const int64_t n_factor
         double scale = 1.0, total;
         for (int64_t k = 0; k < s->scales.n; k++) scale *= s->scales.from[k][s->scales.at[k][r]];
         if (scale == 0.0) {
-            if (s->whole) memset(s->kept + s->starts[r], 0, (s->widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
+            if (s->kept && !s->left_over) memset(s->kept + s->starts[r], 0, (s->widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
             continue;
         }
         const int64_t start = s->starts[r], width = s->widths[r];
@@ -124,23 +123,24 @@ static double *bbn_band_operand(const bbn_band_state *state, const int64_t *step
     return (double *)from; /* only sums are written to, and theirs is not const */
 }
 
-/* f: slot, ids, n, starts, widths, region, left, keep, n_ops, steps; a step: kind, length, buffer, offset, n_e, along,
-   list, packed, n_d, moves, dims, strides. How many bands there were. */
+/* f: slot, ids, most, v, counts, starts, widths, region, left, keep, noted, n_ops, steps; a step: kind, length, buffer,
+   offset, n_e, along, list, packed, n_d, moves, dims, strides. How many bands there were. */
 static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f) {
-    const int64_t slot = f[0], left = f[6], keep = f[7], n_ops = f[8];
+    const int64_t slot = f[0], code = f[3] < 0 ? 0 : state->codes[f[3]];
+    const int64_t left = f[8], keep = f[9], noted = f[10], n_ops = f[11];
+    const int32_t *lists = state->lists + code * f[2];
     const int64_t *step;
     int64_t k;
     bbn_band_sweep s;
-    s.n = left == WORK ? state->counts[slot] : f[2];
-    s.ids = left == WORK ? state->ids + f[1] : 0;
-    s.left_over = keep ? state->ids + f[1] : 0;
-    s.starts = state->lists + f[3];
-    s.widths = state->lists + f[4];
-    s.own = left == BASE ? state->base + f[5] : left == WORK ? state->work + f[5] : 0;
-    s.kept = keep ? state->work + f[5] : 0;
-    s.whole = keep && state->work == state->base;
+    s.n = noted == READ ? state->counts[slot] : state->lists[f[4] + code];
+    s.ids = noted == READ ? state->ids + f[1] : 0;
+    s.left_over = noted == NOTED ? state->ids + f[1] : 0;
+    s.starts = lists + f[5];
+    s.widths = lists + f[6];
+    s.own = left == BASE ? state->base + f[7] : left == WORK ? state->work + f[7] : 0;
+    s.kept = keep ? state->work + f[7] : 0;
     s.scales.n = s.factors.n = s.sums.n = s.totals.n = 0;
-    for (k = 0, step = f + 9; k < n_ops; k++, step += step[1]) {
+    for (k = 0, step = f + 12; k < n_ops; k++, step += step[1]) {
         const int64_t depth = step[8], *dims = step + 9 + 2 * step[4];
         double *from = bbn_band_operand(state, step);
         bbn_band_side *side =
@@ -158,11 +158,11 @@ static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f) {
             from = packed;
         }
         side->from[side->n] = from;
-        side->at[side->n++] = state->lists + step[6];
+        side->at[side->n++] = lists + step[6];
     }
     const int64_t some = bbn_band_go(&s);
-    if (keep) state->counts[slot] = some;
-    for (k = 0, step = f + 9; k < n_ops; k++, step += step[1]) {
+    if (noted == NOTED) state->counts[slot] = some;
+    for (k = 0, step = f + 12; k < n_ops; k++, step += step[1]) {
         const int64_t depth = step[8], *dims = step + 9 + 2 * step[4];
         if (step[0] == ADD && depth)
             bbn_accumulate(bbn_band_operand(state, step), state->packed + step[7], depth, dims, dims + depth);

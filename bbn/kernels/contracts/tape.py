@@ -20,7 +20,8 @@ TOTAL     region: count the log of a root's sum
 RATIO     fresh, message, n, old: the message becomes the fresh marginal, and fresh becomes fresh over old message
           (of buffer ``old``), 0/0 being 0
 FINISH    out, n: normalise a part of the answer
-BANDS     slot, ids, n, starts, widths, region, left, keep, n_ops, steps…: a SWEEP over n bands of a clique; see `bands`
+BANDS     slot, ids, most, v, counts, starts, widths, region, left, keep, noted, n_ops, steps…: a SWEEP over the bands
+          of a clique; see `bands`
 ========= =============================================================================================================
 
 A step of a sweep is ``[kind, length, buffer, offset, n_e, n_d, (v, stride)…, outer strides…, dims…, strides…]``: the
@@ -67,6 +68,9 @@ MARGINALS: Final = 1
 """Collect and distribute: the marginal of each variable."""
 COLLECTED: Final = 2
 """Collect, and keep the cliques to be read."""
+
+NOTED: Final = 1
+READ: Final = 2
 
 RESCALE_EVERY: Final = 8
 """Sources of a clique after which its largest cell is made 1 again."""

@@ -277,8 +277,15 @@ class _Workspace:
 
     def bands(self, f: list[int]) -> None:
         assert self.lists is not None
-        banded = BandedClique(self.lists, f)
-        self.steps.append(lambda: banded.sweep(self.buffers, self.out, self.shift, self.likelihood))
+        observed = f[3]
+        values = 1 if observed < 0 else int(self.cards[observed])
+        banded = [BandedClique(self.lists, f, code) for code in range(values)]
+        by = [observed, 1] if observed >= 0 else []
+
+        def step() -> None:
+            banded[self.shift(by)].sweep(self.buffers, self.out, self.shift, self.likelihood)
+
+        self.steps.append(step)
 
     def rescale(self, f: list[int]) -> None:
         cells = self.work[f[0] : f[0] + f[1]]

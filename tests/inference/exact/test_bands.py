@@ -28,7 +28,6 @@ def every(monkeypatch):
     monkeypatch.setattr(bands, "SMALLEST", 2)
     monkeypatch.setattr(bands, "MOST_SET", 1.0)
     monkeypatch.setattr(bands, "PER_CELL", 1e9)
-    monkeypatch.setattr(bands, "_cells", lambda layout, own=None: 0.0)
     monkeypatch.setattr(plan_choice, "CELLS", math.inf)
     monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
 
@@ -36,7 +35,7 @@ def every(monkeypatch):
 @pytest.fixture
 def at_once(every, monkeypatch):
     """The same, from the first run of a plan on."""
-    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
 
 
 def banded_network(rng: np.random.Generator) -> bbn.BayesianNetwork:
@@ -69,10 +68,13 @@ def joint_of(net: bbn.BayesianNetwork) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_networks_by_their_joint_tables(seed, every):
+def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
     """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels."""
     rng = np.random.default_rng(seed)
-    cut = 0
+    if seed % 2:
+        monkeypatch.setattr(bands, "DIFFER", math.inf)  # bands differ by value wherever they can
+    monkeypatch.setattr(bands, "AGAIN", 1 if seed % 4 < 2 else math.inf)
+    cut, by_value = 0, {t.NOTHING: 0, t.BASE: 0, t.WORK: 0}
     for _ in range(100):
         net = banded_network(rng)
         joint = joint_of(net)
@@ -90,7 +92,10 @@ def test_random_networks_by_their_joint_tables(seed, every):
             continue
         cut += 1
         thin, own = found
-        assert thin.run.size == 0 or t.BANDS in [op for op, _ in t.instructions(thin.run)]
+        written = [f for op, f in t.instructions(thin.run) if op == t.BANDS]
+        assert written
+        for f in written:
+            by_value[f[8]] += f[3] >= 0
         assert thin.work_size <= layout.work_size
         assert thin.base_size <= layout.base_size
         programs = [p.Program(model.cards, model.tables, thin, False, own) for p in PROPAGATE]
@@ -112,6 +117,47 @@ def test_random_networks_by_their_joint_tables(seed, every):
                         np.testing.assert_allclose(
                             values[at : at + model.cards[v]], truth, rtol=0, atol=1e-10
                         )
+    assert cut >= 50
+    if seed % 2:
+        assert by_value[t.BASE] >= 5
+        assert by_value[t.NOTHING if seed % 4 < 2 else t.WORK] >= 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_queries_of_random_networks_by_their_joint_tables(seed, every, monkeypatch):
+    """100 networks each: the joint of up to three targets, codes and likelihoods with zeros; both kernels."""
+    rng = np.random.default_rng(500 + seed)
+    monkeypatch.setattr(bands, "DIFFER", math.inf if seed % 2 else 0.8)
+    cut = 0
+    for _ in range(100):
+        net = banded_network(rng)
+        joint = joint_of(net)
+        model = plan.flatten(net)
+        order = rng.permutation(joint.ndim).tolist()
+        targets, sliced, likely = order[: rng.integers(0, 4)], order[4:6], order[3:4]
+        question = plan.Question(frozenset(sliced), frozenset(likely), False, tuple(targets))
+        layout = plan.price(model, question).layout
+        found = bands.in_bands(model.cards, model.tables, layout)
+        if found is None:
+            continue
+        cut += 1
+        programs = [p.Program(model.cards, model.tables, found[0], False, found[1]) for p in PROPAGATE]
+        for _ in range(3):
+            hard = [(v, int(rng.integers(model.cards[v]))) for v in sliced]
+            vectors = [(v, np.where(rng.random(model.cards[v]) < 0.5, 0.0, 0.7)) for v in likely]
+            weight = joint.copy()
+            for v, values in [*((v, np.eye(model.cards[v])[code]) for v, code in hard), *vectors]:
+                weight *= values.reshape([-1 if k == v else 1 for k in range(joint.ndim)])
+            total = weight.sum()
+            for program in programs:
+                values, log = program.run(hard, vectors)
+                if total == 0.0:
+                    assert log == -math.inf
+                    continue
+                assert log == pytest.approx(math.log(total), abs=1e-10)
+                if targets:
+                    truth = np.einsum(weight, list(range(joint.ndim)), targets) / total
+                    np.testing.assert_allclose(values, truth.ravel(), rtol=0, atol=1e-10)
     assert cut >= 50
 
 
@@ -163,7 +209,7 @@ def test_the_answers_of_pyagrum(name, monkeypatch):
     gum = pytest.importorskip("pyagrum")
     if not kernels.COMPILED:
         pytest.skip("the numpy kernels have no bands")
-    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     monkeypatch.setattr(plan_choice, "CELLS", math.inf)
     net = bbn.example(name)
     engine = bbn.JunctionTree(net)
@@ -243,7 +289,7 @@ def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
-    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
     made, hard = marginals_plan(net), hard_of(net)
     values, _ = made.run(hard)
@@ -255,7 +301,7 @@ def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
-    monkeypatch.setattr(plan, "runs_before", lambda layout: 1)
+    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
     roomy = marginals_plan(net)
     least = roomy.bytes + 8 * plan.flatten(net).tables.size
@@ -266,11 +312,31 @@ def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
     assert tight._thin is None
 
 
+def places_read(cards, layout, own) -> set[int]:
+    """The places in the lists that some run reads."""
+    found: set[int] = set()
+    for tape in (layout.once, layout.run):
+        for op, f in t.instructions(tape):
+            if op == t.BANDS:
+                _, _, most, v, counts, starts, widths, _, left, keep, _, n_ops = f[:12]
+                lists = [widths, *([starts] if left or keep else [])]
+                at = 12
+                for _ in range(n_ops):
+                    lists.append(f[at + 6])
+                    at += f[at + 1]
+                for code in range(cards[v] if v >= 0 else 1):
+                    found.add(counts + code)
+                    for first in lists:
+                        start = first + code * most
+                        found.update(range(start, start + own.lists[counts + code]))
+    return found
+
+
 @pytest.mark.parametrize("propagate", PROPAGATE)
 def test_lists_that_do_not_fit_are_refused(propagate, every):
     rng = np.random.default_rng(1)
     found = None
-    while found is None or not found[0].run.size:
+    while found is None or not any(op == t.BANDS and f[10] for op, f in t.instructions(found[0].run)):
         model = plan.flatten(banded_network(rng))
         question = plan.Question(frozenset([0]), goal=t.MARGINALS)
         layout = plan.price(model, question).layout
@@ -283,16 +349,39 @@ def test_lists_that_do_not_fit_are_refused(propagate, every):
         )
     with pytest.raises(ValueError, match="maximum"):
         propagate.Program(model.cards, model.tables, thin, True, own)
-    for k in range(own.lists.size):
+    read = sorted(places_read(model.cards, thin, own))
+    assert len(read) > 50
+    for k in read:
         for wrong in (-1, 2**31 - 50):
             lists = own.lists.copy()
             lists[k] = wrong
             with pytest.raises(ValueError, match="bands"):
                 propagate.Program(model.cards, model.tables, thin, False, own._replace(lists=lists))
     for short in (
-        own._replace(lists=own.lists[:-1]),
+        own._replace(lists=own.lists[: read[-1]]),
         own._replace(n_ids=own.n_ids - 1),
         own._replace(slots=own.slots - 1),
     ):
         with pytest.raises(ValueError, match="bands"):
             propagate.Program(model.cards, model.tables, thin, False, short)
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
+def test_the_memory_of_bands_counts(monkeypatch):
+    """A query stores no large clique, so lists of bands take more memory than whole sweeps; kept plans say so."""
+    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 1)
+    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    net = bbn.example("mildew")
+    case = {name: net.sample(1, seed=8)[name].iloc[0] for name in net.names[::10]}
+    engine = bbn.JunctionTree(net, memory_limit="100 MB")
+    engine.query("udbytte", case)
+    (made,) = engine._plans._plans.values()
+    assert made._thin is not None
+    assert made.more == bands.more_bytes(made.layout, *made._thin) > made._thin[1].lists.nbytes / 2
+    assert engine._plans.room.kept == made.kept == made.bytes + made.more
+    tight = bbn.JunctionTree(net, memory_limit=made.bytes + 8 * engine.flat.tables.size + made.more - 1)
+    assert tight.query("udbytte", case).values == pytest.approx(
+        engine.query("udbytte", case).values, abs=1e-12
+    )
+    (other,) = tight._plans._plans.values()
+    assert other._thin is None

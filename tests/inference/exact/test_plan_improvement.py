@@ -18,7 +18,7 @@ from tests.inference.exact.test_orders import grid
 @pytest.fixture
 def eager(monkeypatch):
     """Plans look for a better order at their second run, and take whatever is found."""
-    monkeypatch.setattr(plan, "runs_before", lambda layout: 2)
+    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 2)
     monkeypatch.setattr(plan_improvement, "SHARE", 1e9)
     monkeypatch.setattr(plan_improvement, "SMALLER", 1.0)
     monkeypatch.setattr(plan_choice, "CELLS", math.inf)
