@@ -163,11 +163,34 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         return self._weak_to_strong(effects)
 
     @property
+    def rows(self) -> Array:
+        """All rows, shape (rows, states of the child): those of each link, in the parents' order, then the leak."""
+        return read_only(np.concatenate([*self.links, self.leak[None]]))
+
+    @property
     def n_parameters(self) -> int:
         """The free parameters: one less than the child's states per row of a link or leak that has an effect."""
-        weak = self.weakest_code
-        rows = np.concatenate([*self.links, self.leak[None]])
-        return int((rows[:, weak] < 1).sum()) * (self.variable.card - 1)
+        return int((self.rows[:, self.weakest_code] < 1).sum()) * (self.variable.card - 1)
+
+    def row_name(self, row: int, code: int) -> str:
+        """An entry of `rows` in words, such as P(Fever=high by Flu=yes).
+
+        Parameters
+        ----------
+        row, code : int
+            The place of the entry.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        shown = f"{self.name}={self.variable.states[code]}"
+        for parent in self.parents:
+            if row < parent.card:
+                return f"P({shown} by {parent.name}={parent.states[row]})"
+            row -= parent.card
+        return f"P({shown} by itself)"
 
     @property
     def n_entries(self) -> int:
