@@ -8,7 +8,7 @@ maximum, whose tables are known; EM then learns the links as it learns any table
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def chained(net: BayesianNetwork, beyond: float = 0.0, certain: bool = False) ->
         known: BayesianNetwork = net.memo[memo]
         return known
     order = {name: i for i, name in enumerate(net.names)}
-    free = _free_names(net)
+    free = free_names(net.names)
     conditionals: dict[str, list[Conditional]] = {c.variable.name: [c] for c in net.conditionals}
     for own in wanted:
         # the same order of parents in every chain: children of the same causes then share the way through them
@@ -100,7 +100,7 @@ def linked(net: BayesianNetwork) -> tuple[BayesianNetwork, dict[str, list[str]],
     known
         The names of the maxima, the children among them, whose tables are not to be learned.
     """
-    free = _free_names(net)
+    free = free_names(net.names)
     conditionals: list[Conditional] = []
     effects: dict[str, list[str]] = {}
     known: list[str] = []
@@ -171,9 +171,9 @@ def _maximum(noisy_max: NoisyMax) -> Array:
     return table
 
 
-def _free_names(net: BayesianNetwork) -> Callable[[str], str]:
-    """A function that makes a name that no variable has yet."""
-    taken = set(net.names)
+def free_names(names: Iterable[str]) -> Callable[[str], str]:
+    """A function that makes a name that is not among these and that it has not made yet."""
+    taken = set(names)
 
     def free(name: str) -> str:
         while name in taken:

@@ -219,6 +219,33 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
 
+    def without_parent(self, parent: Variable, shares: Array) -> NoisyMax:
+        """With one parent less, averaged over its states: its average effect joins the leak.
+
+        Parameters
+        ----------
+        parent : Variable
+            One of the parents.
+        shares : ndarray
+            The share of each of its states; they sum to 1.
+
+        Returns
+        -------
+        NoisyMax
+            The conditional with one link less.
+        """
+        i = self.parents.index(parent)
+        kept = [k for k in range(len(self.parents)) if k != i]
+        average = self._weak_to_strong(shares @ self.links[i])
+        leak = self._weak_to_strong(joined(self._weak_to_strong(self.leak), average))
+        return NoisyMax.made(
+            self.variable,
+            tuple(self.parents[k] for k in kept),
+            [self.links[k] for k in kept],
+            np.ascontiguousarray(leak),
+            self.strongest,
+        )
+
     @property
     def weakest_code(self) -> int:
         """The place of the weakest state."""
