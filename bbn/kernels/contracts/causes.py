@@ -9,7 +9,7 @@ An effect is written as 2 K numbers: the probability of each level, then that of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,8 +71,8 @@ class Causes(NamedTuple):
     levels: Ints
 
 
-_NONE = np.zeros(0, np.int64)
-NO_CAUSES = Causes(**{name: np.zeros(0) if name == "effects" else _NONE for name in Causes._fields})
+_NONE: dict[str, Any] = {name: np.zeros(0, np.int64) for name in Causes._fields}
+NO_CAUSES = Causes(**{**_NONE, "effects": np.zeros(0)})
 
 
 def check_causes(codes: Codes, sweep: Sweep, causes: Causes) -> None:
