@@ -4,7 +4,8 @@ With x = P(t, e) and y = P(e), both linear in any one entry θ = P(x_k | u), the
 (x′ − (x/y) y′) / y. The partial derivatives of x and y in all entries come from one backward pass each (Darwiche 2003;
 the same pass that gives EM its expected counts). An entry cannot change alone: the others of its row shrink or grow in
 proportion (proportional co-variation; Laskey 1995), and that is the derivative given here. Because x and y are linear
-in θ, the answer for any other value of θ follows without further inference.
+in θ, the answer for any other value of θ follows without further inference. The entries of a NoisyMax are the rows of
+its links and its leak; a Deterministic has none.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array, Frozen
 from bbn.core.threads import limited
 from bbn.data import Block
-from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
+from bbn.inference.exact.entry_gradient import EntryGradient, entries, entry_names
 from bbn.inference.gaussian.hybrid import as_discrete
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Evidence, Findings, check_evidence
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class Sensitivity(Tabular, Frozen, compared=("target", "state", "probability", "
     target, state, probability
         The answer looked at.
     derivatives
-        Variable name to an array like its table.
+        Variable name to an array like its table; of a NoisyMax, like its `rows`.
     """
 
     __slots__ = ("_entries", "derivatives", "probability", "state", "target")
@@ -176,7 +178,7 @@ def sensitivity(
         raise EvidenceError(
             f"the target {target!r} is continuous; sensitivity is that of a state's probability"
         )
-    names = [name for name in net.names if net.states(name)]
+    names = entry_names(net)
     if net.continuous:
         net, evidence = as_discrete(net, evidence)
     findings = check_evidence(net, evidence)
@@ -185,7 +187,7 @@ def sensitivity(
     if findings.soft:
         raise EvidenceError("sensitivity takes hard and virtual evidence, not Soft")
     ledger = Ledger(memory_limit)
-    size = 8 * sum(net[name].table.size for name in names)
+    size = 8 * sum(net[name].n_entries for name in names)
     ledger.reserve(DERIVATIVE_COPIES * size, "the derivatives in all table entries", INSTEAD)
     posterior = net.query(target, evidence, memory_limit=memory_limit)
     chosen = variable.code(posterior.mode() if state is None else state)
@@ -193,14 +195,14 @@ def sensitivity(
     if probability == 0:
         raise ImpossibleEvidenceError(f"P({target}={variable.states[chosen]}) is zero given this evidence")
     whole, hard = _with_sensors(net, findings)
-    expectation = Expectation(whole, n_jobs=1, ledger=ledger)
-    below = _gradient(whole, expectation, hard)
-    above = _gradient(whole, expectation, {**hard, target: chosen})
+    gradient = EntryGradient(whole, n_jobs=1, ledger=ledger)
+    below = _gradient(gradient, hard)
+    above = _gradient(gradient, {**hard, target: chosen})
     derivatives: dict[str, Array] = {}
-    entries: list[Entry] = []
+    listed: list[Entry] = []
     for name in names:
-        cpt = net[name]
-        x, y = probability * _covaried(cpt.table, above[name]), _covaried(cpt.table, below[name])
+        cpt, table = net[name], entries(net, name)
+        x, y = probability * _covaried(table, above[name]), _covaried(table, below[name])
         slope = x - probability * y
         derivatives[name] = slope
         telling = np.argwhere(np.abs(slope) > 1e-15)
@@ -208,14 +210,14 @@ def sensitivity(
         ledger.reserve(room, f"the list of entries that {target!r} depends on", INSTEAD)
         for index in telling:
             place = tuple(index.tolist())
-            value = float(cpt.table[place])
+            value = float(table[place])
             low, high = (
                 _moved(probability, float(x[place]), float(y[place]), change)
                 for change in (-STEP * value, STEP * (1 - value))
             )
-            entries.append(Entry(_entry_name(cpt, place), name, place, value, float(slope[place]), low, high))
-    entries.sort(key=lambda entry: -abs(entry.derivative))
-    return Sensitivity(target, variable.states[chosen], probability, derivatives, entries)
+            listed.append(Entry(_entry_name(cpt, place), name, place, value, float(slope[place]), low, high))
+    listed.sort(key=lambda entry: -abs(entry.derivative))
+    return Sensitivity(target, variable.states[chosen], probability, derivatives, listed)
 
 
 def _with_sensors(net: BayesianNetwork, findings: Findings) -> tuple[BayesianNetwork, dict[str, int]]:
@@ -236,13 +238,13 @@ def _unused(net: BayesianNetwork, name: str) -> str:
     return candidate
 
 
-def _gradient(net: BayesianNetwork, expectation: Expectation, hard: Mapping[str, int]) -> Mapping[str, Array]:
+def _gradient(gradient: EntryGradient, hard: Mapping[str, int]) -> Mapping[str, Array]:
     """∂ ln P(findings) / ∂ entry, every entry taken as free of the others."""
-    codes = {v.name: np.array([hard.get(v.name, v.card)], np.int32) for v in net.variables}
-    flat, logs = expectation.block(flat_tables(net), Block(codes, np.ones(1)))
+    codes = {name: np.array([code], np.int32) for name, code in hard.items()}
+    flat, logs = gradient.expectation.block(gradient.tables, Block(codes, np.ones(1)))
     if logs[0] == -math.inf:
         raise ImpossibleEvidenceError("the evidence has probability zero")
-    return by_name(net, flat)
+    return gradient.by_name(flat)
 
 
 def _covaried(table: Array, free: Array) -> Array:
@@ -268,6 +270,8 @@ def _moved(probability: float, x: float, y: float, change: float) -> float:
 
 
 def _entry_name(cpt: CPT, place: tuple[int, ...]) -> str:
+    if isinstance(cpt, NoisyMax):
+        return cpt.row_name(*place)
     setting = (f"{p.name}={p.states[i]}" for p, i in zip(cpt.parents, place, strict=False))
     given = " | " + ", ".join(setting) if cpt.parents else ""
     return f"P({cpt.name}={cpt.variable.states[place[-1]]}{given})"

@@ -1,7 +1,8 @@
 """A decision network as plain tables: the tables of all conditionals and utilities, one after the other in one array.
 
 Utilities of utilities are multiplied out. A utility that is linear in continuous variables becomes one over their
-discrete ancestors, as its expectation needs only the means: E[x | d] = m(d) + Σ w(d) E[parent | d].
+discrete ancestors, as its expectation needs only the means: E[x | d] = m(d) + Σ w(d) E[parent | d]. A NoisyMax or
+Deterministic whose table would be large is a chain of small tables, with chance variables in between that nobody sees.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from bbn.model.cpt import CPT
 from bbn.model.decision import Utility
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.evidence import Evidence, Findings, as_mapping, check_evidence, observed_numbers
+from bbn.model.expansion import TABLE_CELLS, split, table_cells
+from bbn.model.factored import Factored
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
@@ -42,7 +45,8 @@ class DecisionProblem:
     Attributes
     ----------
     names, cards, number
-        The discrete variables, decisions among them; how many states each has; and each one's number by name.
+        The discrete variables, decisions among them, then those within chains; how many states each has; and each
+        one's number by name.
     chance, utilities
         The tables as `Tab`.
     cells
@@ -51,10 +55,13 @@ class DecisionProblem:
         For each variable the numbers of its parents, those of a decision being what it observes.
     decisions
         The numbers of the decisions, in the order in which they are made.
+    chained
+        The numbers of the variables whose tables are those of a chain.
     """
 
     def __init__(self, dn: DecisionNetwork) -> None:
-        self.variables = [v for v in dn.variables if not isinstance(v, Continuous)]
+        conditionals, within = _tabled(dn)
+        self.variables = [*(v for v in dn.variables if not isinstance(v, Continuous)), *within]
         self.names = [v.name for v in self.variables]
         self.number = {name: i for i, name in enumerate(self.names)}
         self.cards = [v.card for v in self.variables]
@@ -66,9 +73,12 @@ class DecisionProblem:
         self.utilities: list[Tab] = []
         self._parts: list[Array] = []
         self._size = 0
-        for conditional in dn.conditionals:
+        self.chained = {self.number[v.name] for v in within}
+        for conditional in conditionals:
             if not isinstance(conditional.variable, Continuous):
                 cpt = as_table(conditional)
+                if not self.chained.isdisjoint(self.number[p.name] for p in cpt.parents):
+                    self.chained.add(self.number[cpt.name])
                 axes = (*cpt.parents, cpt.variable)
                 self.chance.append(self._add(axes, cpt.table, self.number[cpt.name]))
         self.parents = {tab.head: tab.scope[:-1] for tab in self.chance} | self.observes
@@ -102,6 +112,18 @@ def problem_of(dn: DecisionNetwork) -> DecisionProblem:
     if found is None:
         found = dn.memo["problem"] = DecisionProblem(dn)
     return found
+
+
+def _tabled(dn: DecisionNetwork) -> tuple[list[Any], list[Variable]]:
+    """The conditionals, with chains in place of those whose tables are large, and the variables within the chains."""
+    large = [
+        c for c in dn.conditionals if isinstance(c, Factored) and c.parents and table_cells(c) > TABLE_CELLS
+    ]
+    parts = split(large, dn.names)
+    found: list[Any] = []
+    for conditional in dn.conditionals:
+        found += parts.get(conditional.variable.name, [conditional])
+    return found, [c.variable for some in parts.values() for c in some[:-1]]
 
 
 def as_table(conditional: Any) -> CPT:

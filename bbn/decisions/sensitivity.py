@@ -206,9 +206,11 @@ class _Number(NamedTuple):
 
 
 def _numbers(dn: DecisionNetwork, problem: DecisionProblem) -> list[_Number]:
-    """Every entry of every table, in the order of the nodes."""
+    """Every entry of every table, in the order of the nodes; chains of tables have none that a node is made of."""
     found = []
     for tab in problem.chance:
+        if tab.head in problem.chained:
+            continue
         name, card = problem.names[tab.head], problem.cards[tab.head]
         for place, at in _places(problem, tab):
             start = at - place[-1]

@@ -190,7 +190,7 @@ def to_pyagrum(network: BayesianNetwork | DecisionNetwork) -> Any:
 
         return to_influence_diagram(network)
     pyagrum: Any = import_module("pyagrum")
-    cpts = tables(network)
+    cpts = [CPT.trusted(cpt.variable, cpt.parents, cpt.table) for cpt in tables(network)]
     model = pyagrum.BayesNet(network.name)
     for variable in network.variables:
         if _is_increasing(variable.states):

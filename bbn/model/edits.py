@@ -107,6 +107,8 @@ def remove_arc(
         raise EvidenceError(f"weights must name every state of {parent!r}: {list(gone.states)}")
     if not (np.isfinite(shares).all() and shares.min() >= 0 and shares.sum() > 0):
         raise EvidenceError(f"weights must be finite, not negative and not all zero, found {weights!r}")
+    if isinstance(cpt, NoisyMax):
+        return net.with_cpts([cpt.without_parent(gone, shares / shares.sum())])
     table = np.average(cpt.table, axis=cpt.parents.index(gone), weights=shares)
     return net.with_cpts([CPT(cpt.variable, [p for p in cpt.parents if p != gone], table)])
 

@@ -8,7 +8,7 @@ maximum, whose tables are known; EM then learns the links as it learns any table
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -52,19 +52,26 @@ def chained(net: BayesianNetwork, beyond: float = 0.0, certain: bool = False) ->
     if memo in net.memo:
         known: BayesianNetwork = net.memo[memo]
         return known
-    order = {name: i for i, name in enumerate(net.names)}
-    free = _free_names(net)
     conditionals: dict[str, list[Conditional]] = {c.variable.name: [c] for c in net.conditionals}
-    for own in wanted:
-        # the same order of parents in every chain: children of the same causes then share the way through them
-        ranked = sorted(range(len(own.parents)), key=lambda i: order[own.parents[i].name])
-        conditionals[own.name] = _chain(own.ordered(ranked), free)
+    conditionals |= split(wanted, net.names)
     if not (beyond or certain):
         chains = {own.name: [c.variable.name for c in conditionals[own.name][:-1]] for own in wanted}
         net.memo.setdefault("chains", chains)
     made = BayesianNetwork([c for some in conditionals.values() for c in some], net.name, net.metadata)
     known = net.memo.setdefault(memo, made)
     return known
+
+
+def split(wanted: Iterable[Factored], names: Sequence[str]) -> dict[str, list[Conditional]]:
+    """The small tables of each conditional that is to be a chain, by child; `names` are those of all variables."""
+    order = {name: i for i, name in enumerate(names)}
+    free = free_names(names)
+    found: dict[str, list[Conditional]] = {}
+    for own in wanted:
+        # the same order of parents in every chain: children of the same causes then share the way through them
+        ranked = sorted(range(len(own.parents)), key=lambda i: order[own.parents[i].name])
+        found[own.name] = _chain(own.ordered(ranked), free)
+    return found
 
 
 def quiet_chains(net: BayesianNetwork) -> dict[str, tuple[int, list[str]]]:
@@ -100,7 +107,7 @@ def linked(net: BayesianNetwork) -> tuple[BayesianNetwork, dict[str, list[str]],
     known
         The names of the maxima, the children among them, whose tables are not to be learned.
     """
-    free = _free_names(net)
+    free = free_names(net.names)
     conditionals: list[Conditional] = []
     effects: dict[str, list[str]] = {}
     known: list[str] = []
@@ -171,9 +178,9 @@ def _maximum(noisy_max: NoisyMax) -> Array:
     return table
 
 
-def _free_names(net: BayesianNetwork) -> Callable[[str], str]:
-    """A function that makes a name that no variable has yet."""
-    taken = set(net.names)
+def free_names(names: Iterable[str]) -> Callable[[str], str]:
+    """A function that makes a name that is not among these and that it has not made yet."""
+    taken = set(names)
 
     def free(name: str) -> str:
         while name in taken:

@@ -163,11 +163,34 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         return self._weak_to_strong(effects)
 
     @property
+    def rows(self) -> Array:
+        """All rows, shape (rows, states of the child): those of each link, in the parents' order, then the leak."""
+        return read_only(np.concatenate([*self.links, self.leak[None]]))
+
+    @property
     def n_parameters(self) -> int:
         """The free parameters: one less than the child's states per row of a link or leak that has an effect."""
-        weak = self.weakest_code
-        rows = np.concatenate([*self.links, self.leak[None]])
-        return int((rows[:, weak] < 1).sum()) * (self.variable.card - 1)
+        return int((self.rows[:, self.weakest_code] < 1).sum()) * (self.variable.card - 1)
+
+    def row_name(self, row: int, code: int) -> str:
+        """An entry of `rows` in words, such as P(Fever=high by Flu=yes).
+
+        Parameters
+        ----------
+        row, code : int
+            The place of the entry.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        shown = f"{self.name}={self.variable.states[code]}"
+        for parent in self.parents:
+            if row < parent.card:
+                return f"P({shown} by {parent.name}={parent.states[row]})"
+            row -= parent.card
+        return f"P({shown} by itself)"
 
     @property
     def n_entries(self) -> int:
@@ -195,6 +218,33 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         none[:, self.weakest_code] = 1.0
         parents = checked_parents(self.variable, (*self.parents, parent), type(self).__name__)
         return NoisyMax.made(self.variable, parents, (*self.links, none), self.leak, self.strongest)
+
+    def without_parent(self, parent: Variable, shares: Array) -> NoisyMax:
+        """With one parent less, averaged over its states: its average effect joins the leak.
+
+        Parameters
+        ----------
+        parent : Variable
+            One of the parents.
+        shares : ndarray
+            The share of each of its states; they sum to 1.
+
+        Returns
+        -------
+        NoisyMax
+            The conditional with one link less.
+        """
+        i = self.parents.index(parent)
+        kept = [k for k in range(len(self.parents)) if k != i]
+        average = self._weak_to_strong(shares @ self.links[i])
+        leak = self._weak_to_strong(joined(self._weak_to_strong(self.leak), average))
+        return NoisyMax.made(
+            self.variable,
+            tuple(self.parents[k] for k in kept),
+            [self.links[k] for k in kept],
+            np.ascontiguousarray(leak),
+            self.strongest,
+        )
 
     @property
     def weakest_code(self) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from bbn.kernels.contracts import tape
+from bbn.kernels.contracts.causes import Causes
 from bbn.kernels.contracts.moves import Groups, Moves, Sweep
 from bbn.kernels.pure import layout as pure_layout
 from bbn.kernels.pure import propagate as pure_propagate
@@ -62,6 +63,11 @@ SWEEP = Sweep(
     *(ints(0, 1, 2), ints(0, 1), ints(0, 2), ints(0, 1, 0, 1, 2)),
     *(ints(2, 3), ints(0, -1), ints(0, 1, 1), ints(1), ints(1), np.zeros(3, np.int32)),
     *(ints(0, 0, 1), ints(0), ints(0), ints(0, 1), ints(0), ints(3), ints(0, 1, 2), np.ones(6)),
+)
+CAUSES = Causes(
+    *(ints(0, 0, 2), ints(0, 1), ints(0, 1, 2), ints(0, 2), ints(0, 0), ints(-1, 0)),
+    *(ints(0, 1), ints(2, 6), ints(0, 1), ints(0, 0), ints(0, 2), ints(0, 2, 5), ints(1, -1, 1, 0, -1)),
+    *(ints(0, 0, 0, 0, 0), np.ones(12), ints(0, 1, 2), ints(0, 1, 0, 1, 2, 0, 1, 2)),
 )
 CODES = np.array([[0, 1] * 5, [0, 1, 2, 2, 1] * 2, [1, 0] * 5], np.uint8)
 
@@ -177,8 +183,8 @@ KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
     "accumulate": ("sample", lambda: [CODES.copy(), GROUPS, floats(10), np.zeros((8, 2))], {1}),
     "gibbs": (
         "sample",
-        lambda: [bits(), SWEEP, CODES.copy(), 2, GROUPS, np.zeros((10, 8), np.int64)],
-        {1, 4},
+        lambda: [bits(), SWEEP, CODES.copy(), 2, GROUPS, np.zeros((10, 8), np.int64), CAUSES],
+        {1, 4, 6},
     ),
 }
 """What runs tapes takes them from `lay_out` alone; its arguments are checked here."""
@@ -221,7 +227,7 @@ def variants(arguments: list[Any]) -> Iterator[tuple[int, str, str, list[Any]]]:
                     yield place, str(field), how, [*arguments[:place], made, *arguments[place + 1 :]]
 
 
-NUMBERS = {"thresholds", "log_weights", "values"}
+NUMBERS = {"thresholds", "log_weights", "values", "effects"}
 """Fields that are no indices: any number will do."""
 
 

@@ -2,10 +2,11 @@
 
 A twin network holds both worlds: the one that was, with the evidence, and the one that might have been, with the
 intervention. They share everything that the intervention does not reach, noise included. So the noise must be
-explicit: a variable that the intervention does reach must be a function of its parents (a table of zeros and ones), or
-a Gaussian, whose noise is what the parents leave of it, so that x* = x + mean(parents*) − mean(parents). A plain table
-does not say which function its noise picks in the other world; two models with the same table answer differently, so
-there is no answer, only bounds.
+explicit: a variable that the intervention does reach must be a function of its parents (a table of zeros and ones, or
+a Deterministic); a Gaussian, whose noise is what the parents leave of it, so that
+x* = x + mean(parents*) − mean(parents); or a NoisyMax, whose noise is the effect of each of its causes
+(`bbn.causal.effects.noisy_twin`). A plain table does not say which function its noise picks in the other world; two
+models with the same table answer differently, so there is no answer, only bounds.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from bbn.causal.effects.noisy_twin import twin_effects
 from bbn.core.errors import EvidenceError, NotIdentifiableError
 from bbn.model.cpt import CPT, Conditional
+from bbn.model.deterministic import Deterministic
 from bbn.model.evidence import Evidence, check_targets
+from bbn.model.expansion import free_names
 from bbn.model.gaussian import Gaussian
 from bbn.model.interventions import Interventions, conditional_of
 from bbn.model.network import BayesianNetwork
+from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, Variable
 from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.posterior import Posterior
@@ -111,13 +116,19 @@ def _twin(
                 starred += "*"
             other[name] = starred
     variables = {name: _starred(net.variable(name), other[name]) for name in other}
+    here: dict[str, Conditional] = dict(zip(net.names, net.conditionals, strict=True))
     added: list[Conditional] = []
+    free = free_names([*net.names, *other.values()])
     for name in cut.names:
+        own = here[name]
         if name in placed and name in other:
             added.append(_moved(placed[name], variables))
+        elif name in other and isinstance(own, NoisyMax):
+            here[name], more = twin_effects(own, variables, placed, free)
+            added += more
         elif name in other:
             added.append(_function(net, name, variables))
-    return BayesianNetwork([*net.conditionals, *added], net.name), other
+    return BayesianNetwork([*here.values(), *added], net.name), other
 
 
 def _starred(variable: Variable, name: str) -> Variable:
@@ -137,6 +148,8 @@ def _moved(conditional: Conditional, variables: Mapping[str, Variable]) -> Condi
         assert isinstance(child, Continuous)
         return conditional.with_family(child, parents)
     assert isinstance(conditional, CPT)
+    if isinstance(conditional, Deterministic):
+        return conditional.with_family(child, parents)
     return CPT.trusted(child, parents, conditional.table)
 
 
@@ -145,12 +158,14 @@ def _function(net: BayesianNetwork, name: str, variables: Mapping[str, Variable]
     own: Conditional = net[name]
     if isinstance(own, Gaussian):
         return _shifted(own, variables)
+    if isinstance(own, Deterministic):
+        return _moved(own, variables)
     if not isinstance(own, CPT) or not np.isin(own.table, (0.0, 1.0)).all():
         changed = [p.name for p in own.parents if p.name in variables]
         raise NotIdentifiableError(
             f"what {name!r} would have been had {', '.join(changed)} been different is not decided by its table: it "
             "gives probabilities, not what the noise behind them does in another world. Write the noise as a variable, "
-            f"and {name!r} as a function of it and its causes (CPT.deterministic), or use Gaussians; "
+            f"and {name!r} as a function of it and its causes (CPT.deterministic), or use Gaussians or bbn.NoisyMax; "
             "bbn.causation_bounds gives the sharp bounds of necessity and sufficiency that tables imply"
         )
     return _moved(own, variables)

@@ -23,7 +23,7 @@ from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.long_runs import predicted_seconds
-from bbn.inference.exact.noisy_best import FEW, NoisyBest, bounded
+from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
 from bbn.inference.exact.plan import (
     FlatModel,
     Plan,
@@ -287,7 +287,7 @@ class JunctionTree(Engine):
         try:
             forest, log_probability = self._maximised(findings, options)
         except BudgetError:
-            if not bounded(self.model, FEW):
+            if not bounded(self.model, SINGLE):
                 raise
             return self._bounded_best(findings, k, options)
         if log_probability == -math.inf:

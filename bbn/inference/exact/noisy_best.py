@@ -51,7 +51,9 @@ OVERHEAD = 8000
 TINY = 1e-290
 """Entries beside a largest of 1 are never taken lower, which a bound may do, unless they are 0."""
 FEW = 8.0
-"""Tables of no more cells are never bounded."""
+"""Tables of no more cells are not bounded, unless cliques do not fit."""
+SINGLE = 4.0
+"""Tables of no more cells, those of a cause of two states, are never bounded."""
 LIGHT = 50_000.0
 """The cells of a junction forest that is collected in no time."""
 
@@ -105,13 +107,17 @@ class NoisyBest:
     ) -> None:
         self.net, self.findings, self.k = net, findings, k
         self._compile(self._most_cells(options))
-        try:
-            self.cost = self._price(options)
-        except BudgetError:
-            if len(self.large) == len(bounded(net, FEW)):
-                raise
-            self._compile(FEW)
-            self.cost = self._price(options)
+        self.cost = self._first_that_fits(options)
+
+    def _first_that_fits(self, options: Mapping[str, Any]) -> Price:
+        """The cost of a part's forest, with smaller and smaller tables bounded until it fits."""
+        for beyond in (FEW, SINGLE):
+            try:
+                return self._price(options)
+            except BudgetError:
+                if len(self.large) < len(bounded(self.net, beyond)):
+                    self._compile(beyond)
+        return self._price(options)
 
     def _price(self, options: Mapping[str, Any]) -> Price:
         """The cost of a part's forest; BudgetError if it does not fit."""
@@ -215,8 +221,8 @@ class NoisyBest:
                 raise BudgetError(
                     f"the most probable explanation was not proved within {most:,} parts of the search, "
                     f"for the many parents of {_shown([c.name for c in self.large])}; observe more "
-                    "variables, leave out effects that are not observed with `subnetwork`, or ask for the states of "
-                    "fewer variables with `map`"
+                    "variables (effects known to be absent cost nothing), leave out effects that nobody observed with "
+                    "net.subnetwork(names), or ask for the states of a few variables with `map`"
                 )
         return self._named(found, k)
 

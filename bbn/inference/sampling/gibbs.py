@@ -3,7 +3,8 @@
 Geman and Geman 1984; Pearl 1987. The share of time that a chain spends in a state tends to its posterior
 probability. Standard errors come from the means of batches of consecutive sweeps, R-hat from the halves of the chains.
 Chains start from rows drawn by likelihood weighting and resampled by weight; their first sweeps are thrown away.
-Works on factor graphs as on networks. A sweep costs one table look-up per variable and chain.
+Works on factor graphs as on networks. A sweep costs one table look-up per variable and chain; a cause of a large
+NoisyMax costs the logarithm of the number of causes (`bbn.inference.sampling.gibbs_causes`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
-from bbn.core.budget import require_memory
+from bbn.core.budget import Ledger, require_memory
 from bbn.core.errors import EvidenceError, MixingWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
@@ -27,17 +28,27 @@ from bbn.inference.sampling.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, sp
 from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import code_type
 from bbn.inference.sampling.gibbs_blocks import choose_blocks
+from bbn.inference.sampling.gibbs_causes import (
+    Family,
+    compile_causes,
+    domain_factors,
+    large_families,
+    reserve_causes,
+)
 from bbn.inference.sampling.gibbs_start import starting_states
 from bbn.inference.sampling.gibbs_sweep import compile_sweep
+from bbn.inference.sampling.gibbs_ties import tied_blocks
 from bbn.inference.sampling.importance import LEARNED_COPIES
 from bbn.inference.sampling.monte_carlo import MonteCarlo, Run, cells_of
 from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.inference.sampling.weighted import nothing
+from bbn.kernels.contracts.causes import NO_CAUSES, Causes
 from bbn.kernels.contracts.moves import Codes, Groups, Sweep
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
+from bbn.model.network import BayesianNetwork
 from bbn.model.options import GibbsOptions
 from bbn.results.sampling_report import SamplingReport
 
@@ -105,21 +116,26 @@ class GibbsSampling(MonteCarlo):
         run, seeds = Run(options, N_SWEEPS), Seeds(options["seed"])
         chains, burn_in = _whole(options["chains"], "chains", 1), _whole(options["burn_in"], "burn_in", 0)
         wanted = {name for group in groups for name in group}
-        relevant = ancestral_factors(self.model, wanted | {*findings.hard, *findings.likelihood})
+        relevant, families = self._parts(wanted | {*findings.hard, *findings.likelihood}, findings)
         size = 8 * LEARNED_COPIES * sum(factor.values.size for factor in relevant)
         require_memory(size, "what chains start and are drawn from", "observe more", options["memory_limit"])
         factors, log_scale = merged_factors(observed_factors(self.model, findings, relevant))
         if log_scale == -math.inf:
             return nothing(groups, self.model, 0)
         cards = {v.name: v.card for factor in factors for v in factor.variables}
-        cards |= {name: self.model.variable(name).card for name in wanted}
-        self._warn_of_zeros(factors)
+        caused = {n for own in families for n in (own.child, *(p.name for p in own.parents)) if n is not None}
+        cards |= {name: self.model.variable(name).card for name in (*wanted, *sorted(caused))}
+        self._warn_of_zeros(factors, families)
         blocks = choose_blocks(factors, cards)
         columns = {name: i for i, name in enumerate(cards)}
         start, log_evidence = starting_states(self.model, factors, columns, findings, chains, seeds, options)
         if start is None:
             return nothing(groups, self.model, 0)
-        sweep = compile_sweep(factors, blocks, columns, options["memory_limit"])
+        moves = tied_blocks(blocks, families, factors) if families else blocks
+        moves = [block for block in moves if len(block.states) > 1]
+        sweep = compile_sweep(factors, moves, columns, options["memory_limit"], caused)
+        reserve_causes(families, chains, Ledger(options["memory_limit"]))
+        causes = compile_causes(families, moves, columns) if families else NO_CAUSES
         cells = cells_of(groups, self.model, columns)
         states = np.ascontiguousarray(start, code_type(cards.values()))
         known = {name for block in blocks if len(block.states) == 1 for name in block.names}
@@ -132,7 +148,7 @@ class GibbsSampling(MonteCarlo):
         )
         sizes = [math.prod(self.model.variable(name).card for name in group) for group in groups]
         trace.certain = np.repeat([known.issuperset(group) for group in groups], sizes)
-        self._run(run, trace, sweep, states, cells, burn_in, seeds, options)
+        self._run(run, trace, sweep, causes, states, cells, burn_in, seeds, options)
         return Estimate(trace.judged()[0], log_evidence, trace.report(run))
 
     def _run(
@@ -140,6 +156,7 @@ class GibbsSampling(MonteCarlo):
         run: Run,
         trace: Trace,
         sweep: Sweep,
+        causes: Causes,
         start: Codes,
         cells: Groups,
         burn_in: int,
@@ -156,7 +173,8 @@ class GibbsSampling(MonteCarlo):
             stretch = max(1, STRETCH // states[i].size)
             for done in range(0, n, stretch):
                 check()
-                kernels.sample.gibbs(bits[i], sweep, states[i], min(stretch, n - done), cells, visited)
+                n_sweeps = min(stretch, n - done)
+                kernels.sample.gibbs(bits[i], sweep, states[i], n_sweeps, cells, visited, causes)
             return visited
 
         with (
@@ -180,8 +198,23 @@ class GibbsSampling(MonteCarlo):
                     raise
                 run.interrupted = True
 
-    def _warn_of_zeros(self, factors: Sequence[Factor]) -> None:
+    def _parts(self, names: set[str], findings: Findings) -> tuple[list[Factor], list[Family]]:
+        """The factors of these variables and their ancestors, and families in place of those that would be large."""
+        if not isinstance(self.model, BayesianNetwork):
+            return ancestral_factors(self.model, names), []
+        wanted = self.model.ancestral_set(names)
+        families, factors = large_families(self.model, wanted, findings.hard)
+        factors += [self.model[n].factor() for n in self.model.names if n in wanted and n not in families]
+        kept = [family for family in families.values() if family is not None]
+        return factors + domain_factors(kept, self.model.variable), kept
+
+    def _warn_of_zeros(self, factors: Sequence[Factor], families: Sequence[Family]) -> None:
         names = [", ".join(factor.names) for factor in factors if (factor.values == 0).any()]
+        names += [
+            f"{', '.join(p.name for p in own.parents[:3])}, … ({len(own.parents)} causes)"
+            for own in families
+            if own.has_zeros
+        ]
         if names:
             shown = "; ".join(names[:3]) + (f"; … ({len(names)} in all)" if len(names) > 3 else "")
             warn_user(

@@ -82,7 +82,7 @@ def _connect(factor: Factor, home: dict[str, GibbsBlock], zeros: list[Factor]) -
         pairs = sorted(combinations(inside, 2), key=lambda pair: len(pair[0].states) * len(pair[1].states))
         helpful = (pair for pair in pairs if _parts(support, [_pair(*pair)], part).max() < part.max())
         a, b = next(helpful, pairs[0])  # where no pair helps, three or more will
-        _settle(_refuse_large(_join(a, b, zeros)), home)
+        _settle(_refuse_large(join_blocks(a, b, zeros)), home)
 
 
 def _pair(a: GibbsBlock, b: GibbsBlock) -> GibbsBlock:
@@ -136,14 +136,14 @@ def _joined(blocks: list[GibbsBlock], zeros: list[Factor]) -> GibbsBlock | None:
     for block in blocks[1:]:
         if len(whole.states) * len(block.states) > MOST_CHECKED:
             return None
-        whole = _join(whole, block, zeros)
+        whole = join_blocks(whole, block, zeros)
     return whole
 
 
-def _join(a: GibbsBlock, b: GibbsBlock, zeros: list[Factor]) -> GibbsBlock:
+def join_blocks(a: GibbsBlock, b: GibbsBlock, zeros: Sequence[Factor]) -> GibbsBlock:
     """The joint block: the pairs of states that every factor within it allows."""
     if len(a.states) * len(b.states) > 8 * MOST_CHECKED:
-        raise _too_large(a.names + b.names)
+        raise too_large(a.names + b.names)
     names = a.names + b.names
     states = np.hstack([np.repeat(a.states, len(b.states), axis=0), np.tile(b.states, (len(a.states), 1))])
     for factor in zeros:
@@ -164,11 +164,12 @@ def _distinct(blocks: Iterable[GibbsBlock]) -> list[GibbsBlock]:
 
 def _refuse_large(block: GibbsBlock) -> GibbsBlock:
     if len(block.states) > MOST_STATES:
-        raise _too_large(block.names)
+        raise too_large(block.names)
     return block
 
 
-def _too_large(names: tuple[str, ...]) -> EvidenceError:
+def too_large(names: tuple[str, ...]) -> EvidenceError:
+    """The error that names a block of too many states."""
     shown = ", ".join(names[:6]) + (f", … ({len(names)} variables)" if len(names) > 6 else "")
     return EvidenceError(
         f"gibbs: zeros in the tables tie {shown} together so that they cannot change one by one, and they have too "

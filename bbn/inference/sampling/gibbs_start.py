@@ -1,8 +1,8 @@
 """Where chains start: possible states, spread out as the posterior is.
 
 In a network, rows drawn by likelihood weighting and resampled by weight; where none of them agrees with the
-evidence, rows of adaptive importance sampling, then exact draws if they fit in memory. In a factor graph, each
-variable in turn from the factors that it completes.
+evidence, rows of adaptive importance sampling, then exact draws if they fit in memory. Observed effects of many causes
+weigh the causes drawn. In a factor graph, each variable in turn from the factors that it completes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ import numpy as np
 
 from bbn import kernels
 from bbn.core.errors import BudgetError
+from bbn.core.frozen import Array
+from bbn.inference.exact.plan import factored
 from bbn.inference.sampling.conditioning import conditioned_draws
 from bbn.inference.sampling.draws import Draw, code_type, compile_draws
+from bbn.inference.sampling.gibbs_causes import large_families, log_shares
 from bbn.inference.sampling.importance import learned_draws
 from bbn.inference.sampling.likelihood_weighting import weighing_draws
 from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.kernels.contracts.moves import Codes
+from bbn.model import expansion
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
 from bbn.model.network import BayesianNetwork
@@ -30,6 +34,7 @@ TRIES = 64
 """Rows of a factor graph that are tried before giving up, per chain."""
 
 Source = Callable[[], tuple[list[Draw], float]]
+Weigh = Callable[[Codes], Array]
 
 
 def starting_states(
@@ -44,15 +49,17 @@ def starting_states(
     """Codes of shape (columns, chains), None if no possible state was found, and an estimate of ln P(findings)."""
     if not isinstance(model, BayesianNetwork):
         return _completed(factors, columns, model, n_chains, seeds), math.nan
-    names = [name for name in model.names if name in columns or name in findings.hard]
-    every = {name: i for i, name in enumerate(model.names)}
-    sources: list[tuple[Mapping[str, int], Source]] = [
-        (columns, lambda: weighing_draws(model, names, columns, findings)),
-        (columns, lambda: learned_draws(model, names, columns, findings, seeds)),
-        (every, lambda: conditioned_draws(model, findings, every, options["memory_limit"])),
+    net = factored(model, expansion.TABLE_CELLS)
+    names, drawn = _drawn(net, columns, findings)
+    every = {name: i for i, name in enumerate(net.names)}
+    sources: list[tuple[Mapping[str, int], Source, Weigh | None]] = [
+        (drawn, lambda: weighing_draws(net, names, drawn, findings), None),
+        (drawn, lambda: learned_draws(net, names, drawn, findings, seeds), None),
+        (every, lambda: conditioned_draws(net, findings, every, options["memory_limit"]), None),
     ]
-    kind = code_type(v.card for v in model.variables)
-    for stream, (where, source) in enumerate(sources, start=2):
+    sources = [*_causes_alone(model, columns, findings), *sources]
+    kind = code_type(v.card for v in net.variables)
+    for stream, (where, source, weigh) in enumerate(sources, start=5 - len(sources)):
         try:
             draws, log_scale = source()
         except BudgetError:
@@ -63,6 +70,8 @@ def starting_states(
         log_weight = np.zeros(ROWS)
         bits = seeds.bits(stream)
         kernels.sample.forward(bits, compile_draws(draws), rows, log_weight)
+        if weigh is not None:
+            log_weight += weigh(rows)
         top = log_weight.max()
         if top > -math.inf:
             weights = np.exp(log_weight - top)
@@ -70,6 +79,50 @@ def starting_states(
             kept = [where[name] for name in columns]
             return rows[kept][:, chosen], float(log_scale + top + np.log(weights.mean()))
     return None, -math.inf
+
+
+def _drawn(
+    net: BayesianNetwork, columns: Mapping[str, int], findings: Findings
+) -> tuple[list[str], dict[str, int]]:
+    """The variables to draw or weigh, and the columns of those that are drawn: the given ones first."""
+    relevant = net.ancestral_set([*columns, *findings.hard])
+    names = [name for name in net.names if name in relevant]
+    drawn = dict(columns)
+    for name in names:
+        if name not in findings.hard:
+            drawn.setdefault(name, len(drawn))
+    return names, drawn
+
+
+def _causes_alone(
+    model: BayesianNetwork, columns: Mapping[str, int], findings: Findings
+) -> list[tuple[Mapping[str, int], Source, Weigh | None]]:
+    """Causes drawn without their observed effects, and weighed by P(effect | causes) of many causes at once.
+
+    Along a chain the effects that lie between would have to be drawn, and few of them agree with what is seen.
+    """
+    relevant = model.ancestral_set([*columns, *findings.hard])
+    families, beside = large_families(model, relevant, findings.hard)
+    observed = [name for name in families if name in findings.hard]
+    if not observed:
+        return []
+    cut = model.do({name: model.states(name)[findings.hard[name]] for name in observed})
+    net = factored(cut, expansion.TABLE_CELLS)
+    names, drawn = _drawn(net, columns, findings)
+
+    def weigh(rows: Codes) -> Array:
+        codes = {name: rows[drawn[name]].astype(np.intp) for name in columns}
+        total = np.zeros(rows.shape[1])
+        with np.errstate(divide="ignore"):
+            for factor in beside:
+                total += np.log(factor.values)[tuple(codes[name] for name in factor.names)]
+        for name in observed:
+            family = families[name]
+            if family is not None:
+                total += log_shares(family, codes, len(total))
+        return total
+
+    return [(drawn, lambda: weighing_draws(net, names, drawn, findings), weigh)]
 
 
 def _completed(

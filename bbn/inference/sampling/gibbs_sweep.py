@@ -7,7 +7,7 @@ blanket alone. Where the blanket has too many settings for a table, the factors 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -30,20 +30,25 @@ def compile_sweep(
     blocks: Sequence[GibbsBlock],
     columns: Mapping[str, int],
     limit: int | float | str | None = None,
+    caused: Collection[str] = (),
 ) -> Sweep:
-    """One move per block that has more than one state; BudgetError if their tables would not fit."""
-    blocks = [block for block in blocks if len(block.states) > 1]
+    """One move per block, of more than one state each; BudgetError if their tables would not fit.
+
+    Blocks with one of the variables in `caused` have no table: what families of causes say of them is not in it.
+    """
     cards = {v.name: v.card for factor in factors for v in factor.variables}
     tables: list[Array | None] = []
     blankets: list[list[str]] = []
     kept: list[list[Factor]] = []
-    ledger = Ledger(limit)
+    ledger, known = Ledger(limit), frozenset(caused)
     for block in blocks:
         held = [factor for factor in factors if set(factor.names) & set(block.names)]
         blanket = [
             name for name in dict.fromkeys(n for f in held for n in f.names) if name not in block.names
         ]
         cells = math.prod(cards[name] for name in blanket) * len(block.states)
+        if not known.isdisjoint(block.names):
+            cells = MOST_CELLS + 1
         needed = cells if cells <= MOST_CELLS else sum(factor.values.size for factor in held)
         ledger.reserve(TABLE_BYTES * needed, "the tables that chains draw from", "observe more variables")
         if cells <= MOST_CELLS:

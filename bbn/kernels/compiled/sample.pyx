@@ -8,12 +8,44 @@ from libc.math cimport ldexp
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from bbn.kernels.contracts.causes import NO_CAUSES, STRONGEST, check_causes
+
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 
 cdef extern from "numpy/random/bitgen.h":
     ctypedef struct bitgen_t:
         void* state
         uint64_t (*next_uint64)(void*) noexcept nogil
+
+cdef extern from "causes.h":
+    ctypedef struct bbn_causes:
+        const int64_t* term_ptr
+        const int64_t* family
+        const int64_t* member_ptr
+        const int64_t* member
+        const int64_t* effect
+        const int64_t* shown
+        const int64_t* kind
+        const int64_t* size
+        const int64_t* child
+        const int64_t* seen
+        const int64_t* level
+        const int64_t* leaf_ptr
+        const int64_t* column
+        const int64_t* row
+        const double* effects
+        const int64_t* numbers
+        const int64_t* levels
+        int64_t n_families
+        int64_t* tree
+        double* nodes
+        int64_t* sums
+        int64_t n_nodes
+    void bbn_fill_leaf(bbn_causes* c, int64_t f, int64_t chain, int64_t leaf, int64_t code) noexcept nogil
+    void bbn_fill_rest(bbn_causes* c, int64_t f, int64_t chain) noexcept nogil
+    void bbn_take_out(bbn_causes* c, int64_t f, int64_t chain, int64_t leaf, int64_t code, double* none) noexcept nogil
+    void bbn_put_back(bbn_causes* c, int64_t f, int64_t chain, int64_t leaf, int64_t code) noexcept nogil
+    void bbn_weigh(bbn_causes* c, int64_t t, int64_t chain, int64_t code, double* weights, int64_t n) noexcept nogil
 
 cdef enum:
     CHUNK = 1024  # as in `moves`
@@ -398,16 +430,93 @@ cdef int check_sweep(code_t[:, :] codes, sweep, groups, int64_t n_thresholds, in
     return 0
 
 
-def gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts):
+def gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts,
+          causes=NO_CAUSES):
     """See `pure.sample.gibbs`."""
     if sweep.thresholds.dtype.itemsize == 4:
-        _gibbs[code_t, int32_t](bit_generator, sweep, codes, n_sweeps, groups, counts, sweep.thresholds)
+        _gibbs[code_t, int32_t](bit_generator, sweep, codes, n_sweeps, groups, counts, causes, sweep.thresholds)
     else:
-        _gibbs[code_t, int64_t](bit_generator, sweep, codes, n_sweeps, groups, counts, sweep.thresholds)
+        _gibbs[code_t, int64_t](bit_generator, sweep, codes, n_sweeps, groups, counts, causes, sweep.thresholds)
+
+
+cdef inline const int64_t* address(const int64_t[::1] array) noexcept:
+    return &array[0] if array.shape[0] else NULL
+
+
+cdef class Families:
+    """The causes that a run knows, with room for what it keeps of each chain."""
+
+    cdef bbn_causes c
+    cdef object causes, room, numbers
+    cdef double[::1] none
+
+    def __init__(self, codes, causes):
+        cdef bbn_causes* c = &self.c
+        cdef const double[::1] effects = causes.effects
+        cdef int64_t[::1] tree
+        cdef double[::1] nodes
+        cdef int64_t[::1] sums
+        self.causes = causes
+        c.term_ptr, c.family = address(causes.term_ptr), address(causes.family)
+        c.member_ptr, c.member = address(causes.member_ptr), address(causes.member)
+        c.effect, c.shown = address(causes.effect), address(causes.shown)
+        c.kind, c.size, c.child = address(causes.kind), address(causes.size), address(causes.child)
+        c.seen, c.level, c.leaf_ptr = address(causes.seen), address(causes.level), address(causes.leaf_ptr)
+        c.column, c.row = address(causes.column), address(causes.row)
+        c.numbers, c.levels = address(causes.numbers), address(causes.levels)
+        c.effects = &effects[0] if effects.shape[0] else NULL
+        c.n_families = len(causes.kind)
+        widths = np.where(causes.kind == STRONGEST, 4 * causes.size * np.diff(causes.leaf_ptr), 0)
+        starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        c.n_nodes = int(widths.sum())
+        self.room = (starts, np.zeros(max(1, codes.shape[1] * c.n_nodes)))
+        self.numbers = np.zeros(max(1, codes.shape[1] * c.n_families), np.int64)
+        none = np.zeros(2 * int(causes.size[causes.kind == STRONGEST].max(initial=1)))
+        self.none = none
+        tree, nodes, sums = starts, self.room[1], self.numbers
+        c.tree, c.nodes, c.sums = &tree[0], &nodes[0], &sums[0]
+
+
+cdef void start(bbn_causes* c, code_t* block, int64_t n_chains) noexcept nogil:
+    """What all families have from the codes."""
+    cdef int64_t f, leaf, chain, code
+    for f in range(c.n_families):
+        for chain in range(n_chains):
+            for leaf in range(c.leaf_ptr[f], c.leaf_ptr[f + 1]):
+                code = block[c.column[leaf] * n_chains + chain] if c.column[leaf] >= 0 else 0
+                bbn_fill_leaf(c, f, chain, leaf, code)
+            bbn_fill_rest(c, f, chain)
+
+
+cdef inline void weigh(bbn_causes* c, int64_t i, code_t* block, int64_t n_chains, int64_t chain, double* none,
+                       double* weights, int64_t n_states) noexcept nogil:
+    """Multiply the weights of move i by what its terms say; its leaves are taken out."""
+    cdef int64_t t, k, f, y, leaf, code
+    for t in range(c.term_ptr[i], c.term_ptr[i + 1]):
+        f = c.family[t]
+        if not c.kind[f]:
+            for y in range(c.size[f]):
+                none[y] = 0.0
+                none[c.size[f] + y] = 1.0
+            none[0] = 1.0
+        for k in range(c.member_ptr[t], c.member_ptr[t + 1]):
+            leaf = c.member[k]
+            bbn_take_out(c, f, chain, leaf, block[c.column[leaf] * n_chains + chain], none)
+        code = block[c.child[f] * n_chains + chain] if c.child[f] >= 0 else 0
+        bbn_weigh(c, t, chain, code, weights, n_states)
+
+
+cdef inline void put_back(bbn_causes* c, int64_t i, code_t* block, int64_t n_chains, int64_t chain) noexcept nogil:
+    """Put the leaves of move i back, as the codes are now."""
+    cdef int64_t t, k, leaf
+    for t in range(c.term_ptr[i], c.term_ptr[i + 1]):
+        for k in range(c.member_ptr[t], c.member_ptr[t + 1]):
+            leaf = c.member[k]
+            bbn_put_back(c, c.family[t], chain, leaf, block[c.column[leaf] * n_chains + chain])
 
 
 cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups, int64_t[:, ::1] counts,
-            const bits_t[::1] thresholds):
+            causes, const bits_t[::1] thresholds):
     cdef bitgen_t* g = generator(bit_generator)
     cdef const int64_t[::1] member_ptr = sweep.member_ptr, members = sweep.members
     cdef const int64_t[::1] decode_ptr = sweep.decode_ptr, decode = sweep.decode
@@ -430,9 +539,16 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
     cdef code_t* block
     cdef code_t* column
     cdef int64_t n_cells = counts.shape[1]
-    cdef bint counting = n_cells > 0, single = True
+    cdef bint counting = n_cells > 0, single = True, caused = len(causes.term_ptr) > 0
     cdef int64_t* tally = NULL
+    cdef Families families
+    cdef bbn_causes* c_causes = NULL
+    cdef double* none = NULL
     check_sweep[code_t](codes, sweep, groups, thresholds.shape[0], n_cells if counting else -1)
+    check_causes(np.asarray(codes), sweep, causes)
+    if caused:
+        families = Families(codes, causes)
+        c_causes, none = &families.c, &families.none[0]
     if counting and counts.shape[0] != n_chains:
         raise ValueError(f"counts: expected {n_chains} chains, found {counts.shape[0]}")
     if counting and n_chains:
@@ -450,6 +566,8 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
         raise MemoryError
     block = &codes[0, 0] if codes.shape[0] else NULL
     with nogil:
+        if caused:
+            start(c_causes, block, n_chains)
         for repeat in range(n_sweeps):
             for i in range(n_moves):
                 if table[i] >= 0:
@@ -473,17 +591,20 @@ cdef _gibbs(bit_generator, sweep, code_t[:, ::1] codes, int64_t n_sweeps, groups
                             base += codes[scope[k], c] * scope_strides[k]
                         for j in range(size[i]):
                             weights[j] *= values[base + shifts[shift[f] + j]]
+                    if caused:
+                        weigh(c_causes, i, block, n_chains, c, none, weights, size[i])
                     for j in range(1, size[i]):
                         weights[j] += weights[j - 1]
                     running = weights[size[i] - 1]
-                    if running <= 0:
-                        continue
-                    level = ldexp(<double> wide[0], -53) * running
-                    j = 0
-                    while j < size[i] - 1 and weights[j] <= level:
-                        j += 1
-                    for k in range(member_ptr[i], member_ptr[i + 1]):
-                        codes[members[k], c] = <code_t> decode[decode_ptr[k] + j]
+                    if running > 0:
+                        level = ldexp(<double> wide[0], -53) * running
+                        j = 0
+                        while j < size[i] - 1 and weights[j] <= level:
+                            j += 1
+                        for k in range(member_ptr[i], member_ptr[i + 1]):
+                            codes[members[k], c] = <code_t> decode[decode_ptr[k] + j]
+                    if caused:
+                        put_back(c_causes, i, block, n_chains, c)
             if counting:
                 if single:
                     for f in range(n_groups):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.kernels.contracts.causes import NO_CAUSES, STRONGEST, Causes, check_causes
 from bbn.kernels.contracts.checks import check_doubles, check_numbers
 from bbn.kernels.contracts.move_checks import check_groups, check_moves, check_sweep
 from bbn.kernels.contracts.moves import CHUNK, Codes, Groups, Moves, Sweep
@@ -42,11 +43,17 @@ def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) 
 
 
 def gibbs(
-    bit_generator: Any, sweep: Sweep, codes: Codes, n_sweeps: int, groups: Groups, counts: Ints
+    bit_generator: Any,
+    sweep: Sweep,
+    codes: Codes,
+    n_sweeps: int,
+    groups: Groups,
+    counts: Ints,
+    causes: Causes = NO_CAUSES,
 ) -> None:
     """Run `n_sweeps` sweeps of every chain (a row of `codes`), and count the cells it visits.
 
-    `counts` has the shape (chains, cells), or no cells where nothing is counted.
+    `counts` has the shape (chains, cells), or no cells where nothing is counted. `causes` adds terms to the moves.
     """
     check_numbers("u", 2, codes)
     check_numbers("i", 2, counts)
@@ -56,6 +63,7 @@ def gibbs(
     if n_chains > CHUNK:
         raise ValueError(f"at most {CHUNK} chains run together")
     check_sweep(codes, sweep, groups, counts.shape[1])
+    check_causes(codes, sweep, causes)
     kind = sweep.thresholds.dtype
     for _ in range(n_sweeps):
         for i in range(len(sweep.size)):
@@ -67,7 +75,7 @@ def gibbs(
                 moved = None
             else:
                 state, moved = _draw_product(
-                    _bits(bit_generator, n_chains, np.dtype(np.int64)), sweep, codes, i
+                    _bits(bit_generator, n_chains, np.dtype(np.int64)), sweep, codes, i, causes
                 )
             for k in range(sweep.member_ptr[i], sweep.member_ptr[i + 1]):
                 new = sweep.decode[sweep.decode_ptr[k] + state]
@@ -135,7 +143,9 @@ def _draw(bits: NDArray[Any], row: Ints, thresholds: NDArray[Any], table: int, s
     return state
 
 
-def _draw_product(bits: NDArray[Any], sweep: Sweep, codes: Codes, i: int) -> tuple[Ints, NDArray[Any]]:
+def _draw_product(
+    bits: NDArray[Any], sweep: Sweep, codes: Codes, i: int, causes: Causes
+) -> tuple[Ints, NDArray[Any]]:
     """The states drawn from the product of the block's factors, and which of them are valid (not all zero)."""
     n, size = codes.shape[1], int(sweep.size[i])
     weights = np.ones((n, size))
@@ -143,7 +153,47 @@ def _draw_product(bits: NDArray[Any], sweep: Sweep, codes: Codes, i: int) -> tup
         base = sweep.offset[k] + _index(codes, sweep.scope_ptr, sweep.scope, sweep.scope_strides, k)
         shifts = sweep.shifts[sweep.shift[k] : sweep.shift[k] + size]
         weights *= sweep.values[base[:, None] + shifts]
+    if len(causes.term_ptr):
+        for t in range(causes.term_ptr[i], causes.term_ptr[i + 1]):
+            for chain in range(n):
+                weights[chain] *= term_weights(causes, t, codes[:, chain], size)
+            top = weights.max(axis=1, keepdims=True)
+            weights = np.where((top > 0) & (top < 2.0**-500), weights * 2.0**500, weights)
     sums = np.cumsum(weights, axis=1)
     total = sums[:, -1]
     level = np.ldexp(bits.astype(np.float64), -53) * total
     return np.asarray((sums[:, :-1] <= level[:, None]).sum(axis=1), dtype=np.int64), total > 0
+
+
+def term_weights(causes: Causes, t: int, codes: Codes, n_states: int) -> Floats:
+    """What a term says of each joint state of its move, given the codes of one chain."""
+    f = int(causes.family[t])
+    moved = causes.member[causes.member_ptr[t] : causes.member_ptr[t + 1]].tolist()
+    kept = [leaf for leaf in range(causes.leaf_ptr[f], causes.leaf_ptr[f + 1]) if leaf not in moved]
+    at = [int(codes[causes.column[leaf]]) if causes.column[leaf] >= 0 else 0 for leaf in kept]
+    child, size, level = int(causes.child[f]), int(causes.size[f]), int(causes.level[f])
+    strongest = causes.kind[f] == STRONGEST
+    if causes.shown[t] >= 0:
+        shown = causes.levels[causes.shown[t] : causes.shown[t] + n_states]
+    elif child < 0:
+        shown = np.full(n_states, causes.seen[f])
+    else:
+        shown = np.full(n_states, causes.levels[level + codes[child]] if strongest else codes[child])
+    if not strongest:
+        rest = sum(int(causes.numbers[causes.row[leaf] + code]) for leaf, code in zip(kept, at, strict=True))
+        sums = rest + causes.numbers[causes.effect[t] : causes.effect[t] + n_states]
+        found = causes.levels[level + np.minimum(sums, size - 1)]
+        return np.asarray((sums < size) & (found == shown), np.float64)
+    none = np.concatenate([np.eye(size)[0], np.ones(size)])
+    for leaf, code in zip(kept, at, strict=True):
+        start = int(causes.row[leaf]) + code * 2 * size
+        none = _stronger(none, causes.effects[start : start + 2 * size])
+    own = causes.effects[causes.effect[t] : causes.effect[t] + n_states * 2 * size].reshape(n_states, -1)
+    return np.array([_stronger(none, row)[y] for row, y in zip(own, shown.tolist(), strict=True)])
+
+
+def _stronger(a: Floats, b: Floats) -> Floats:
+    """The stronger of two effects, each as P(=y) and P(≤y)."""
+    (at, most), (other, other_most) = np.split(a, 2), np.split(b, 2)
+    below = np.concatenate([[0.0], most[:-1]])
+    return np.concatenate([at * other_most + below * other, most * other_most])

@@ -20,7 +20,8 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.threads import limited
 from bbn.data import Block
 from bbn.data.reading import Reading
-from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
+from bbn.inference.exact.entry_gradient import EntryGradient
+from bbn.inference.exact.expected_counts import Expectation
 from bbn.learning.incomplete.climbing import climb
 from bbn.learning.incomplete.em import INSTEAD, maximise, problem_of
 from bbn.learning.incomplete.fit_result import FitResult
@@ -69,7 +70,8 @@ def gradient(
     Returns
     -------
     dict
-        Name to an array like its table. Not projected on the simplex, nor divided by the number of rows.
+        Name to an array like its table, or like the `rows` of a NoisyMax; a Deterministic has no entries and is left
+        out. Not projected on the simplex, nor divided by the number of rows.
 
     >>> import bbn
     >>> coin = bbn.BayesianNetwork([bbn.CPT(bbn.Variable("Coin", ["heads", "tails"]), table=[0.5, 0.5])])
@@ -79,8 +81,8 @@ def gradient(
     refuse_continuous(read_structure(net), "bbn.gradient")
     reading = Reading(None, weights, missing, unseen)
     source = reading.source(data, variables=net.variables, all_missing="allow", absent="allow")
-    tables = flat_tables(net)  # first: a table that does not fit is named
-    return by_name(net, Expectation(net, n_jobs)(tables, source).statistics)
+    slopes = EntryGradient(net, n_jobs)
+    return slopes.by_name(slopes.expectation(slopes.tables, source).statistics)
 
 
 @keywords_checked

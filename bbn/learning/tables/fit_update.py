@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from bbn.core.errors import DataError
+from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.data.reading import Reading
 from bbn.learning.gaussian.estimates import Moments, known_moments
 from bbn.learning.tables.fit import GaussianOptions, learn_conditionals
 from bbn.learning.tables.priors import PseudoCounts
+from bbn.model.expansion import factored_parts, linked
 from bbn.model.network import BayesianNetwork
 
 
@@ -75,12 +77,25 @@ def fit_update(
         raise DataError(
             f"weight is {weight!r}; expected the number of rows that the network is worth, at least 0"
         )
-    from bbn.inference.exact.expected_counts import family_marginals
-
-    alpha = {name: weight * table for name, table in family_marginals(net).items()}
+    alpha = {family: weight * table for family, table in _marginals(net).items()}
     gaussians = GaussianOptions(known={name: _known(net, name, weight) for name in net.continuous})
     reading = Reading(None, weights, missing, unseen)
     return learn_conditionals(net, data, PseudoCounts(alpha), gaussians, keep_counts, reading)
+
+
+def _marginals(net: BayesianNetwork) -> dict[tuple[str, ...], Array]:
+    """P(family) of each table, and of each effect of a NoisyMax with its parent, by the family's names."""
+    from bbn.inference.exact.expected_counts import family_marginals
+
+    if not factored_parts(net):
+        return {(*net.parents(name), name): table for name, table in family_marginals(net).items()}
+    whole, effects, _ = linked(net)
+    shares = family_marginals(whole)
+    found = {(*net.parents(name), name): shares[name] for name in shares if name in net}
+    for name, own in effects.items():
+        for parent, effect in zip((*net.parents(name), None), own, strict=True):
+            found[(name,) if parent is None else (parent, name)] = shares[effect]
+    return found
 
 
 def _known(net: BayesianNetwork, name: str, weight: float) -> Moments:

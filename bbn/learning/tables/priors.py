@@ -201,13 +201,13 @@ class BDeu:
 
 @dataclass(frozen=True)
 class PseudoCounts:
-    """Pseudo-counts given as tables, by child."""
+    """Pseudo-counts given as tables, by the names of a family, the child's last."""
 
-    tables: Mapping[str, Array]
+    tables: Mapping[tuple[str, ...], Array]
 
     def pseudocounts(self, family: Family) -> Array:
-        """The child's table."""
-        return self.tables[family[-1].name]
+        """The family's table."""
+        return self.tables[tuple(v.name for v in family)]
 
     def check_names(self, names: tuple[str, ...]) -> None:
         """It was made for the network at hand."""
