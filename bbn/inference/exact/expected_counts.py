@@ -66,6 +66,9 @@ class Expectation:
         What the caller has taken of the memory limit already.
     """
 
+    counts = False
+    """Whether only expected counts are asked for, so that the gradient of an entry of 0 is of no use."""
+
     def __init__(self, net: BayesianNetwork, n_jobs: int | None = None, ledger: Ledger | None = None) -> None:
         families = read_families(net)
         self.names = tabled(net)
@@ -141,7 +144,15 @@ class Expectation:
             codes = np.empty((len(logs[rows]), len(self.names)), dtype=np.int32)
             for v, name in enumerate(self.names):
                 codes[:, v] = block.codes[name][rows] if name in block.codes else self.cards[v]
-            kernels.expect.gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
+            kernels.expect.gradient_rows(
+                tables,
+                codes,
+                block.weights[rows],
+                self.tree,
+                gradient,
+                logs[rows],
+                counts=self.counts,
+            )
             return gradient
 
         n_jobs = self.n_jobs(block, starts.step)
