@@ -71,6 +71,8 @@ class Expectation:
         What the caller has taken of the memory limit already.
     """
 
+    counts = False
+    """Whether only expected counts are asked for, so that the gradient of an entry of 0 is of no use."""
     _counted: tuple[Array | None, float] = None, 0.0
     """The weights of the block whose entries were last counted, and how many there are."""
 
@@ -179,7 +181,15 @@ class Expectation:
             codes = np.empty((len(logs[rows]), len(self.names)), dtype=np.int32)
             for v, name in enumerate(self.names):
                 codes[:, v] = block.codes[name][rows] if name in block.codes else self.cards[v]
-            kernels.expect.gradient_rows(tables, codes, block.weights[rows], self.tree, gradient, logs[rows])
+            kernels.expect.gradient_rows(
+                tables,
+                codes,
+                block.weights[rows],
+                self.tree,
+                gradient,
+                logs[rows],
+                counts=self.counts,
+            )
             return gradient
 
         return self._added(work, block, starts, np.zeros(len(tables))), logs

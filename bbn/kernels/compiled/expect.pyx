@@ -54,6 +54,7 @@ cdef extern from "gradient.h":
         int64_t n_shared
         int64_t n_own
         int64_t row_indices
+        bint counts
         const int32_t* codes
         const double* weights
         const double* row_tables
@@ -110,7 +111,7 @@ cdef int check_tree(tree, int64_t n_entries) except -1:
 
 def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const double[::1] weights, tree_arrays,
                   double[::1] gradient, double[::1] logs, const double[:, ::1] row_tables=None,
-                  double[:, ::1] row_gradient=None):
+                  double[:, ::1] row_gradient=None, bint counts=False):
     """See `pure.expect.gradient_rows`."""
     cdef const int64_t[::1] axes_ptr = tree_arrays.axes_ptr, axes = tree_arrays.axes, cards = tree_arrays.cards
     cdef const int64_t[::1] n_factors = tree_arrays.n_factors, n_children = tree_arrays.n_children
@@ -166,7 +167,7 @@ def gradient_rows(const double[::1] shared, const int32_t[:, ::1] codes, const d
             need = room(tree, width, &count)
             indices = max(indices, need)
             most = max(most, count)
-    job.row_indices = indices
+    job.row_indices, job.counts = indices, counts
     cdef uint32_t[::1] index = np.empty(indices, np.uint32)
     cdef double[::1] cells = np.empty(2 * message_size + most + 2 * widest + 2)
     cdef double[::1] wide_cells

@@ -186,11 +186,60 @@ double collect(const Tree &tree, const double *tables, Scratch<Cell> &own, Pace 
     return log_sum + log_of(product);
 }
 
-/* Distribute: each term's share is the product of all the others; add the row's, times its weight, to the slope.
-   Of a single cell that is the weight over the term itself, and its children need no message. */
-template <class Cell>
-void distribute(const Tree &tree, double weight, const double *tables, Scratch<Cell> &own, double *slope, Pace &pace) {
+/* A clique that distributes. */
+template <class Cell> struct Share {
+    int64_t cells, n_factors, n_terms;
+    const uint32_t *streams, *mine;
+    const Cell *cell;
+    const double *tables;
+    Cell scale;
+};
+
+/* Adds to the slope, and to the messages to the children, what each cell gives; without those of zero if they are
+   `skipped`. */
+template <bool skipped, class Cell>
+BBN_HOT static inline void share_cells(const Share<Cell> &given, Scratch<Cell> &own, double *slope, Pace &pace) {
+    const int64_t cells = given.cells, nf = given.n_factors, n_terms = given.n_terms;
+    const uint32_t *streams = given.streams, *mine = given.mine;
+    const double *tables = given.tables;
+    const Cell *cell = given.cell, scale = given.scale;
     Cell *const up = own.up, *const down = own.down, *const terms = own.terms, *const after = own.after;
+    for (int64_t begin = 0; begin < cells; begin += Pace::STRETCH) {
+        const int64_t end = cells - begin < Pace::STRETCH ? cells : begin + Pace::STRETCH;
+        for (int64_t k = begin; k < end; k++) {
+            if (skipped && !positive(cell[k])) continue;
+            after[n_terms] = mine ? down[mine[k]] : Cell(1.0);
+            for (int64_t s = n_terms - 1; s >= 0; s--) {
+                terms[s] = s < nf ? Cell(tables[streams[s * cells + k]]) : up[streams[s * cells + k]];
+                after[s] = after[s + 1] * terms[s];
+            }
+            Cell before = 1.0;
+            for (int64_t s = 0; s < n_terms; s++) {
+                const Cell value = before * after[s + 1];
+                if (s < nf) slope[streams[s * cells + k]] += narrow(scale * value);
+                else down[streams[s * cells + k]] += value;
+                before *= terms[s];
+            }
+        }
+        if (end < cells) pace.spend(2 * n_terms * Pace::STRETCH);
+    }
+}
+
+/* Whether so many cells are zero that looking for them pays. */
+template <class Cell> static bool mostly_zero(const Cell *cell, int64_t cells) {
+    int64_t some = 0;
+    for (int64_t k = 0; k < cells; k++) some += positive(cell[k]);
+    return 2 * some < cells;
+}
+
+/* Distribute: each term's share is the product of all the others; add the row's, times its weight, to the slope.
+   Of a single cell that is the weight over the term itself, and its children need no message. Where only counts are
+   asked for, cells of zero are left out: of the slopes that they change, the entry is zero, and of the messages, what
+   these are multiplied by. */
+template <class Cell>
+void distribute(const Tree &tree, double weight, const double *tables, bool counts, Scratch<Cell> &own, double *slope,
+                Pace &pace) {
+    Cell *const down = own.down;
     for (int64_t c = 0; c < tree.n_cliques; c++) {
         const int64_t cells = own.sizes[c], runs = own.runs[c], nf = tree.n_factors[c];
         const int64_t n_terms = nf + tree.n_children[c];
@@ -217,24 +266,11 @@ void distribute(const Tree &tree, double weight, const double *tables, Scratch<C
         const Cell scale = Cell(weight) / total;
         for (int64_t s = nf; s < n_terms; s++)
             for (int64_t k = 0; k < cells; k++) down[streams[s * cells + k]] = 0.0;
-        for (int64_t begin = 0; begin < cells; begin += Pace::STRETCH) {
-            const int64_t end = cells - begin < Pace::STRETCH ? cells : begin + Pace::STRETCH;
-            for (int64_t k = begin; k < end; k++) {
-                after[n_terms] = mine ? down[mine[k]] : Cell(1.0);
-                for (int64_t s = n_terms - 1; s >= 0; s--) {
-                    terms[s] = s < nf ? Cell(tables[streams[s * cells + k]]) : up[streams[s * cells + k]];
-                    after[s] = after[s + 1] * terms[s];
-                }
-                Cell before = 1.0;
-                for (int64_t s = 0; s < n_terms; s++) {
-                    const Cell value = before * after[s + 1];
-                    if (s < nf) slope[streams[s * cells + k]] += narrow(scale * value);
-                    else down[streams[s * cells + k]] += value;
-                    before *= terms[s];
-                }
-            }
-            if (end < cells) pace.spend(2 * n_terms * Pace::STRETCH);
-        }
+        const Share<Cell> share{cells, nf, n_terms, streams, mine, cell, tables, scale};
+        if (counts && mostly_zero(cell, cells))
+            share_cells<true>(share, own, slope, pace);
+        else
+            share_cells<false>(share, own, slope, pace);
     }
 }
 
@@ -242,6 +278,7 @@ void distribute(const Tree &tree, double weight, const double *tables, Scratch<C
 struct Job {
     int64_t n_rows, n_columns, n_shared, n_own;
     int64_t row_indices; /* the most that a row needs */
+    bool counts; /* whether the slope of an entry of zero is of no use */
     const int32_t *codes;
     const double *weights, *row_tables;
     double *tables, *slope, *logs, *row_gradient;
@@ -258,7 +295,7 @@ template <class Cell> int follow(const Tree &tree, const Job &job, Scratch<Cell>
             read_row(row, job.n_columns, tree.cards, own.code, own.width);
             job.logs[r] = collect(tree, job.tables, own, pace);
             if (std::isinf(job.logs[r]) || job.weights[r] == 0.0) continue;
-            distribute(tree, job.weights[r], job.tables, own, job.slope, pace);
+            distribute(tree, job.weights[r], job.tables, job.counts, own, job.slope, pace);
             for (int64_t i = 0; i < job.n_own; i++) {
                 job.row_gradient[r * job.n_own + i] = job.slope[job.n_shared + i];
                 job.slope[job.n_shared + i] = 0.0;

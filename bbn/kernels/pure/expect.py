@@ -28,6 +28,7 @@ def gradient_rows(
     logs: Floats,
     row_tables: Floats | None = None,
     row_gradient: Floats | None = None,
+    counts: bool = False,
 ) -> None:
     """Add each row's gradient, times its weight, to `gradient`, and write ln P(row) to `logs`.
 
@@ -47,6 +48,9 @@ def gradient_rows(
         -inf where a row is impossible, which adds nothing to the gradient.
     row_tables, row_gradient : float64 arrays (rows, entries)
         Tables that each row has for itself, which lie after the shared ones, and their gradient, of zeros at first.
+    counts : bool
+        Whether only the gradient times the entry is asked for: the gradient of an entry of 0 may then be anything. The
+        compiled twin leaves out cells of zero where they are many.
     """
     check_rows(np.arange(len(tree.cards)), codes, tree.cards)
     check_shape("weights", weights, len(codes))

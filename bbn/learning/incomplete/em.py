@@ -141,6 +141,7 @@ def fit_em(
         (sequence, time, lengths),
         gaussian_options,
     )
+    problem.expectation.counts = True
     result = climb(
         problem,
         Squarem() if accelerate else EM(),
