@@ -133,9 +133,8 @@ max_iter, tol, damping, schedule
         """
         from bbn.causal.effects.counterfactual import counterfactual
 
-        limits = {"memory_limit": memory_limit, "time_limit": time_limit}
-        given = {name: limit for name, limit in limits.items() if limit is not None}
-        return counterfactual(cast("BayesianNetwork", self), targets, evidence, do, **given)
+        net, limits = cast("BayesianNetwork", self), {"memory_limit": memory_limit, "time_limit": time_limit}
+        return counterfactual(net, targets, evidence, do, **limits)
 
     def information(
         self,

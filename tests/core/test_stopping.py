@@ -180,6 +180,9 @@ def interrupted(setup: str, work: str) -> subprocess.CompletedProcess[str]:
         ),
         ('bbn.example("munin1")', "net.sensitivity(net.names[0])"),
         ('bbn.example("munin1")', "bbn.JunctionTree(net).stats()"),
+        ('bbn.example("munin")', "net.sample(400_000, seed=0, as_codes=True)"),
+        ('bbn.example("alarm").sample(20_000, seed=0)', "bbn.cross_validate(net, seed=0)"),
+        ('bbn.example("alarm").sample(2_000, seed=0)', "bbn.learn(net, method='pc', alpha=0.3)"),
     ],
 )
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
