@@ -160,6 +160,36 @@ def test_marginals_and_logs_are_those_of_the_joint(seed):
                     assert np.abs(out - exact.ravel()).max() < 1e-11
 
 
+def test_long_tapes_of_small_cards_outlive_what_wrote_them():
+    """A chain of variables of two to four states: each marginal is the last one times a stochastic matrix."""
+    rng = np.random.default_rng(5)
+    cards = rng.choice([2, 3, 4], 300).astype(np.int64)
+    steps = [rng.dirichlet(np.ones(cards[v]), cards[v - 1] if v else 1) for v in range(300)]
+    scopes = [[v - 1, v] if v else [v] for v in range(300)]
+    ptr = np.cumsum([0, *map(len, scopes)]).astype(np.int64)
+    scope = np.array([v for members in scopes for v in members], np.int64)
+    table_ptr = np.cumsum([0, *(step.size for step in steps)]).astype(np.int64)
+    tables = np.concatenate([step.ravel() for step in steps])
+    elimination = ELIMINATE[0].eliminate(cards, ptr, scope, 0)
+    role, factors = np.zeros(300, np.int64), np.arange(300)
+    question = cards, ptr, scope, table_ptr, factors, role, elimination, [], tape.MARGINALS, True
+    for write in LAYOUT:
+        layout, *others = [write.lay_out(*question) for _ in range(5)]
+        words = layout.once.copy()
+        assert words.size > 4096
+        del others
+        others = [write.lay_out(*question) for _ in range(5)]  # where the others were
+        assert np.array_equal(layout.once, words)
+        assert all(np.array_equal(words, other.once) for other in others)
+        for module in PROPAGATE:
+            out, log = module.Program(cards, tables, layout).run()
+            assert log == pytest.approx(0.0, abs=1e-11)
+            exact = np.ones(1)
+            for v, step in enumerate(steps):
+                exact = exact @ step
+                assert np.abs(out[layout.out[v] : layout.out[v] + cards[v]] - exact).max() < 1e-11
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_maxima_are_those_of_the_joint(seed):
     model = Model(seed)

@@ -78,6 +78,18 @@ BBN_INLINE void bbn_mul_twos(double *target, const double *left, const double *s
     }
 }
 
+/* The same for rows of three cells, one at a time. */
+BBN_INLINE void bbn_mul_threes(double *target, const double *left, const double *source, double scale, int64_t outer,
+                               int64_t step_out, int64_t step_in) {
+    for (int64_t i = 0; i < outer; i++) {
+        const double *p = source + i * step_out;
+        const double one = scale * p[0], two = scale * p[step_in], three = scale * p[2 * step_in];
+        target[3 * i] = left ? left[3 * i] * one : one;
+        target[3 * i + 1] = left ? left[3 * i + 1] * two : two;
+        target[3 * i + 2] = left ? left[3 * i + 2] * three : three;
+    }
+}
+
 #if BBN_VECTORS
 /* The same for rows of four cells. */
 BBN_INLINE void bbn_mul_fours(double *target, const double *left, const double *source, double scale, int64_t outer,
@@ -298,6 +310,9 @@ BBN_CLONES static void bbn_multiply(double *target, const double *left, const do
     const int64_t step_out = steps[outer], step_in = steps[outer + 1];
     if (inner == 2)
         BBN_WALK(bbn_mul_twos(target, left, source + at, scale, rows, step_out, step_in),
+                 (target += plane, left = left ? left + plane : left));
+    if (inner == 3)
+        BBN_WALK(bbn_mul_threes(target, left, source + at, scale, rows, step_out, step_in),
                  (target += plane, left = left ? left + plane : left));
 #if BBN_VECTORS
     if (inner == 4)
