@@ -61,6 +61,8 @@ BATCHES = 32
 TRACE_COPIES = 5
 """Arrays like the counts of all batches that are there at once when they are judged."""
 
+JOINS = 8
+"""The draws that taking a cause out of its family, and putting it back, costs."""
 STRETCH = 2_000_000
 """The draws after which a long batch looks whether it is to stop."""
 
@@ -170,7 +172,7 @@ class GibbsSampling(MonteCarlo):
 
         def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
-            stretch = max(1, STRETCH // states[i].size)
+            stretch = max(1, STRETCH // (states[i].size + JOINS * len(causes.member) * states[i].shape[1]))
             for done in range(0, n, stretch):
                 check()
                 n_sweeps = min(stretch, n - done)
