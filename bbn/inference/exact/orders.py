@@ -201,11 +201,11 @@ class Climb:
         cells = self.cells(other)
         if cells > start.cells:
             return False
+        best = cells < self.best.cells
         start.elimination, start.cells, start.bias = other, cells, bias
-        if cells >= self.best.cells:
-            return False
-        self.best = start
-        return True
+        if best:
+            self.best = start
+        return best
 
 
 def step_cost(elimination: Elimination) -> float:

@@ -107,6 +107,19 @@ def test_a_search_gives_a_valid_order_no_worse_than_the_rules(seed):
     assert found.cells <= found.greedy
 
 
+def test_a_climb_tells_each_time_that_it_finds_a_better_order():
+    rng = np.random.default_rng(2)
+    ptr, scope = random_scopes(rng, 60, 4, 5)
+    climb = orders.Climb([rng.integers(2, 6, 60).astype(np.int64)], ptr, scope)
+    told = 0
+    for _ in range(200):
+        known = climb.best.cells
+        better = climb.step()
+        assert better == (climb.best.cells < known)
+        told += better
+    assert told > 3
+
+
 @pytest.mark.parametrize("rule", range(4))
 def test_twins_agree_on_biased_orders(rule):
     rng = np.random.default_rng(rule)
