@@ -16,6 +16,7 @@ import pytest
 
 import bbn
 from bbn.inference.exact import orders
+from bbn.inference.exact.plan import flatten
 from bbn.model.graphs import ORDERS
 from tests.kernels.test_twins import ELIMINATE, random_scopes
 from tests.support import oracle
@@ -108,9 +109,8 @@ def test_a_search_gives_a_valid_order_no_worse_than_the_rules(seed):
 
 
 def test_a_climb_tells_each_time_that_it_finds_a_better_order():
-    rng = np.random.default_rng(2)
-    ptr, scope = random_scopes(rng, 60, 4, 5)
-    climb = orders.Climb([rng.integers(2, 6, 60).astype(np.int64)], ptr, scope)
+    flat = flatten(grid(14, np.random.default_rng(2)))
+    climb = orders.Climb([flat.cards], flat.scope_ptr, flat.scope)
     told = 0
     for _ in range(200):
         known = climb.best.cells
