@@ -39,6 +39,7 @@ TESTS = (
     "kernels/test_subsets",
     "kernels/test_answers",
     "kernels/test_climb",
+    "kernels/test_pieces",
     "kernels/test_regress",
     "kernels/test_structures",
     "inference/exact/test_junction_tree",
