@@ -34,11 +34,11 @@ HUGE = 1_000_000.0
 """Cells from which a search is worth its while: by then elimination is quick beside a run."""
 BEYOND = 1e15
 """Cells past which no layout is made, and no order looked for."""
-SHARE, SHARE_OF_MANY = 0.025, 0.15
+SHARE, SHARE_OF_MANY = 0.025, 0.08
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
 SHARE_OF_LIMIT = 0.05
 """The share of the time that a limit leaves which a climb may take."""
-FEWEST, PER_VARIABLE, MOST_PIECES = 100, 0.25, 10_000
+FEWEST, PER_VARIABLE, MOST_PIECES = 50, 0.25, 10_000
 """The pieces of a search: where the plan will be run again and again, at least FEWEST and so many for each variable."""
 MOST = 2000
 """The steps of a climb, at most."""
