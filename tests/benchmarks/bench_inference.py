@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import bbn
-from bbn.inference.exact.plan import Question, price
+from bbn.inference.exact.pricing import Question, price
 from bbn.inference.exact.pruning import Pruning
 from bbn.kernels.contracts.tape import MARGINALS
 from tests.benchmarks import pyagrum_idioms

@@ -21,7 +21,7 @@ import numpy as np
 
 import bbn
 from bbn.model.cpt import CPT
-from bbn.inference.exact.plan import Question, price
+from bbn.inference.exact.pricing import Question, price
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable

@@ -7,7 +7,8 @@ import pytest
 
 import bbn
 from bbn.inference.exact import orders
-from bbn.inference.exact.plan import Question, flatten, reduced
+from bbn.inference.exact.flat_model import flatten
+from bbn.inference.exact.pricing import Question, reduced
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.graphs import ORDERS, flat_scopes
 from tests.inference.exact.test_orders import grid, is_triangulation, true_cells

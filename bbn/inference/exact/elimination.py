@@ -17,8 +17,8 @@ import numpy as np
 from bbn.core.budget import require_table
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
+from bbn.inference.exact.flat_model import factored
 from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.plan import factored
 from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model

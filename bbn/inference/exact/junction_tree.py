@@ -22,20 +22,13 @@ from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
+from bbn.inference.exact.flat_model import FlatModel, cells_of, factored, flatten
 from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
-from bbn.inference.exact.plan import (
-    FlatModel,
-    Plan,
-    Question,
-    cells_of,
-    factored,
-    flatten,
-    largest_clique,
-    price,
-)
+from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_choice import Planner
+from bbn.inference.exact.pricing import Question, largest_clique, price
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS

@@ -18,7 +18,9 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import TimeLimitError
 from bbn.core.progress import progress_bar
-from bbn.inference.exact.plan import INSTEAD, FlatModel, Plan, Question, price
+from bbn.inference.exact.flat_model import FlatModel
+from bbn.inference.exact.plan import Plan
+from bbn.inference.exact.pricing import INSTEAD, Question, price
 from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.kernels.watch import Watch, time_left, watched_by

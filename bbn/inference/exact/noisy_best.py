@@ -27,11 +27,13 @@ from bbn import kernels
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.exact.explanations import MaximisedForest
+from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.interchangeable import classes, rearranged
 from bbn.inference.exact.noisy_lines import Codes, Lines, Span
 from bbn.inference.exact.noisy_pairs import Pairs
 from bbn.inference.exact.orders import triangulate
-from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, make_plan, price, reduced
+from bbn.inference.exact.plan import Plan, make_plan
+from bbn.inference.exact.pricing import Price, Question, price, reduced
 from bbn.kernels.contracts.tape import COLLECTED
 from bbn.kernels.watch import check
 from bbn.model import expansion

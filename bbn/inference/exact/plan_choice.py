@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, make_plan, price, slab_of
+from bbn.inference.exact.flat_model import FlatModel
+from bbn.inference.exact.plan import Plan, make_plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_improvement import PlanImprovement
+from bbn.inference.exact.pricing import Price, Question, price, slab_of
 from bbn.inference.exact.pruning import (
     CELLS,
     FIRST,

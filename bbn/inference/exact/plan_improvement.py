@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 
+from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.long_runs import tape_cells
 from bbn.inference.exact.order_search import OrderSearch
-from bbn.inference.exact.plan import FlatModel, Price, Question, laid_out, read_targets, reduced
+from bbn.inference.exact.pricing import Price, Question, laid_out, read_targets, reduced
 from bbn.kernels.contracts.tape import Layout
 
 SHARE = 0.1
@@ -28,7 +29,7 @@ class PlanImprovement:
     model, question, cost
         What the plan was made of.
     slab
-        The most cells of a slab; see `plan.slab_of`.
+        The most cells of a slab; see `pricing.slab_of`.
     """
 
     def __init__(self, model: FlatModel, question: Question, cost: Price, slab: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from bbn import kernels
 from bbn.inference.exact.order_search import OrderSearch
 from bbn.inference.exact.orders import step_cost, triangulate
-from bbn.inference.exact.plan import Question
+from bbn.inference.exact.pricing import Question
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
 

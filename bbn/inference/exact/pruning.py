@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
+from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.orders import BEYOND, HUGE, Order
-from bbn.inference.exact.plan import FlatModel, Plan, Price, Question, lay_out, price, read_targets, reduced
+from bbn.inference.exact.plan import Plan
+from bbn.inference.exact.pricing import Price, Question, lay_out, price, read_targets, reduced
 from bbn.inference.exact.pruned_trees import PrunedTree, Shape
 from bbn.kernels.contracts.types import Floats, Ints
 from bbn.model.graphs import Elimination

@@ -13,8 +13,9 @@ from math import inf
 from typing import Any, NamedTuple
 
 from bbn import kernels
-from bbn.inference.exact.plan import Plan, Question
+from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.plan_cache import PlanCache
+from bbn.inference.exact.pricing import Question
 from bbn.inference.exact.pruning import PrunedAnswer
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Reader

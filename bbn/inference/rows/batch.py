@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs
 from bbn.core.threads import worker_map
+from bbn.inference.exact.flat_model import FlatModel, cells_of
 from bbn.inference.exact.long_runs import predicted_rows
-from bbn.inference.exact.plan import FlatModel, Plan, Question, cells_of, run_bytes, swept_cells
+from bbn.inference.exact.plan import Plan
+from bbn.inference.exact.pricing import Question, run_bytes, swept_cells
 from bbn.kernels.contracts.tape import MARGINALS, QUERY
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
 from bbn.kernels.watch import check

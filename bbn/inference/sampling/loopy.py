@@ -21,7 +21,7 @@ import numpy as np
 from bbn.core.budget import Ledger
 from bbn.core.errors import ConvergenceWarning, warn_user
 from bbn.core.frozen import Array
-from bbn.inference.exact.plan import factored
+from bbn.inference.exact.flat_model import factored
 from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate
 from bbn.kernels.watch import check

@@ -19,7 +19,8 @@ from typing import Any
 
 from bbn.core.atomic import replacing
 from bbn.core.errors import BudgetError, ModelError
-from bbn.inference.exact.plan import FlatModel, Question, flatten, price
+from bbn.inference.exact.flat_model import FlatModel, flatten
+from bbn.inference.exact.pricing import Question, price
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian

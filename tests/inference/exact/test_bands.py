@@ -10,7 +10,7 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import bands, plan, plan_choice
+from bbn.inference.exact import bands, flat_model, plan, plan_choice, pricing
 from bbn.kernels.contracts import tape as t
 from tests.inference.exact import test_range
 from tests.inference.exact.test_pruning import some_evidence, sparse_network
@@ -78,15 +78,15 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
     for _ in range(100):
         net = banded_network(rng)
         joint = joint_of(net)
-        model = plan.flatten(net)
+        model = flat_model.flatten(net)
         draws = rng.random(len(net.variables))
         sliced = np.flatnonzero((draws < 0.3) & (model.cards > 1))
         masked = rng.random() < 0.2
         likely = [] if masked else np.flatnonzero((draws > 0.8) & (model.cards > 1)).tolist()
-        question = plan.Question(
+        question = pricing.Question(
             frozenset() if masked else frozenset(sliced.tolist()), frozenset(likely), masked, goal=t.MARGINALS
         )
-        layout = plan.price(model, question).layout
+        layout = pricing.price(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
         if found is None:
             continue
@@ -132,11 +132,11 @@ def test_queries_of_random_networks_by_their_joint_tables(seed, every, monkeypat
     for _ in range(100):
         net = banded_network(rng)
         joint = joint_of(net)
-        model = plan.flatten(net)
+        model = flat_model.flatten(net)
         order = rng.permutation(joint.ndim).tolist()
         targets, sliced, likely = order[: rng.integers(0, 4)], order[4:6], order[3:4]
-        question = plan.Question(frozenset(sliced), frozenset(likely), False, tuple(targets))
-        layout = plan.price(model, question).layout
+        question = pricing.Question(frozenset(sliced), frozenset(likely), False, tuple(targets))
+        layout = pricing.price(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
         if found is None:
             continue
@@ -243,9 +243,9 @@ def test_cliques_of_many_factors_are_rescaled(seed, every):
         )
         hard.append((2 + k, int(rng.integers(2))))
         weight = weight * parts[-1].table[..., hard[-1][1]]
-    model = plan.flatten(bbn.BayesianNetwork(parts))
-    question = plan.Question(frozenset(v for v, _ in hard[:20]), frozenset([26]), goal=t.MARGINALS)
-    layout = plan.price(model, question).layout
+    model = flat_model.flatten(bbn.BayesianNetwork(parts))
+    question = pricing.Question(frozenset(v for v, _ in hard[:20]), frozenset([26]), goal=t.MARGINALS)
+    layout = pricing.price(model, question).layout
     assert t.RESCALE in [op for op, _ in t.instructions(layout.run)]
     found = bands.in_bands(model.cards, model.tables, layout)
     thin, own = found or (layout, None)
@@ -260,9 +260,9 @@ def test_cliques_of_many_factors_are_rescaled(seed, every):
 
 def marginals_plan(net: bbn.BayesianNetwork, limit: int | None = None) -> plan.Plan:
     """The plan of all marginals, a tenth of the variables observed."""
-    model = plan.flatten(net)
-    question = plan.Question(frozenset(range(0, len(net.names), 10)), goal=t.MARGINALS)
-    return plan.make_plan(model, question, plan.price(model, question), limit)
+    model = flat_model.flatten(net)
+    question = pricing.Question(frozenset(range(0, len(net.names), 10)), goal=t.MARGINALS)
+    return plan.make_plan(model, question, pricing.price(model, question), limit)
 
 
 def hard_of(net: bbn.BayesianNetwork) -> list[tuple[int, int]]:
@@ -304,7 +304,7 @@ def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
     monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
     roomy = marginals_plan(net)
-    least = roomy.bytes + 8 * plan.flatten(net).tables.size
+    least = roomy.bytes + 8 * flat_model.flatten(net).tables.size
     tight = marginals_plan(net, least + 1000)
     hard = hard_of(net)
     np.testing.assert_allclose(tight.run(hard)[0], roomy.run(hard)[0], rtol=0, atol=1e-12)
@@ -337,9 +337,9 @@ def test_lists_that_do_not_fit_are_refused(propagate, every):
     rng = np.random.default_rng(1)
     found = None
     while found is None or not any(op == t.BANDS and f[10] for op, f in t.instructions(found[0].run)):
-        model = plan.flatten(banded_network(rng))
-        question = plan.Question(frozenset([0]), goal=t.MARGINALS)
-        layout = plan.price(model, question).layout
+        model = flat_model.flatten(banded_network(rng))
+        question = pricing.Question(frozenset([0]), goal=t.MARGINALS)
+        layout = pricing.price(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
     thin, own = found
     propagate.Program(model.cards, model.tables, thin, False, own)

@@ -8,8 +8,8 @@ import pytest
 import bbn
 from bbn import kernels
 from bbn.core.errors import BudgetError
+from bbn.inference.exact.flat_model import flatten
 from bbn.inference.exact.orders import PORTFOLIO, triangulate
-from bbn.inference.exact.plan import flatten
 from bbn.kernels.pure import triangulate as triangulate_py
 from bbn.model.graphs import ORDERS
 

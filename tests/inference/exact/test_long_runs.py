@@ -12,7 +12,8 @@ import pytest
 import bbn
 from bbn.core.threads import time_limit
 from bbn.inference.exact import long_runs, orders, plan
-from bbn.inference.exact.plan import Question, flatten, price
+from bbn.inference.exact.flat_model import flatten
+from bbn.inference.exact.pricing import Question, price
 from bbn.kernels.contracts.tape import MARGINALS
 from tests.core.test_stopping import grid
 

@@ -16,7 +16,7 @@ import pytest
 
 import bbn
 from bbn.inference.exact import orders
-from bbn.inference.exact.plan import flatten
+from bbn.inference.exact.flat_model import flatten
 from bbn.model.graphs import ORDERS
 from tests.kernels.test_twins import ELIMINATE, random_scopes
 from tests.support import oracle
@@ -200,7 +200,8 @@ def test_known_trees_of_the_literature_are_reached():
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = """
 import bbn, hashlib
-from bbn.inference.exact.plan import Question, flatten, price
+from bbn.inference.exact.flat_model import flatten
+from bbn.inference.exact.pricing import Question, price
 from bbn.kernels.contracts.tape import MARGINALS
 cost = price(flatten(bbn.example("munin1"), None), Question(goal=MARGINALS))
 print(int(cost.cells), cost.tried, hashlib.sha256(cost.elimination[0].tobytes()).hexdigest())

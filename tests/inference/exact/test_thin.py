@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import plan, plan_choice
+from bbn.inference.exact import plan, plan_choice, pricing
 from bbn.kernels.contracts.tape import SLAB, THIN_SLAB
 from tests.inference.exact.test_pruning import some_evidence, sparse_network
 from tests.support import exact_truth
@@ -21,7 +21,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(plan_choice, "CELLS", math.inf)
     monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
     monkeypatch.setattr(plan_choice, "slab_of", lambda model: 4)
-    monkeypatch.setattr(plan_choice, "price", partial(plan.price, slab=4))
+    monkeypatch.setattr(plan_choice, "price", partial(pricing.price, slab=4))
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -61,7 +61,7 @@ def test_short_slabs_give_the_answers_of_long_ones(name):
     question = plan_choice.Question(frozenset(v for v, _ in hard), goal=plan_choice.MARGINALS)
     answers = []
     for slab in (10**9, SLAB, THIN_SLAB, 64):
-        cost = plan.price(model, question, slab=slab)
+        cost = pricing.price(model, question, slab=slab)
         answers.append(plan.make_plan(model, question, cost).run(hard))
     for values, log_evidence in answers[1:]:
         np.testing.assert_allclose(values, answers[0][0], rtol=0, atol=1e-12)
@@ -70,7 +70,8 @@ def test_short_slabs_give_the_answers_of_long_ones(name):
 
 def test_only_tables_that_are_mostly_zeros_have_short_slabs():
     slabs = {
-        name: plan.slab_of(bbn.JunctionTree(bbn.example(name)).flat) for name in ("mildew", "barley", "alarm")
+        name: pricing.slab_of(bbn.JunctionTree(bbn.example(name)).flat)
+        for name in ("mildew", "barley", "alarm")
     }
     assert slabs == {"mildew": THIN_SLAB, "barley": SLAB, "alarm": SLAB}
 
