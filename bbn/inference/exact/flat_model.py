@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from bbn.kernels.contracts.types import Floats, Ints
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Model
 from bbn.model.network import BayesianNetwork
-
-if TYPE_CHECKING:
-    pass
 
 SMALL_BYTES = 131_072
 """Tables and plans of no more bytes are not worth asking for the limit, unless one is given."""

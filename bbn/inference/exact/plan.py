@@ -16,6 +16,8 @@ from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
 from bbn.inference.exact.bands import building_bytes, in_bands, more_bytes, runs_before
+from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
+from bbn.inference.exact.pricing import INSTEAD, Price, Question, largest_clique
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import COLLECTED, Layout
 from bbn.kernels.contracts.types import Floats, Pairs, Vectors
@@ -23,8 +25,6 @@ from bbn.kernels.contracts.types import Floats, Pairs, Vectors
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
     from bbn.inference.exact.plan_improvement import PlanImprovement
-from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
-from bbn.inference.exact.pricing import INSTEAD, Price, Question, largest_clique
 
 MANY_THREADS = 64
 """Where MANY_THREADS runs fit the limit together, they do not wait for one another."""

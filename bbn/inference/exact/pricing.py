@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bbn import kernels
+from bbn.inference.exact.flat_model import FlatModel, cells_of
 from bbn.inference.exact.orders import BEYOND, Order, triangulate
 from bbn.kernels.contracts.tape import QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
-
-if TYPE_CHECKING:
-    pass
-from bbn.inference.exact.flat_model import FlatModel, cells_of
 
 THIN_FROM, THIN, RUNS, RUN = 16_384, 0.15, 16, 64
 """Tables of at least THIN_FROM entries are thin if no more than the share THIN of what is looked at is not zero."""
