@@ -100,7 +100,7 @@ cdef int clear(State* state, int64_t offset, int64_t n) except -1 nogil:
         memset(state.work + offset, 0, part * sizeof(double))
         offset += part
         n -= part
-        state.cells += part
+        state.cells += part >> 3  # a zero takes far less than a step of a sweep
         if state.cells > POLL_CELLS:
             pause(state)
     return 0
