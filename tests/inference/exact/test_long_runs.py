@@ -168,6 +168,7 @@ def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
 def test_a_search_for_an_order_keeps_to_its_share_of_the_time(seconds, most, monkeypatch):
     """By a clock that is a second later each time that it is looked at; pieces take a tenth of a second at most."""
     monkeypatch.setattr(orders, "MOST_PIECES", 0)
+    monkeypatch.setattr(orders, "SHARE_OF_MANY", 1.0)  # so that it is long without a limit
     model = flatten(grid(18))
     scopes = model.cards, model.scope_ptr, model.scope
     whole = orders.triangulate(*scopes, thorough=True)
