@@ -10,7 +10,10 @@ import pytest
 
 import bbn
 from bbn.inference.exact import plan, plan_choice, plan_improvement
+from bbn.inference.exact.flat_model import flatten
 from bbn.inference.exact.long_runs import tape_cells
+from bbn.inference.exact.pricing import Question, plan_bytes, price
+from bbn.kernels.contracts.tape import MARGINALS, SLAB
 from tests.inference.exact.test_bands import banded_network, joint_of
 from tests.inference.exact.test_orders import grid
 
@@ -85,3 +88,37 @@ def test_threads_that_ask_while_it_is_looked_for():
         for k, found in pool.map(asked, [0, 1] * 100):
             for name, posterior in found.items():
                 assert posterior.values == pytest.approx(expected[k][name].values, abs=1e-12)
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_better_order_that_takes_more_memory_is_left_alone():
+    net = bbn.example("andes")
+    model = flatten(net)
+    chosen = np.random.default_rng(1).permutation(len(net.names))[:22].tolist()
+    question = Question(frozenset(chosen), goal=MARGINALS)
+    cost = price(model, question)
+
+    def better(most):
+        return plan_improvement.PlanImprovement(model, question, cost, SLAB).layout(cost.layout, most, 1)
+
+    found = better(10**12)
+    assert found is not None
+    assert better(plan_bytes(model, found)) is not None
+    assert better(plan_bytes(model, found) - 1) is None
+
+
+@pytest.mark.usefixtures("eager")
+def test_fewer_cells_in_all_but_more_in_each_run_are_left_alone():
+    """What evidence cannot change is computed once, so a tree of fewer cells may cost more each time."""
+    left_alone = 0
+    for side in range(7, 14):
+        model = flatten(grid(side, np.random.default_rng(3)))
+        question = Question(frozenset([model.number["4,4"]]), goal=MARGINALS)
+        cost = price(model, question)
+        search = plan_improvement.PlanImprovement(model, question, cost, SLAB)
+        found = search.layout(cost.layout, 10**12, 1)
+        if found is not None:
+            assert tape_cells(found.run) <= tape_cells(cost.layout.run)
+        elif search._cells < cost.cells:
+            left_alone += 1
+    assert left_alone
