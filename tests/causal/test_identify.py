@@ -167,7 +167,9 @@ def test_published_graphs_that_are_not_identified(name):
 
 @pytest.mark.parametrize("name", IDENTIFIED)
 def test_published_graphs_that_are_identified(name):
-    bbn.identify(IDENTIFIED[name], "Y", do="X")
+    asked, answer = bbn.identify(IDENTIFIED[name], "Y", do="X").formula.split(" = ", 1)
+    assert asked == "P(Y | do(X))"
+    assert "do(" not in answer
 
 
 def test_formulas_of_the_famous_graphs():

@@ -141,7 +141,9 @@ def test_ordinary_evidence_stays_in_doubles(monkeypatch: pytest.MonkeyPatch) -> 
     dyn = beside_others(coin([0.5, 0.5]))
     monkeypatch.setattr(table_products.Logs, "table", None)  # asking for a logarithm fails
     rng = np.random.default_rng(0)
-    dyn.smooth({"Toss": rng.choice(["h", "t"], 300).tolist()})
+    tosses = rng.choice(["h", "t"], 300).tolist()
+    assert math.isfinite(dyn.log_likelihood({"Toss": tosses}))
+    dyn.smooth({"Toss": tosses})
 
 
 def test_a_step_that_is_impossible_is_named_after_small_numbers() -> None:
