@@ -20,7 +20,12 @@ def run(path: Path) -> nbformat.NotebookNode:
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
     nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources=resources, record_timing=False
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources=resources,
+        record_timing=False,
+        store_widget_state=False,  # of progress bars, which are gone by then
     ).execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):

@@ -41,6 +41,11 @@ def test_pictures_say_what_they_show(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_state_of_progress_bars_is_not_kept(path: Path) -> None:
+    assert "widgets" not in nbformat.read(path, as_version=4).metadata
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_output_shows_a_fault_or_a_place_of_this_machine(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:

@@ -24,6 +24,7 @@ from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.flat_model import FlatModel, cells_of, factored, flatten
 from bbn.inference.exact.long_runs import predicted_seconds
+from bbn.inference.exact.loose_effects import LooseEffects
 from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
 from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.plan_cache import PlanCache
@@ -105,7 +106,9 @@ class JunctionTree(Engine):
         self._planner = Planner(self.flat, self.options, self._plans)
         self._repeats: Repeats | None = None
         self._asked = False
-        self._quiet = quiet_chains(self.model) if len(self.flat.cards) > len(self.model.variables) else {}  # type: ignore[arg-type]
+        chains = len(self.flat.cards) > len(self.model.variables)
+        self._quiet = quiet_chains(self.model) if chains else {}  # type: ignore[arg-type]
+        self._loose = LooseEffects(self) if chains else None
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
@@ -255,6 +258,10 @@ class JunctionTree(Engine):
                 frozenset(map(number.__getitem__, likelihood)),
                 goal=MARGINALS,
             )
+        if self._loose is not None and not question.masked:
+            loose = self._loose.left_out(key, question, findings, options["order"])
+            if loose:
+                return self._loose.marginals(loose, findings, None if options is self.options else options)
         numbered = self._numbered(findings)
         plan = self._plans.get(key)
         if plan is None or options is not self.options:

@@ -14,6 +14,7 @@ from bbn.kernels.compiled.arrays cimport Arena, Words, check_length, check_offse
 from bbn.kernels.compiled.bit_rows cimport bbn_popcount, has, list_bits
 from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, clique_cells, pop, push
 from bbn.kernels.compiled.triangulate_lists cimport eliminate_lists
+from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 
 cnp.import_array()
 
@@ -122,6 +123,7 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
     cdef uint64_t *row
     cdef uint64_t *other
     cdef bint ok = True
+    cdef int64_t work = 0  # words gone through since the last poll
     heap.room = 2 * n + 16
     heap.size = 0
     heap.items = <Entry*> malloc(heap.room * sizeof(Entry))
@@ -165,6 +167,10 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
                 ptr[count] = total
             for v in range(n):
                 if has(present, v):
+                    work += degrees[v] * words
+                    if work > POLL_CELLS:
+                        work = 0
+                        poll()
                     price(rule, v, adjacent, words, cards, scratch, &cost[v])
                     if biased != NULL:
                         cost[v].first *= biased[v]
@@ -209,6 +215,10 @@ def eliminate(cards_array, scope_ptr_array, scope_array, int rule, kept=None, do
                 for k in range(words):
                     touched[k] &= present[k]
                 many = list_bits(touched, words, around)
+                work += (many + degree) * degree * words
+                if work > POLL_CELLS:
+                    work = 0
+                    poll()
                 for i in range(many):
                     u = around[i]
                     price(rule, u, adjacent, words, cards, scratch, &entry)

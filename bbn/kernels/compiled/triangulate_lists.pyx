@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 
 from bbn.kernels.compiled.arrays cimport Arena, Words, ints_array
 from bbn.kernels.compiled.heap cimport MIN_NEIGHBOURS, MIN_WEIGHT, WEIGHTED_MIN_FILL, Entry, Heap, clique_cells, pop, push
+from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 
 cnp.import_array()
 
@@ -38,6 +39,7 @@ cdef class Graph:
     cdef int32_t* first
     cdef char* gone
     cdef char* inside  # zeros but while pairs are counted
+    cdef int64_t work  # neighbours looked at since the last poll
     cdef Arena arena
 
     def __cinit__(self, int64_t n):
@@ -158,6 +160,7 @@ cdef class Graph:
         for i in range(degree):
             u = around[i]
             self.inside[u] = 0
+            self.work += min(self.sizes[u], SEARCHED * degree)
             if self.sizes[u] > SEARCHED * degree:
                 for j in range(i + 1, degree):
                     if self.linked(u, around[j]):
@@ -255,6 +258,9 @@ cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope
             for v in range(n):
                 if present[v]:
                     graph.price(rule, v, cards, &cost[v])
+                    if graph.work > POLL_CELLS:
+                        graph.work = 0
+                        poll()
                     if biased != NULL:
                         cost[v].first *= biased[v]
                     ok = ok and push(&heap, cost[v])
@@ -302,6 +308,9 @@ cdef object eliminate_lists(Words cards, int64_t n, Words scope_ptr, Words scope
                     touched[u] = 0
                     if present[u]:
                         graph.price(rule, u, cards, &entry)
+                        if graph.work > POLL_CELLS:
+                            graph.work = 0
+                            poll()
                         if biased != NULL:
                             entry.first *= biased[u]
                         if entry.first != cost[u].first or entry.second != cost[u].second:
@@ -323,6 +332,7 @@ cdef int64_t common(Graph graph, int64_t u, int64_t x, char* touched, int32_t* c
         u, x = x, u
     n = graph.sizes[u]
     own = graph.lists[u]
+    graph.work += n
     for i in range(n):
         w = own[i]
         if not touched[w] and graph.linked(x, <int32_t> w):
