@@ -42,6 +42,7 @@ TESTS = (
     "kernels/test_pieces",
     "kernels/test_regress",
     "kernels/test_structures",
+    "kernels/test_triangulate",
     "inference/exact/test_junction_tree",
     "inference/exact/test_engines",
     "inference/exact/test_bands",
