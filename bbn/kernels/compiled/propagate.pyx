@@ -41,7 +41,7 @@ cdef extern from "bands.h":
         int32_t* ids
         int64_t* counts
         double* packed
-    int64_t bbn_bands(const bbn_band_state* state, Words f) noexcept nogil
+    int64_t bbn_bands(const bbn_band_state* state, Words f, bint maximise) noexcept nogil
 
 
 cdef struct State:
@@ -231,7 +231,7 @@ cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
             sweep(state, f)
             continue
         if op == BANDS:
-            state.cells += bbn_bands(&state.bands, f) * BAND_CELLS
+            state.cells += bbn_bands(&state.bands, f, state.maximise) * BAND_CELLS
             if state.cells > POLL_CELLS:
                 pause(state)
             continue

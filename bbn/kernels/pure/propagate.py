@@ -125,6 +125,7 @@ class _Workspace:
     def __init__(self, program: Program, work: Floats, tape: Ints) -> None:
         self.work = work
         self.buffers = (program.tables, program.base, work)
+        self.maximise = program.maximise
         self.reduce, self.gather = self.sums(program.maximise)
         self.hard: dict[int, int] = {}
         self.likelihoods: dict[int, Floats] = {}
@@ -281,9 +282,10 @@ class _Workspace:
         values = 1 if observed < 0 else int(self.cards[observed])
         banded = [BandedClique(self.lists, f, code) for code in range(values)]
         by = [observed, 1] if observed >= 0 else []
+        maximise = self.maximise
 
         def step() -> None:
-            banded[self.shift(by)].sweep(self.buffers, self.out, self.shift, self.likelihood)
+            banded[self.shift(by)].sweep(self.buffers, self.out, self.shift, self.likelihood, maximise)
 
         self.steps.append(step)
 
