@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.inference.exact.clique_supports import Cliques, Step
+from bbn.inference.exact.remade_words import remade_words
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import Layout, instructions
@@ -70,9 +71,12 @@ class Writer:
         Those that were cut.
     n_ids
         How many bands there are in those that a run goes up and down.
+    collected
+        Whether the cliques are kept to be read.
     """
 
-    def __init__(self, tree: Cliques, cuts: dict[int, Cut], n_ids: int) -> None:
+    def __init__(self, tree: Cliques, cuts: dict[int, Cut], n_ids: int, collected: bool) -> None:
+        self.collected = collected
         self.tree, self.cuts, self.n_ids = tree, cuts, n_ids
         self.lists: list[Ints] = []
         self.used = self.packed = 0
@@ -83,7 +87,8 @@ class Writer:
     def written(self) -> tuple[Layout, Bands]:
         """The layout and the lists."""
         layout, tree = self.tree.layout, self.tree
-        work_size = self._place(tree.clear, True)
+        cut = self.cuts if self.collected else ()
+        work_size, remade = remade_words(tree, cut, self._place(tree.clear, True))
         base_size = self._place(work_size, False)
         once, run = self._tape(layout.once, False), self._tape(layout.run, True)
         lists = np.concatenate(self.lists).astype(np.int32)
@@ -97,7 +102,7 @@ class Writer:
             base_size=base_size,
             whole_size=layout.whole_size - gone,
         )
-        return thin, Bands(lists, self.n_ids, len(self.cuts), self.packed)
+        return thin, Bands(lists, self.n_ids, len(self.cuts), self.packed, remade)
 
     def _place(self, at: int, in_work: bool) -> int:
         """Place the cliques that a run stores, or those that are stored in BASE alone; where they end."""
@@ -129,7 +134,7 @@ class Writer:
         cut, left, keep, noted = self.cuts[c], f[2], f[3], t.NOTHING
         parts = cut.parts if running else (cut.whole,)
         if running and keep:
-            keep, noted = int(not cut.again), t.NOTED
+            keep, noted = int(not cut.again), t.NOTED if len(self.tree.run[c]) > 1 else t.NOTHING
         elif running and left == t.WORK:
             noted = t.READ
             if cut.again:

@@ -41,6 +41,8 @@ class Bands(NamedTuple):
     n_ids: int
     slots: int
     packed: int
+    remade: Ints
+    """Of a program that maximises and collects: how the rows of cliques in bands are made, see `remade`."""
 
 
 def check_bands(cards: Ints, layout: Layout, bands: Bands, maximise: bool) -> None:
