@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import Ledger
+from bbn.core.budget import Ledger, always_there
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.engine import Engine
+from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.flat_model import FlatModel, cells_of, factored, flatten
 from bbn.inference.exact.long_runs import predicted_seconds
@@ -34,7 +34,7 @@ from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.expansion import quiet_chains
 from bbn.model.options import Order, OrderedOptions
-from bbn.results.posterior import Posterior, Posteriors, Slot
+from bbn.results.posterior import Assignment, Posterior, Posteriors, Slot
 
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
@@ -265,6 +265,20 @@ class JunctionTree(Engine):
         numbered_hard, numbered_likelihood, log_scale = numbered
         flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
+
+    def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
+        chains = len(self.flat.cards) != len(self.model.variables)
+        repeats = None if options or chains else self._known_questions()
+        if repeats is None:
+            return super()._mpe(evidence, k, options)
+        few = k == 1 or always_there(
+            k * listed_bytes(len(self.model.variables)), self.options["memory_limit"]
+        )
+        found = repeats.best(evidence, k) if few else None
+        if found is None:
+            found = super()._mpe(evidence, k, options)
+            repeats.note_best(evidence)
+        return found
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         found = self._k_best(findings, 1, options)
