@@ -86,7 +86,7 @@ class BandedClique:
                 if maximise:
                     largest = np.zeros(size)
                     np.maximum.at(largest, step.where, cells)
-                    np.maximum(part, largest.reshape(part.shape), part)
+                    np.maximum(part, largest.reshape(part.shape), out=part)
                 else:
                     part += np.bincount(step.where, cells, size).reshape(part.shape)
 

@@ -267,13 +267,11 @@ class JunctionTree(Engine):
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
     def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
-        chains = len(self.flat.cards) != len(self.model.variables)
-        repeats = None if options or chains else self._known_questions()
+        n, limit = len(self.model.variables), self.options["memory_limit"]
+        repeats = None if options or len(self.flat.cards) != n else self._known_questions()
         if repeats is None:
             return super()._mpe(evidence, k, options)
-        few = k == 1 or always_there(
-            k * listed_bytes(len(self.model.variables)), self.options["memory_limit"]
-        )
+        few = k == 1 or always_there(k * listed_bytes(n), limit)
         found = repeats.best(evidence, k) if few else None
         if found is None:
             found = super()._mpe(evidence, k, options)

@@ -278,8 +278,7 @@ class NoisyBest:
             work, base, log_bound, in_logs = plan.collect(self.hard, self.likelihood)
             if log_bound == -math.inf:
                 return None
-            reader = kernels.explain.Explainer(self.model.cards, tables, plan.layout)
-            ranked = reader.ranked(work, base, self.hard, self.likelihood, in_logs)
+            ranked = plan.reader.ranked(work, base, self.hard, self.likelihood, in_logs)
             first = next(ranked)
             top = log_bound + log_scale
             if top <= enough + CLOSE:

@@ -90,7 +90,7 @@ class Plan:
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
         self._until = self._runs = runs_before(layout, question.goal)
-        self._explainer: Any = None
+        self._explainer: tuple[Layout, kernels.explain.Explainer] | None = None
 
     @property
     def wide_bytes(self) -> int:
@@ -120,9 +120,7 @@ class Plan:
     def _make(self) -> Any:
         if self._thin is not None:
             layout, bands = self._thin
-            return kernels.propagate.Program(
-                self._cards, self.tables, layout, self.question.maximise, bands
-            )
+            return kernels.propagate.Program(self._cards, self.tables, layout, self.question.maximise, bands)
         return kernels.propagate.Program(self._cards, self.tables, self.layout, self.question.maximise)
 
     @property
@@ -202,34 +200,38 @@ class Plan:
                 return *wide.collect(hard, likelihoods), True
         return work, base, log, False
 
+    @property
+    def reader(self) -> kernels.explain.Explainer:
+        """What reads the best assignments from what `collect` gives."""
+        return kernels.explain.Explainer(self._cards, self.tables, self.layout)
+
     def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
         """Of a maximum: the k best assignments with ln of their ratio to the best, and ln of the best."""
         if self._until > 0:
             self.runs_to_come(1)
+        found: Ranking = []
         with self.turn() if self._large else UNLOCKED:
             program = self._made()
             workspace, log = program.hold(hard, likelihoods)
-            found: Ranking = []
             if log > -math.inf:
-                reader = self._reader(program)
+                reader = self._reader_of(program)
                 found = list(islice(reader.ranked(workspace.work, program.base, hard, likelihoods), k))
             program.release(workspace)
         if log != log:
             with self._widely() as wide:
                 work, base, log = wide.collect(hard, likelihoods)
             if log > -math.inf:
-                reader = kernels.explain.Explainer(self._cards, self.tables, self.layout)
-                found = list(islice(reader.ranked(work, base, hard, likelihoods, True), k))
+                found = list(islice(self.reader.ranked(work, base, hard, likelihoods, True), k))
         return found, log
 
-    def _reader(self, program: Any) -> Any:
-        """What reads assignments from the runs of a program."""
-        made = self._explainer
-        if made is None or made[0] is not program.layout:
+    def _reader_of(self, program: Any) -> kernels.explain.Explainer:
+        """What reads the best assignments from the runs of a program, made once."""
+        known = self._explainer
+        if known is None or known[0] is not program.layout:
             remade = None if program.bands is None else program.bands.remade
-            reader = kernels.explain.Explainer(self._cards, self.tables, program.layout, remade)
-            made = self._explainer = program.layout, reader
-        return made[1]
+            made = kernels.explain.Explainer(self._cards, self.tables, program.layout, remade)
+            known = self._explainer = program.layout, made
+        return known[1]
 
     @contextmanager
     def turn(self, size: int | None = None) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """The words for rows that are made again, of cliques in bands: a run that collects stores none of their cells.
 
-The one row of a root is the whole clique. A run through it notes the largest cells over its first axes, as if those were
-a clique above it, so that what is made again is a row of fewer cells.
+The one row of a root is the whole clique. A run notes the largest of its cells over its first axes, as if those were a
+clique above it, so that what is made again is a row of fewer cells.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def remade_words(tree: Cliques, cut: Container[int], at: int) -> Remade:
         if c in cut:
             # what was filled once is in BASE
             still = [
-                step._replace(buffer=t.BASE if step.buffer == t.WORK else step.buffer) for step in once.get(c, [])
+                step._replace(buffer=t.BASE if step.buffer == t.WORK else step.buffer)
+                for step in once.get(c, [])
             ]
             factors = [step for step in (*still, *sweep.steps) if step.kind != t.ADD]
             shared = tree.separator[c]

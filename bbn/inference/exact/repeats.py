@@ -138,7 +138,9 @@ class Repeats:
             return None
         found, log_probability = plan.explain(pairs, (), k)
         label = kernels.answers.label
-        return [Assignment(label(repeat.places, codes), log_probability + log) for codes, log in found] or None
+        return [
+            Assignment(label(repeat.places, codes), log_probability + log) for codes, log in found
+        ] or None
 
     def note_best(self, evidence: Any) -> None:
         """Note that the best assignments were found the long way."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from bbn.kernels.contracts.types import Floats, Ints, Reader
 
 Labelled = tuple[str, int, tuple[Any, ...]]
@@ -39,6 +37,7 @@ def read_codes(readers: tuple[Reader, ...], findings: dict[str, Any]) -> list[tu
 def label(places: tuple[Labelled, ...], codes: Ints) -> dict[str, Any]:
     """Name to state of each variable, given the codes of all.
 
+    >>> import numpy as np
     >>> label((("Storm", 1, ("yes", "no")),), np.array([5, 1]))
     {'Storm': 'no'}
     """

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from bbn.kernels.contracts import tape as t
+from bbn.kernels.contracts.checks import check_doubles, check_findings, check_ints, check_length
 from bbn.kernels.contracts.remade import RemadeRow, check_remade, remade_rows
 from bbn.kernels.contracts.tape import Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
@@ -46,7 +47,10 @@ class Explainer:
     """
 
     def __init__(self, cards: Ints, tables: Floats, layout: Layout, remade: Ints | None = None) -> None:
-        self.tables = tables
+        check_ints(cards)
+        check_doubles(tables)
+        check_length(tables.size, layout.tables_size, "tables")
+        self.tables, self.sizes = tables, (layout.work_size, layout.base_size)
         self.cards: list[int] = cards.tolist()
         if remade is not None:
             check_remade(cards, layout, remade)
@@ -78,7 +82,7 @@ class Explainer:
 
 
 class Ranked:
-    """All possible assignments, best first: the codes of the variables (-1: in no clique), and ln of the ratio to the best."""
+    """All possible assignments, best first: the codes of the variables, and ln of the ratio to the best."""
 
     def __init__(
         self,
@@ -89,11 +93,13 @@ class Ranked:
         likelihoods: Vectors,
         logs: bool,
     ) -> None:
+        if work.size < plan.sizes[0] or base.size < plan.sizes[1]:
+            raise ValueError("these are not the potentials of a run")
         self.plan, self.logs = plan, logs
         self.work, self.base = work, base
         self.hard = dict(hard)
-        self.likelihoods = {v: np.eye(plan.cards[v])[code] for v, code in self.hard.items()}
-        self.likelihoods |= {v: np.array(values, np.float64) for v, values in likelihoods}
+        self.likelihoods = {v: np.array(values, np.float64) for v, values in likelihoods}
+        check_findings(plan.cards, self.hard, self.likelihoods)
         self.answers = self._departures()
 
     def __iter__(self) -> Iterator[tuple[Ints, float]]:
@@ -141,9 +147,7 @@ class Ranked:
         row, logs = self._row(codes, c)
         order = _order(row, logs, rank)
         if rank < len(order):
-            best, cell = (
-                float(row[k]) if logs else math.log(row[k]) for k in (order[0], order[rank])
-            )
+            best, cell = (float(row[k]) if logs else math.log(row[k]) for k in (order[0], order[rank]))
             loss = before + best - cell
             heapq.heappush(heap, (round(loss, DIGITS), number, codes, c, rank, loss, before))
 
