@@ -278,10 +278,6 @@ class JunctionTree(Engine):
             repeats.note_best(evidence)
         return found
 
-    def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
-        found = self._k_best(findings, 1, options)
-        return found[0] if found else ({}, -math.inf)
-
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:

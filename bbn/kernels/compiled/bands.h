@@ -113,15 +113,6 @@ BBN_CLONES static int64_t bbn_band_go(const bbn_band_sweep *s) {
     }
 }
 
-#if BBN_VECTORS
-typedef int64_t bbn_four_flags __attribute__((vector_size(32)));
-/* The larger of each pair. */
-BBN_INLINE bbn_four bbn_larger(bbn_four a, bbn_four b) {
-    const bbn_four_flags first = a > b;
-    return (bbn_four)(((bbn_four_flags)a & first) | ((bbn_four_flags)b & ~first));
-}
-#endif
-
 /* The same for maxima: the larger of each band times its scales and factors, and of what is there; nothing is noted. */
 BBN_INLINE void bbn_band_largest(const bbn_band_sweep *s, const int64_t n_factors, const int64_t n_sums) {
     for (int64_t r = 0; r < s->n; r++) {

@@ -31,6 +31,7 @@ cdef double STEPS = 1e12  # losses are compared by so small a step
 cdef extern from "walk.h":
     void bbn_multiply(double* target, Source left, Source source, double scale, int64_t depth, Words dims,
                       Words steps) noexcept nogil
+    double bbn_max_row(Source cells, int64_t n, double all) noexcept nogil
 
 
 cdef extern from *:
@@ -47,22 +48,6 @@ cdef extern from *:
         }
     };
     typedef std::priority_queue<Departure> Departures;
-
-    /* The largest of some cells, four at a time. */
-    static double bbn_largest(const double *cells, int64_t n) {
-        double a = cells[0], b = a, c = a, d = a;
-        int64_t i = 0;
-        for (; i + 4 <= n; i += 4) {
-            a = cells[i] > a ? cells[i] : a;
-            b = cells[i + 1] > b ? cells[i + 1] : b;
-            c = cells[i + 2] > c ? cells[i + 2] : c;
-            d = cells[i + 3] > d ? cells[i + 3] : d;
-        }
-        for (; i < n; i++) a = cells[i] > a ? cells[i] : a;
-        a = a > b ? a : b;
-        c = c > d ? c : d;
-        return a > c ? a : c;
-    }
     """
     cppclass Departure:
         double key
@@ -79,7 +64,6 @@ cdef extern from *:
         void push(Departure) nogil
         const Departure& top() nogil
         void pop() nogil
-    double bbn_largest(Source cells, int64_t n) noexcept nogil
 
 
 cdef class Explainer:
@@ -237,7 +221,7 @@ cdef class Ranked:
                 last.cell = i
                 return True
         if last.head == INFINITY:
-            head = bbn_largest(row, n)
+            head = bbn_max_row(row, n, row[0])
         else:
             for i in range(n):
                 if row[i] <= below and row[i] > head:
