@@ -95,9 +95,14 @@ def show_bytes(size: int) -> str:
     return f"{amount:.2e} PB"
 
 
+def always_there(needed: int, limit: int | float | str | None = None) -> bool:
+    """Whether no limit is given that so few bytes could pass."""
+    return limit is None and needed <= ALWAYS_THERE and _MEMORY_LIMIT not in environment
+
+
 def require_memory(needed: int, what: str, instead: str = "", limit: int | float | str | None = None) -> None:
     """Raise BudgetError if `what` would need more bytes than the limit; `instead` says what to try."""
-    if limit is None and needed <= ALWAYS_THERE and _MEMORY_LIMIT not in environment:
+    if always_there(needed, limit):
         return
     allowed = memory_limit(limit)
     if needed > allowed:

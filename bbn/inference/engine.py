@@ -212,7 +212,7 @@ max_iter, tol, damping, schedule
         findings = self._findings(evidence, settings)
         if k > 1:
             cards = [v.card for v in self.model.variables if v.name not in findings.hard]
-            size = min(k, math.prod(cards)) * (LISTED_BYTES + LISTED_STATE_BYTES * len(cards))
+            size = min(k, math.prod(cards)) * listed_bytes(len(cards))
             require_memory(size, f"the {k:,} best assignments", "ask for fewer", settings["memory_limit"])
         best = [
             self._assignment(codes, log_probability)
@@ -391,3 +391,8 @@ max_iter, tol, damping, schedule
         return Assignment(
             {name: self.model.variable(name).states[code] for name, code in codes.items()}, log_probability
         )
+
+
+def listed_bytes(n: int) -> int:
+    """What an assignment of n variables in a list takes."""
+    return LISTED_BYTES + LISTED_STATE_BYTES * n

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import decide as decide
     from bbn.kernels.pure import decimals as decimals
     from bbn.kernels.pure import expect as expect
+    from bbn.kernels.pure import explain as explain
     from bbn.kernels.pure import gaussians as gaussians
     from bbn.kernels.pure import layout as layout
     from bbn.kernels.pure import pieces as pieces
@@ -53,6 +54,7 @@ KERNELS = (
     "decide",
     "decimals",
     "expect",
+    "explain",
     "gaussians",
     "layout",
     "pieces",

@@ -61,6 +61,7 @@ class BandedClique:
         out: Floats,
         shift: Callable[[list[int]], int],
         likelihood: Callable[[int], Floats | None],
+        maximise: bool = False,
     ) -> None:
         """Go over the clique; `shift` and `likelihood` are those of the run."""
         cells = np.ones(len(self.places)) if self.left == t.NOTHING else buffers[self.left][self.places]
@@ -80,9 +81,14 @@ class BandedClique:
         for step in self.operands:
             if step.kind == t.ADD:
                 view = _view(out if step.buffer == t.OUT else buffers[step.buffer], step.offset, step)
-                sums = np.bincount(step.where, cells, view.size if step.dims else 0)
-                part = view if step.dims else view[: len(sums)]
-                part += sums.reshape(part.shape)
+                size = view.size if step.dims else int(step.where.max(initial=-1)) + 1
+                part = view if step.dims else view[:size]
+                if maximise:
+                    largest = np.zeros(size)
+                    np.maximum.at(largest, step.where, cells)
+                    np.maximum(part, largest.reshape(part.shape), out=part)
+                else:
+                    part += np.bincount(step.where, cells, size).reshape(part.shape)
 
 
 def _view(flat: Floats, offset: int, step: Operand) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.inference.exact.clique_supports import Cliques, Step
+from bbn.inference.exact.remade_words import Head, remade_words, with_heads
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import Layout, instructions
@@ -70,21 +71,27 @@ class Writer:
         Those that were cut.
     n_ids
         How many bands there are in those that a run goes up and down.
+    collected
+        Whether the cliques are kept to be read.
     """
 
-    def __init__(self, tree: Cliques, cuts: dict[int, Cut], n_ids: int) -> None:
+    def __init__(self, tree: Cliques, cuts: dict[int, Cut], n_ids: int, collected: bool) -> None:
+        self.collected = collected
         self.tree, self.cuts, self.n_ids = tree, cuts, n_ids
         self.lists: list[Ints] = []
         self.used = self.packed = 0
         self.room = 0
         self.known: dict[Any, int] = {}
         self.moved: dict[int, int] = {}
+        self.heads: dict[int, Head] = {}
 
     def written(self) -> tuple[Layout, Bands]:
         """The layout and the lists."""
         layout, tree = self.tree.layout, self.tree
-        work_size = self._place(tree.clear, True)
-        base_size = self._place(work_size, False)
+        cut = self.cuts if self.collected else ()
+        remade = remade_words(tree, cut, self._place(tree.clear, True))
+        self.heads = remade.heads
+        base_size = self._place(remade.end, False)
         once, run = self._tape(layout.once, False), self._tape(layout.run, True)
         lists = np.concatenate(self.lists).astype(np.int32)
         clique = np.array([self.moved.get(offset, offset) for offset in layout.clique.tolist()], np.int64)
@@ -93,11 +100,12 @@ class Writer:
             once=once,
             run=run,
             clique=clique,
-            work_size=work_size,
+            work_size=remade.end,
             base_size=base_size,
             whole_size=layout.whole_size - gone,
         )
-        return thin, Bands(lists, self.n_ids, len(self.cuts), self.packed)
+        bands = Bands(lists, self.n_ids, len(self.cuts), self.packed, remade.words)
+        return with_heads(thin, remade.heads), bands
 
     def _place(self, at: int, in_work: bool) -> int:
         """Place the cliques that a run stores, or those that are stored in BASE alone; where they end."""
@@ -128,8 +136,10 @@ class Writer:
         """The fields of a BANDS; those of `f`, a sweep, are region, cells, left, keep, …."""
         cut, left, keep, noted = self.cuts[c], f[2], f[3], t.NOTHING
         parts = cut.parts if running else (cut.whole,)
+        if running and c in self.heads:
+            steps = [*steps, self.heads[c].step(self.tree.dims[c])]
         if running and keep:
-            keep, noted = int(not cut.again), t.NOTED
+            keep, noted = int(not cut.again), t.NOTED if len(self.tree.run[c]) > 1 else t.NOTHING
         elif running and left == t.WORK:
             noted = t.READ
             if cut.again:

@@ -49,10 +49,10 @@ MOST_SET = 0.9
 def runs_before(layout: Layout, goal: int) -> int:
     """The runs after which bands are looked for, 0 for never: the twins in numpy gain nothing.
 
-    A run of a QUERY takes about half of one of MARGINALS, so that it takes twice as many to be worth it.
+    A run that goes up the tree alone takes about half of one of MARGINALS, so that twice as many must be worth it.
     """
     cells = layout.whole_size
-    if not kernels.COMPILED or goal == t.COLLECTED or not layout.run.size:
+    if not kernels.COMPILED or not layout.run.size:
         return 0
     runs = RUNS + SMALL_RUNS // cells if FEWEST_CELLS <= cells <= MOST_CELLS else 0
     return runs if goal == t.MARGINALS else 2 * runs
@@ -63,8 +63,13 @@ def building_bytes(layout: Layout) -> int:
     return 2 * layout.whole_size
 
 
-def in_bands(cards: Ints, tables: Floats, layout: Layout) -> tuple[Layout, Bands] | None:
-    """The layout with BANDS in place of sweeps over cliques where they pay; None if there are none."""
+def in_bands(
+    cards: Ints, tables: Floats, layout: Layout, collected: bool = False
+) -> tuple[Layout, Bands] | None:
+    """The layout with BANDS in place of sweeps over cliques where they pay; None if there are none.
+
+    `collected` says that cliques are kept to be read, so that of those in bands the rows must be made again.
+    """
     if np.count_nonzero(tables) > MOST_SET * tables.size:
         return None
     tree = Cliques(cards, layout)
@@ -79,12 +84,12 @@ def in_bands(cards: Ints, tables: Floats, layout: Layout) -> tuple[Layout, Bands
                 ids += cut.most if len(tree.run[c]) > 1 else 0
     if not cuts:
         return None
-    return Writer(tree, cuts, ids).written()
+    return Writer(tree, cuts, ids, collected).written()
 
 
 def more_bytes(layout: Layout, thin: Layout, bands: Bands) -> int:
     """The memory that a program with bands and its workspace take beyond one without."""
-    lists = 4 * (bands.lists.size + bands.n_ids) + 8 * (bands.slots + bands.packed)
+    lists = 4 * (bands.lists.size + bands.n_ids) + 8 * (bands.slots + bands.packed + bands.remade.size)
     cells = [own.once.size + own.run.size + own.base_size + own.work_size for own in (layout, thin)]
     return lists + 8 * (cells[1] - cells[0])
 

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import Ledger
+from bbn.core.budget import Ledger, always_there
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.engine import Engine
+from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
-from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.flat_model import FlatModel, cells_of, factored, flatten
 from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.loose_effects import LooseEffects
 from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
-from bbn.inference.exact.plan import Plan
+from bbn.inference.exact.plan import Plan, Ranking
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_choice import Planner
 from bbn.inference.exact.pricing import Question, largest_clique, price
@@ -37,7 +35,7 @@ from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.expansion import quiet_chains
 from bbn.model.options import Order, OrderedOptions
-from bbn.results.posterior import Posterior, Posteriors, Slot
+from bbn.results.posterior import Assignment, Posterior, Posteriors, Slot
 
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
@@ -275,9 +273,17 @@ class JunctionTree(Engine):
         flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
-    def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
-        found = self._k_best(findings, 1, options)
-        return found[0] if found else ({}, -math.inf)
+    def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
+        n, limit = len(self.model.variables), self.options["memory_limit"]
+        repeats = None if options or len(self.flat.cards) != n else self._known_questions()
+        if repeats is None:
+            return super()._mpe(evidence, k, options)
+        few = k == 1 or always_there(k * listed_bytes(n), limit)
+        found = repeats.best(evidence, k) if few else None
+        if found is None:
+            found = super()._mpe(evidence, k, options)
+            repeats.note_best(evidence)
+        return found
 
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
@@ -285,19 +291,20 @@ class JunctionTree(Engine):
         if self._bounds():
             return self._bounded_best(findings, k, options)
         try:
-            forest, log_probability = self._maximised(findings, options)
+            found, log_probability = self._ranked(findings, k, options)
         except BudgetError:
             if not bounded(self.model, SINGLE):
                 raise
             return self._bounded_best(findings, k, options)
-        if log_probability == -math.inf:
-            return []
+        number = self._with_tables().number
+        places = [(v.name, number[v.name]) for v in self.model.variables if v.name not in findings.hard]
         return [
-            (self._named(states), log_probability + log_ratio)
-            for states, log_ratio in islice(forest.ranked(), k)
+            ({name: int(codes[v]) for name, v in places}, log_probability + log_ratio)
+            for codes, log_ratio in found
         ]
 
-    def _maximised(self, findings: Findings, options: Mapping[str, Any]) -> tuple[MaximisedForest, float]:
+    def _ranked(self, findings: Findings, k: int, options: Mapping[str, Any]) -> tuple[Ranking, float]:
+        """The k best assignments with ln of their ratio to the best, and ln of the best."""
         model = self._with_tables()
         number = model.number
         question = Question(
@@ -310,8 +317,8 @@ class JunctionTree(Engine):
         if plan is None or options is not self.options:
             plan = self._planner.compile(question, question, options, model)
         numbered_hard, numbered_likelihood, log_scale = self._numbered(findings, number)
-        work, base, log_probability, logs = plan.collect(numbered_hard, numbered_likelihood)
-        return MaximisedForest(plan.layout, model.cards, work, base, logs), log_probability + log_scale
+        found, log_probability = plan.explain(numbered_hard, numbered_likelihood, k)
+        return found, log_probability + log_scale
 
     def _bounds(self) -> bool:
         """Whether a maximum must do without the full table of some NoisyMax."""
@@ -334,13 +341,6 @@ class JunctionTree(Engine):
         if self._tables is None:
             self._tables = flatten(self.model, self.options["memory_limit"], whole=True)
         return self._tables
-
-    def _named(self, states: Mapping[int, int]) -> dict[str, int]:
-        names = self._with_tables().names
-        own = {names[v]: code for v, code in sorted(states.items())}
-        if len(names) > len(self.model.variables):  # what lies between in a chain is not asked for
-            own = {v.name: own[v.name] for v in self.model.variables if v.name in own}
-        return own
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

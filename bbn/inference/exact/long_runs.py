@@ -19,7 +19,7 @@ from bbn import kernels
 from bbn.core.errors import TimeLimitError
 from bbn.core.progress import progress_bar
 from bbn.inference.exact.flat_model import FlatModel
-from bbn.inference.exact.plan import Plan
+from bbn.inference.exact.plan import Plan, Ranking
 from bbn.inference.exact.pricing import INSTEAD, Question, price
 from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
@@ -183,3 +183,8 @@ class LongPlan(Plan):
         """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
         with predicted_run(self.layout.run):
             return super().collect(hard, likelihoods)
+
+    def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
+        """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
+        with predicted_run(self.layout.run):
+            return super().explain(hard, likelihoods, k)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,6 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.explanations import MaximisedForest
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.interchangeable import classes, rearranged
 from bbn.inference.exact.noisy_lines import Codes, Lines, Span
@@ -35,6 +35,7 @@ from bbn.inference.exact.orders import triangulate
 from bbn.inference.exact.plan import Plan, make_plan
 from bbn.inference.exact.pricing import Price, Question, price, reduced
 from bbn.kernels.contracts.tape import COLLECTED
+from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
 from bbn.model import expansion
 from bbn.model.evidence import Findings, Model
@@ -78,7 +79,7 @@ class _Part(NamedTuple):
     """ln of the slopes of the lines."""
     pairs: list[Array]
     """The slopes of the pairs."""
-    ranked: Iterator[tuple[dict[int, int], float]]
+    ranked: Iterator[tuple[Ints, float]]
     top: float
     """The highest bound."""
     span: Span
@@ -184,7 +185,7 @@ class NoisyBest:
         k = self.k
         found: dict[tuple[int, ...], float] = {}
         least: list[float] = []  # a heap of the k highest ln P
-        heap: list[tuple[float, int, dict[int, int], _Part]] = []
+        heap: list[tuple[float, int, Ints, _Part]] = []
         made = 0
         most = min(NODES, int(WORK / (6 * (len(self.lines.shift) + self.cost.cells + OVERHEAD))))
 
@@ -199,10 +200,10 @@ class NoisyBest:
             low[v] = high[v] = code
         offer(self._part(low, high, np.zeros(self.lines.n), self.pairs.slopes(), 30, -math.inf))
         while heap:
-            negative, _, states, part = heapq.heappop(heap)
+            negative, _, codes, part = heapq.heappop(heap)
             if len(least) == k and -negative <= least[0] + CLOSE:
                 break
-            whole = {**states, **self.observed}
+            whole = dict(enumerate(codes[: len(self.variables)].tolist()))
             for own in self.classes:
                 own.sort(whole)
             key = tuple(whole[i] for i in range(len(self.variables)))
@@ -277,15 +278,15 @@ class NoisyBest:
             work, base, log_bound, in_logs = plan.collect(self.hard, self.likelihood)
             if log_bound == -math.inf:
                 return None
-            forest = MaximisedForest(plan.layout, self.model.cards, work, base, in_logs)
+            ranked = plan.reader.ranked(work, base, self.hard, self.likelihood, in_logs)
+            first = next(ranked)
             top = log_bound + log_scale
             if top <= enough + CLOSE:
                 return None
             if best is None or top < best.top:
                 copied = [own.copy() for own in pairs]
-                best = _Part(low, high, logs.copy(), copied, forest.ranked(), top, span)
-            whole = {**forest.best(), **self.observed}
-            codes = np.array([whole[i] for i in range(len(self.variables))], np.intp)
+                best = _Part(low, high, logs.copy(), copied, chain([first], ranked), top, span)
+            codes = first[0][: len(self.variables)].astype(np.intp)
             change = (self.lines.wanted(span, codes) - np.clip(logs, span.least, span.most)) / (1 + r / 4)
             logs = np.clip(logs, span.least, span.most) + change
             moved = float(np.abs(change[np.isnan(span.chord) & ~self.lines.exact]).max(initial=0.0))
@@ -375,8 +376,8 @@ class NoisyBest:
     def _push(self, heap: list[Any], number: int, part: _Part) -> None:
         following = next(part.ranked, None)
         if following is not None:
-            states, log_ratio = following
-            heapq.heappush(heap, (-(part.top + log_ratio), number, states, part))
+            codes, log_ratio = following
+            heapq.heappush(heap, (-(part.top + log_ratio), number, codes, part))
 
 
 def _leaf(net: BayesianNetwork, own: NoisyMax, findings: Findings, k: int) -> bool:

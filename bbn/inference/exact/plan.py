@@ -6,11 +6,13 @@ Every plan is priced before anything large is allocated (`pricing`).
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import islice
 from sys import maxsize
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
@@ -20,7 +22,7 @@ from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
 from bbn.inference.exact.pricing import INSTEAD, Price, Question, largest_clique
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import COLLECTED, Layout
-from bbn.kernels.contracts.types import Floats, Pairs, Vectors
+from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
@@ -32,6 +34,8 @@ LONG = 1e8
 """Cells from which it is worth predicting how long a run takes."""
 UNLOCKED = nullcontext()
 """In place of the lock of a plan whose program is made with it."""
+Ranking: TypeAlias = list[tuple[Ints, float]]
+"""Assignments, best first: the codes of all variables, and ln of the ratio to the best."""
 
 
 class Plan:
@@ -85,7 +89,8 @@ class Plan:
         self._making: AbstractContextManager[Any] = threading.Lock() if self._large else UNLOCKED
         self._program: Any = None if self._large else self._make()
         self._wide: kernels.wide.WideProgram | None = None
-        self._until = self._runs = 0 if question.maximise else runs_before(layout, question.goal)
+        self._until = self._runs = runs_before(layout, question.goal)
+        self._explainer: tuple[Layout, kernels.explain.Explainer] | None = None
 
     @property
     def wide_bytes(self) -> int:
@@ -115,7 +120,7 @@ class Plan:
     def _make(self) -> Any:
         if self._thin is not None:
             layout, bands = self._thin
-            return kernels.propagate.Program(self._cards, self.tables, layout, False, bands)
+            return kernels.propagate.Program(self._cards, self.tables, layout, self.question.maximise, bands)
         return kernels.propagate.Program(self._cards, self.tables, self.layout, self.question.maximise)
 
     @property
@@ -141,7 +146,7 @@ class Plan:
         layout = self.layout if better is None else better
         thin, more = None, 0
         if (better is not None or not self._improved) and self.bytes + building_bytes(layout) <= self.limit:
-            thin = in_bands(self._cards, self.tables, layout)
+            thin = in_bands(self._cards, self.tables, layout, self.question.goal == COLLECTED)
         if thin is not None:
             more = max(0, more_bytes(layout, *thin))
             if more and (self._large or self.bytes + more > self._left()):
@@ -194,6 +199,39 @@ class Plan:
             with self._widely() as wide:
                 return *wide.collect(hard, likelihoods), True
         return work, base, log, False
+
+    @property
+    def reader(self) -> kernels.explain.Explainer:
+        """What reads the best assignments from what `collect` gives."""
+        return kernels.explain.Explainer(self._cards, self.tables, self.layout)
+
+    def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
+        """Of a maximum: the k best assignments with ln of their ratio to the best, and ln of the best."""
+        if self._until > 0:
+            self.runs_to_come(1)
+        found: Ranking = []
+        with self.turn() if self._large else UNLOCKED:
+            program = self._made()
+            workspace, log = program.hold(hard, likelihoods)
+            if log > -math.inf:
+                reader = self._reader_of(program)
+                found = list(islice(reader.ranked(workspace.work, program.base, hard, likelihoods), k))
+            program.release(workspace)
+        if log != log:
+            with self._widely() as wide:
+                work, base, log = wide.collect(hard, likelihoods)
+            if log > -math.inf:
+                found = list(islice(self.reader.ranked(work, base, hard, likelihoods, True), k))
+        return found, log
+
+    def _reader_of(self, program: Any) -> kernels.explain.Explainer:
+        """What reads the best assignments from the runs of a program, made once."""
+        known = self._explainer
+        if known is None or known[0] is not program.layout:
+            remade = None if program.bands is None else program.bands.remade
+            made = kernels.explain.Explainer(self._cards, self.tables, program.layout, remade)
+            known = self._explainer = program.layout, made
+        return known[1]
 
     @contextmanager
     def turn(self, size: int | None = None) -> Iterator[None]:

@@ -17,11 +17,11 @@ from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.pricing import Question
 from bbn.inference.exact.pruning import PrunedAnswer
-from bbn.kernels.contracts.tape import MARGINALS
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Reader
 from bbn.model.evidence import Model
 from bbn.model.variable import Variable
-from bbn.results.posterior import EXACT, Posterior, Posteriors, Slot
+from bbn.results.posterior import EXACT, Assignment, Posterior, Posteriors, Slot
 
 KEPT = 512
 """The questions that are known."""
@@ -47,6 +47,16 @@ class Repeat(NamedTuple):
     """That of their joint; None for a single target."""
     slots: Slots = {}  # noqa: RUF012  # a default that nobody changes
     """Where the marginal of each variable lies, where all are asked for."""
+
+
+class RepeatedBest(NamedTuple):
+    """The best assignments given variables that were observed before."""
+
+    key: Any
+    """That of its plan."""
+    readers: tuple[Reader, ...]
+    places: tuple[tuple[str, int, tuple[Any, ...]], ...]
+    """The name, number and states of each variable that is not observed."""
 
 
 class Repeats:
@@ -81,6 +91,7 @@ class Repeats:
         self._plans = plans
         self._prune = prune
         self._known: dict[Any, Repeat | None] = {}
+        self._known_best: dict[Any, RepeatedBest | None] = {}
         self._readers: dict[str, Reader] = {}
         self._quiet = {
             name: (model.variable(name).states[code], code, before) for name, (code, before) in quiet.items()
@@ -116,6 +127,33 @@ class Repeats:
             values, log_evidence = found.marginals(), found.log_evidence
         return Posteriors(repeat.slots, values, log_evidence) if log_evidence > -inf else None
 
+    def best(self, evidence: Any, k: int) -> list[Assignment] | None:
+        """The k best assignments, if the best were asked for before with the same variables observed."""
+        repeat = self._known_best.get(_asked(None, evidence))
+        if repeat is None:
+            return None
+        plan = self._plans.get(repeat.key)
+        pairs = kernels.answers.read_codes(repeat.readers, evidence or {})
+        if plan is None or pairs is None:
+            return None
+        found, log_probability = plan.explain(pairs, (), k)
+        label = kernels.answers.label
+        return [
+            Assignment(label(repeat.places, codes), log_probability + log) for codes, log in found
+        ] or None
+
+    def note_best(self, evidence: Any) -> None:
+        """Note that the best assignments were found the long way."""
+        asked = _asked(None, evidence)
+        if asked is None or not self._again(asked, self._known_best):
+            return
+        observed = frozenset(evidence or ())
+        key = Question(self._numbers(observed), goal=COLLECTED, maximise=True)
+        if self._plans.get(key):
+            free = [v for v in self._model.variables if v.name not in observed]
+            places = tuple((v.name, self._number[v.name], v.states) for v in free)
+            self._known_best[asked] = RepeatedBest(key, self._read(evidence), places)
+
     def _run(self, repeat: Repeat, evidence: dict[str, Any] | None) -> tuple[Any, float]:
         plan = self._plans.get(repeat.key)
         pairs = kernels.answers.read_codes(repeat.readers, evidence or {})
@@ -135,7 +173,7 @@ class Repeats:
     def note_query(self, targets: Any, evidence: Any, prunes: Callable[[Any], bool]) -> None:
         """Note a query that was answered the long way; `prunes` says of a key whether states are left out."""
         asked = self._asked(targets, evidence)
-        if asked is None or not self._again(asked):
+        if asked is None or not self._again(asked, self._known):
             return
         names = (targets,) if type(targets) is str else tuple(targets)
         observed, certain = self._all_observed(evidence)
@@ -162,7 +200,7 @@ class Repeats:
         one, of those without the states that cannot occur.
         """
         asked = self._asked(None, evidence)
-        if asked is None or not self._again(asked):
+        if asked is None or not self._again(asked, self._known):
             return
         observed, certain = self._all_observed(evidence)
         key: Any = (observed, None)
@@ -205,13 +243,13 @@ class Repeats:
     def _numbers(self, names: frozenset[str]) -> frozenset[int]:
         return frozenset(map(self._number.__getitem__, names))
 
-    def _again(self, asked: Any) -> bool:
+    def _again(self, asked: Any, known: dict[Any, Any]) -> bool:
         """Whether this was asked before; if not, it was now."""
-        if asked in self._known:
+        if asked in known:
             return True
-        if len(self._known) >= KEPT:
-            self._known.clear()
-        self._known[asked] = None
+        if len(known) >= KEPT:
+            known.clear()
+        known[asked] = None
         return False
 
     def _read(self, evidence: dict[str, Any] | None) -> tuple[Reader, ...]:

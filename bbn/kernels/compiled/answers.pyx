@@ -49,6 +49,23 @@ def read_codes(tuple readers, dict findings):
     return pairs
 
 
+def label(tuple places, cnp.ndarray codes not None):
+    """Name to state of each variable; see `pure.answers.label`."""
+    cdef tuple place, states
+    cdef int64_t number, code, n = cnp.PyArray_SIZE(codes)
+    cdef const int64_t* values
+    cdef dict found = {}
+    if cnp.PyArray_TYPE(codes) != cnp.NPY_INT64 or not cnp.PyArray_IS_C_CONTIGUOUS(codes):
+        raise TypeError(f"expected int64 in C order, found {codes.dtype}")
+    values = <const int64_t*> cnp.PyArray_DATA(codes)
+    for place in places:
+        number, states = place[1], place[2]
+        if not 0 <= number < n or not 0 <= values[number] < len(states):
+            raise IndexError(f"variable {number} has no such code")
+        found[place[0]] = states[values[number]]
+    return found
+
+
 cdef inline PyTypeObject* Py_type(object value) noexcept:
     return (<PyObject*> value).ob_type
 

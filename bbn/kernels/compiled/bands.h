@@ -113,6 +113,67 @@ BBN_CLONES static int64_t bbn_band_go(const bbn_band_sweep *s) {
     }
 }
 
+/* The same for maxima: the larger of each band times its scales and factors, and of what is there; nothing is noted. */
+BBN_INLINE void bbn_band_largest(const bbn_band_sweep *s, const int64_t n_factors, const int64_t n_sums) {
+    for (int64_t r = 0; r < s->n; r++) {
+        const int64_t start = s->starts[r], width = s->widths[r];
+        double scale = 1.0, largest;
+        for (int64_t k = 0; k < s->scales.n; k++) scale *= s->scales.from[k][s->scales.at[k][r]];
+        const double *own = s->own ? s->own + start : 0;
+        double *kept = s->kept ? s->kept + start : 0;
+        if (scale == 0.0 && !kept) continue;
+        const double *factors[BAND_STEPS];
+        double *sums[BAND_STEPS];
+        for (int64_t k = 0; k < n_factors; k++) factors[k] = s->factors.from[k] + s->factors.at[k][r];
+        for (int64_t k = 0; k < n_sums; k++) sums[k] = s->sums.from[k] + s->sums.at[k][r];
+#if BBN_VECTORS
+        const bbn_four scales = BBN_FILL_FOUR(scale);
+        bbn_four all = BBN_FILL_FOUR(0.0);
+        for (int64_t j = 0; j < width; j += BAND_LANES) {
+            bbn_four x = scales;
+            if (own)
+                x *= BBN_READ_FOUR(own + j);
+            else if (j + BAND_LANES > width)
+                x *= BBN_READ_FOUR(bbn_band_end + BAND_LANES - (width - j));
+            for (int64_t k = 0; k < n_factors; k++) x *= BBN_READ_FOUR(factors[k] + j);
+            if (kept) BBN_FOUR(kept + j) = x;
+            for (int64_t k = 0; k < n_sums; k++) BBN_FOUR(sums[k] + j) = bbn_larger(x, BBN_READ_FOUR(sums[k] + j));
+            all = bbn_larger(x, all);
+        }
+        const double one = all[0] > all[1] ? all[0] : all[1], two = all[2] > all[3] ? all[2] : all[3];
+        largest = one > two ? one : two;
+#else
+        largest = 0.0;
+        for (int64_t j = 0; j < width; j++) {
+            double x = own ? scale * own[j] : scale;
+            for (int64_t k = 0; k < n_factors; k++) x *= factors[k][j];
+            if (kept) kept[j] = x;
+            for (int64_t k = 0; k < n_sums; k++)
+                if (x > sums[k][j]) sums[k][j] = x;
+            if (x > largest) largest = x;
+        }
+#endif
+        for (int64_t k = 0; k < s->totals.n; k++) {
+            double *total = s->totals.from[k] + s->totals.at[k][r];
+            if (largest > *total) *total = largest;
+        }
+    }
+}
+
+BBN_CLONES static void bbn_band_go_largest(const bbn_band_sweep *s) {
+    switch (s->factors.n < 4 && s->sums.n < 2 ? 2 * s->factors.n + s->sums.n : -1) {
+        case 0: bbn_band_largest(s, 0, 0); return;
+        case 1: bbn_band_largest(s, 0, 1); return;
+        case 2: bbn_band_largest(s, 1, 0); return;
+        case 3: bbn_band_largest(s, 1, 1); return;
+        case 4: bbn_band_largest(s, 2, 0); return;
+        case 5: bbn_band_largest(s, 2, 1); return;
+        case 6: bbn_band_largest(s, 3, 0); return;
+        case 7: bbn_band_largest(s, 3, 1); return;
+        default: bbn_band_largest(s, s->factors.n, s->sums.n);
+    }
+}
+
 /* Where the numbers of a step lie; NULL for a likelihood that the run does not have. */
 static double *bbn_band_operand(const bbn_band_state *state, const int64_t *step) {
     const double *from;
@@ -125,7 +186,7 @@ static double *bbn_band_operand(const bbn_band_state *state, const int64_t *step
 
 /* f: slot, ids, most, v, counts, starts, widths, region, left, keep, noted, n_ops, steps; a step: kind, length, buffer,
    offset, n_e, along, list, packed, n_d, moves, dims, strides. How many bands there were. */
-static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f) {
+static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f, int maximise) {
     const int64_t slot = f[0], code = f[3] < 0 ? 0 : state->codes[f[3]];
     const int64_t left = f[8], keep = f[9], noted = f[10], n_ops = f[11];
     const int32_t *lists = state->lists + code * f[2];
@@ -160,12 +221,17 @@ static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f) {
         side->from[side->n] = from;
         side->at[side->n++] = lists + step[6];
     }
-    const int64_t some = bbn_band_go(&s);
-    if (noted == NOTED) state->counts[slot] = some;
+    if (maximise) {
+        bbn_band_go_largest(&s);
+    } else {
+        const int64_t some = bbn_band_go(&s);
+        if (noted == NOTED) state->counts[slot] = some;
+    }
     for (k = 0, step = f + 12; k < n_ops; k++, step += step[1]) {
         const int64_t depth = step[8], *dims = step + 9 + 2 * step[4];
         if (step[0] == ADD && depth)
-            bbn_accumulate(bbn_band_operand(state, step), state->packed + step[7], depth, dims, dims + depth);
+            (maximise ? bbn_maximise : bbn_accumulate)(bbn_band_operand(state, step), state->packed + step[7], depth, dims,
+                                                       dims + depth);
     }
     return s.n;
 }

@@ -41,7 +41,7 @@ cdef extern from "bands.h":
         int32_t* ids
         int64_t* counts
         double* packed
-    int64_t bbn_bands(const bbn_band_state* state, Words f) noexcept nogil
+    int64_t bbn_bands(const bbn_band_state* state, Words f, bint maximise) noexcept nogil
 
 
 cdef struct State:
@@ -231,7 +231,7 @@ cdef double follow(State* state, Words tape, int64_t length) except? -2.0 nogil:
             sweep(state, f)
             continue
         if op == BANDS:
-            state.cells += bbn_bands(&state.bands, f) * BAND_CELLS
+            state.cells += bbn_bands(&state.bands, f, state.maximise) * BAND_CELLS
             if state.cells > POLL_CELLS:
                 pause(state)
             continue
@@ -379,15 +379,33 @@ cdef class Program:
         memcpy(cnp.PyArray_DATA(out), self.once_values, self.out_size * sizeof(double))
         if self.run_length == 0 or not self.once_log > -INFINITY:
             return out, self.once_log
+        workspace = self.take()
+        total = self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
+        self.release(workspace)
+        return out, total
+
+    cdef Workspace take(self):
+        """A workspace that no run has."""
+        cdef Workspace workspace
         try:
-            workspace = self.pool.pop()
+            return self.pool.pop()
         except IndexError:
             workspace = Workspace(self)
             workspace.own(self.work_size)
-        total = self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
+            return workspace
+
+    cpdef release(self, Workspace workspace):
+        """Keep a workspace for other runs, of a large program at most one."""
         if self.work_size < LARGE or not self.pool:
             self.pool.append(workspace)
-        return out, total
+
+    def hold(self, hard=(), likelihoods=()):
+        """A workspace with the collected potentials, until it is released, and the log of the total (or maximum)."""
+        cdef Workspace workspace = self.take()
+        if not self.once_log > -INFINITY:
+            return workspace, self.once_log
+        cdef cnp.ndarray out = doubles(self.out_size + 1)
+        return workspace, self.execute(workspace, hard, likelihoods, <double*> cnp.PyArray_DATA(out))
 
     def collect(self, hard=(), likelihoods=()):
         """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""

@@ -22,7 +22,7 @@ class Bands(NamedTuple):
     `most` places for each value. What is stored of a clique (where `left` or `keep` says so) are its bands:
     band i lies from ``lists[starts + i]`` on in its region, filled up with zeros to a multiple of BAND_LANES. A run
     notes which bands are not zero, by number, from `ids` on, and how many, by `slot` (`noted` is NOTED); a BANDS in
-    which it is READ goes through those alone.
+    which it is READ goes through those alone. A maximum notes nothing.
 
     A step of BANDS is ``[kind, length, buffer, offset, n_e, along, list, packed, n_d, (v, stride)…, dims…, strides…]``:
     the operand's part for band i begins at ``lists[list + i]``, and is one number (``along`` 0) or as many as the band
@@ -41,6 +41,8 @@ class Bands(NamedTuple):
     n_ids: int
     slots: int
     packed: int
+    remade: Ints
+    """Of a program that maximises and collects: how the rows of cliques in bands are made, see `remade`."""
 
 
 def check_bands(cards: Ints, layout: Layout, bands: Bands, maximise: bool) -> None:
@@ -48,12 +50,12 @@ def check_bands(cards: Ints, layout: Layout, bands: Bands, maximise: bool) -> No
     lists = bands.lists
     if not isinstance(lists, np.ndarray) or lists.dtype != np.int32 or not lists.flags.c_contiguous:
         raise TypeError("bands: expected lists of int32 in C order")
-    if maximise:
-        raise ValueError("bands: a maximum goes through whole cliques")
     for tape, size in ((layout.once, layout.base_size), (layout.run, layout.work_size)):
         for op, f in t.instructions(tape):
             if op == t.BANDS:
                 v = f[3]
+                if maximise and f[10] != t.NOTHING:
+                    raise ValueError("bands: a maximum notes none of them")
                 if not -1 <= v < len(cards):
                     raise ValueError(f"bands: variable {v} is not known")
                 for code in range(1 if v < 0 else int(cards[v])):

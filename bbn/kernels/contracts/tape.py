@@ -32,7 +32,7 @@ slab to it (in a maximum: takes the larger).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from bbn.kernels.contracts.types import Ints
@@ -152,3 +152,18 @@ def operand(f: list[int], outer: list[int]) -> tuple[int, int, list[int], list[i
     dims = f[at + len(outer) : at + len(outer) + n_d]
     strides = f[at : at + len(outer)] + f[at + len(outer) + n_d :]
     return buffer, offset, f[4:at], [*outer, *dims], strides
+
+
+def fused(dims: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Drop axes of one state and join neighbours that one stride can walk."""
+    kept: list[list[int]] = []
+    for dim, stride in zip(dims, strides, strict=True):
+        if dim == 1:
+            continue
+        if kept and kept[-1][1] == stride * dim:
+            kept[-1] = [kept[-1][0] * dim, stride]
+        else:
+            kept.append([dim, stride])
+    if not kept:
+        return [1], [0]
+    return [dim for dim, _ in kept], [stride for _, stride in kept]

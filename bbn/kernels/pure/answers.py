@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bbn.kernels.contracts.types import Floats, Reader
+from bbn.kernels.contracts.types import Floats, Ints, Reader
 
+Labelled = tuple[str, int, tuple[Any, ...]]
+"""The name of a variable, its number, and its states."""
 Place = tuple[Any, int, int]
 """What a value is about, and where its numbers start and stop."""
 
@@ -30,6 +32,16 @@ def read_codes(readers: tuple[Reader, ...], findings: dict[str, Any]) -> list[tu
             return None
         pairs.append((number, code))
     return pairs
+
+
+def label(places: tuple[Labelled, ...], codes: Ints) -> dict[str, Any]:
+    """Name to state of each variable, given the codes of all.
+
+    >>> import numpy as np
+    >>> label((("Storm", 1, ("yes", "no")),), np.array([5, 1]))
+    {'Storm': 'no'}
+    """
+    return {name: states[codes[number]] for name, number, states in places}
 
 
 class Maker:

@@ -13,7 +13,7 @@ import numpy as np
 
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.checks import check_factors
-from bbn.kernels.contracts.tape import Layout
+from bbn.kernels.contracts.tape import Layout, fused
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.pure.forest import Forest, pack_factors, reduce_scopes, smaller_neighbour
 
@@ -380,7 +380,7 @@ class _Writer(Forest):
         words = [region, size, left, int(keep), size // slab, outer, len(steps), *cards[:outer]]
         for kind, buffer, offset, moves, stride in steps:
             along = [stride.get(v, 0) for v in axes]
-            dims, strides = _fuse(cards[outer:], along[outer:])
+            dims, strides = fused(cards[outer:], along[outer:])
             head = [buffer, offset, len(moves) // 2, len(dims)]
             _emit(words, kind, [*head, *moves, *along[:outer], *dims, *strides])
         _emit(tape, t.SWEEP, words)
@@ -417,21 +417,6 @@ class _Writer(Forest):
             stride[v] = step
             step *= self.cards[v]
         return stride
-
-
-def _fuse(dims: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Drop axes of one state and join neighbours that one stride can walk."""
-    kept: list[list[int]] = []
-    for dim, stride in zip(dims, strides, strict=True):
-        if dim == 1:
-            continue
-        if kept and kept[-1][1] == stride * dim:
-            kept[-1] = [kept[-1][0] * dim, stride]
-        else:
-            kept.append([dim, stride])
-    if not kept:
-        return [1], [0]
-    return [dim for dim, _ in kept], [stride for _, stride in kept]
 
 
 def _emit(tape: list[int], op: int, fields: list[int]) -> None:

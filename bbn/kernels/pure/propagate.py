@@ -79,16 +79,33 @@ class Program:
         out = self.once_out.copy()
         if not self.once_log > -math.inf or not self.layout.run.size:
             return out, self.once_log
-        try:
-            workspace = self.pool.pop()
-        except IndexError:
-            workspace = self.workspace()
+        workspace = self._take()
         found, vectors = dict(hard), dict(likelihoods)
         check_findings(self.cards, found, vectors)
         log = self.once_log + workspace.execute(found, vectors, out)
+        self.release(workspace)
+        return out, log
+
+    def _take(self) -> _Workspace:
+        """A workspace that no run has."""
+        try:
+            return self.pool.pop()
+        except IndexError:
+            return self.workspace()
+
+    def release(self, workspace: _Workspace) -> None:
+        """Keep a workspace for other runs, of a large program at most one."""
         if not self.pool or self.layout.work_size < t.LARGE:
             self.pool.append(workspace)
-        return out, log
+
+    def hold(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[_Workspace, float]:
+        """A workspace with the collected potentials, until it is released, and the log of the total (or maximum)."""
+        workspace = self._take()
+        if not self.once_log > -math.inf:
+            return workspace, self.once_log
+        found, vectors = dict(hard), dict(likelihoods)
+        check_findings(self.cards, found, vectors)
+        return workspace, self.once_log + workspace.execute(found, vectors, self.once_out.copy())
 
     def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float]:
         """The collected potentials of dynamic and of static cliques, and the log of the total (or maximum)."""
@@ -125,6 +142,7 @@ class _Workspace:
     def __init__(self, program: Program, work: Floats, tape: Ints) -> None:
         self.work = work
         self.buffers = (program.tables, program.base, work)
+        self.maximise = program.maximise
         self.reduce, self.gather = self.sums(program.maximise)
         self.hard: dict[int, int] = {}
         self.likelihoods: dict[int, Floats] = {}
@@ -281,9 +299,10 @@ class _Workspace:
         values = 1 if observed < 0 else int(self.cards[observed])
         banded = [BandedClique(self.lists, f, code) for code in range(values)]
         by = [observed, 1] if observed >= 0 else []
+        maximise = self.maximise
 
         def step() -> None:
-            banded[self.shift(by)].sweep(self.buffers, self.out, self.shift, self.likelihood)
+            banded[self.shift(by)].sweep(self.buffers, self.out, self.shift, self.likelihood, maximise)
 
         self.steps.append(step)
 
