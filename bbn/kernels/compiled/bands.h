@@ -32,7 +32,7 @@ typedef struct {
 } bbn_band_side;
 
 typedef struct {
-    int64_t n;
+    int64_t n, noted;
     const int32_t *ids, *starts, *widths;
     int32_t *left_over;
     const double *own;
@@ -42,35 +42,60 @@ typedef struct {
 
 static const double bbn_band_end[2 * BAND_LANES] = {1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0};
 
-/* Each band times its scales and factors, added to its sums and totals; how many bands are not zero. */
-BBN_INLINE int64_t bbn_band_rows(const bbn_band_sweep *s, const int64_t n_factors, const int64_t n_sums) {
+BBN_INLINE const bbn_band_side *bbn_band_copy(bbn_band_side *copy, const bbn_band_side *side, const int64_t n,
+                                              const int usual) {
+    if (!usual) return side;
+    for (int64_t k = 0; k < n; k++) copy->from[k] = side->from[k], copy->at[k] = side->at[k];
+    return copy;
+}
+
+/* Each band times its scales and factors, added to its sums and totals; how many bands are not zero. What is constant
+   where it is called is left out of the loop. */
+BBN_INLINE int64_t bbn_band_rows(const bbn_band_sweep *s, const int64_t n_scales, const int64_t n_factors,
+                                 const int64_t n_sums, const int64_t n_totals, const int has_own, const int keeps,
+                                 const int64_t noted, const int usual) {
+    const int64_t n = s->n;
+    const int32_t *const ids = s->ids, *const starts = s->starts, *const widths = s->widths;
+    int32_t *const some = s->left_over;
+    /* where their numbers are constant, operands lie in registers; otherwise what is written could be their lists, for
+       all that the compiler knows */
+    bbn_band_side own_scales, own_factors, own_sums, own_totals;
+    const bbn_band_side *const scaled = bbn_band_copy(&own_scales, &s->scales, n_scales, usual);
+    const bbn_band_side *const factored = bbn_band_copy(&own_factors, &s->factors, n_factors, usual);
+    const bbn_band_side *const summed = bbn_band_copy(&own_sums, &s->sums, n_sums, usual);
+    const bbn_band_side *const totalled = bbn_band_copy(&own_totals, &s->totals, n_totals, usual);
+    const double *const all_own = s->own;
+    double *const all_kept = s->kept;
     int64_t left_over = 0;
-    for (int64_t q = 0; q < s->n; q++) {
-        const int64_t r = s->ids ? s->ids[q] : q;
+    for (int64_t q = 0; q < n; q++) {
+        const int64_t r = noted == READ ? ids[q] : q;
         double scale = 1.0, total;
-        for (int64_t k = 0; k < s->scales.n; k++) scale *= s->scales.from[k][s->scales.at[k][r]];
+        for (int64_t k = 0; k < n_scales; k++) scale *= scaled->from[k][scaled->at[k][r]];
         if (scale == 0.0) {
-            if (s->kept && !s->left_over) memset(s->kept + s->starts[r], 0, (s->widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
+            if (noted == NOTED)
+                some[r] = 0;
+            else if (keeps)
+                memset(all_kept + starts[r], 0, (widths[r] + BAND_LANES - 1) / BAND_LANES * BAND_LANES * sizeof(double));
             continue;
         }
-        const int64_t start = s->starts[r], width = s->widths[r];
-        const double *own = s->own ? s->own + start : 0;
-        double *kept = s->kept ? s->kept + start : 0;
+        const int64_t start = has_own || keeps ? starts[r] : 0, width = widths[r];
+        const double *const own = has_own ? all_own + start : 0;
+        double *const kept = keeps ? all_kept + start : 0;
         const double *factors[BAND_STEPS];
         double *sums[BAND_STEPS];
-        for (int64_t k = 0; k < n_factors; k++) factors[k] = s->factors.from[k] + s->factors.at[k][r];
-        for (int64_t k = 0; k < n_sums; k++) sums[k] = s->sums.from[k] + s->sums.at[k][r];
+        for (int64_t k = 0; k < n_factors; k++) factors[k] = factored->from[k] + factored->at[k][r];
+        for (int64_t k = 0; k < n_sums; k++) sums[k] = summed->from[k] + summed->at[k][r];
 #if BBN_VECTORS
         const bbn_four scales = BBN_FILL_FOUR(scale);
         bbn_four all = BBN_FILL_FOUR(0.0);
         for (int64_t j = 0; j < width; j += BAND_LANES) {
             bbn_four x = scales;
-            if (own)
+            if (has_own)
                 x *= BBN_READ_FOUR(own + j);
             else if (j + BAND_LANES > width)
                 x *= BBN_READ_FOUR(bbn_band_end + BAND_LANES - (width - j));
             for (int64_t k = 0; k < n_factors; k++) x *= BBN_READ_FOUR(factors[k] + j);
-            if (kept) BBN_FOUR(kept + j) = x;
+            if (keeps) BBN_FOUR(kept + j) = x;
             for (int64_t k = 0; k < n_sums; k++) BBN_FOUR(sums[k] + j) = BBN_READ_FOUR(sums[k] + j) + x;
             all += x;
         }
@@ -78,39 +103,64 @@ BBN_INLINE int64_t bbn_band_rows(const bbn_band_sweep *s, const int64_t n_factor
 #else
         total = 0.0;
         for (int64_t j = 0; j < width; j++) {
-            double x = own ? scale * own[j] : scale;
+            double x = has_own ? scale * own[j] : scale;
             for (int64_t k = 0; k < n_factors; k++) x *= factors[k][j];
-            if (kept) kept[j] = x;
+            if (keeps) kept[j] = x;
             for (int64_t k = 0; k < n_sums; k++) sums[k][j] += x;
             total += x;
         }
 #endif
-        for (int64_t k = 0; k < s->totals.n; k++) s->totals.from[k][s->totals.at[k][r]] += total;
-        if (s->left_over) {
-            s->left_over[left_over] = (int32_t)r;
-            left_over += total != 0.0;
-        }
+        for (int64_t k = 0; k < n_totals; k++) totalled->from[k][totalled->at[k][r]] += total;
+        if (noted == NOTED) some[r] = total != 0.0;
     }
+    if (noted == NOTED) /* apart: where a note goes would depend on all sums so far, and loads would wait for it */
+        for (int64_t r = 0; r < n; r++) {
+            const int32_t more = some[r];
+            some[left_over] = (int32_t)r;
+            left_over += more;
+        }
     return left_over;
 }
 
-/* The usual numbers of operands have a loop of their own. */
+/* Sweeps that are common where bands pay have a loop of their own: their scales, factors, sums and totals, own cells,
+   whether they are kept, and whether bands are noted or read. Others have one by their factors and sums. */
+#define BBN_USUAL_BANDS(X)                                                                                             \
+    X(0, 1, 0, 1, 1, 0, 0) X(0, 1, 0, 1, 1, 0, NOTED) X(0, 1, 0, 1, 1, 0, READ) X(0, 1, 0, 1, 1, 1, NOTED)             \
+    X(0, 1, 1, 0, 1, 0, 0) X(0, 1, 1, 0, 1, 0, NOTED) X(0, 1, 1, 0, 1, 0, READ) X(0, 1, 1, 0, 1, 1, NOTED)             \
+    X(0, 1, 1, 1, 1, 0, 0) X(0, 1, 1, 1, 1, 0, READ) X(0, 1, 1, 2, 1, 0, READ) X(0, 2, 0, 1, 0, 0, NOTED)              \
+    X(1, 0, 1, 0, 1, 0, 0) X(1, 0, 1, 0, 1, 0, NOTED) X(1, 0, 1, 0, 1, 0, READ) X(1, 0, 1, 0, 1, 1, NOTED)             \
+    X(1, 0, 2, 0, 1, 0, 0) X(1, 0, 2, 0, 1, 0, READ) X(1, 0, 2, 1, 1, 0, READ) X(1, 1, 0, 1, 1, 0, NOTED)              \
+    X(1, 1, 0, 1, 1, 1, NOTED) X(1, 1, 1, 0, 1, 0, READ) X(1, 1, 1, 0, 1, 1, NOTED) X(1, 1, 1, 0, 0, 0, NOTED)         \
+    X(1, 1, 1, 1, 1, 0, READ) X(1, 1, 2, 0, 1, 0, READ) X(1, 2, 0, 1, 0, 0, NOTED) X(1, 2, 1, 0, 0, 0, READ)           \
+    X(1, 2, 1, 1, 0, 0, READ) X(2, 0, 1, 0, 1, 0, NOTED) X(2, 1, 0, 1, 1, 1, NOTED) X(2, 1, 1, 0, 0, 0, NOTED)         \
+    X(2, 1, 1, 1, 1, 0, READ) X(2, 1, 2, 1, 1, 0, READ) X(2, 2, 2, 1, 0, 0, READ)
+#define BBN_BANDS_KEY(n_scales, n_factors, n_sums, n_totals, own, keeps, noted)                                        \
+    ((((((n_scales) * 4 + (n_factors)) * 4 + (n_sums)) * 4 + (n_totals)) * 2 + (own)) * 2 + (keeps)) * 3 + (noted)
+#define BBN_BANDS_CASE(...) \
+    case BBN_BANDS_KEY(__VA_ARGS__): return bbn_band_rows(s, __VA_ARGS__, 1);
+
 BBN_CLONES static int64_t bbn_band_go(const bbn_band_sweep *s) {
-    switch (s->factors.n < 4 && s->sums.n < 4 ? 4 * s->factors.n + s->sums.n : -1) {
-        case 0: return bbn_band_rows(s, 0, 0);
-        case 1: return bbn_band_rows(s, 0, 1);
-        case 2: return bbn_band_rows(s, 0, 2);
-        case 3: return bbn_band_rows(s, 0, 3);
-        case 4: return bbn_band_rows(s, 1, 0);
-        case 5: return bbn_band_rows(s, 1, 1);
-        case 6: return bbn_band_rows(s, 1, 2);
-        case 7: return bbn_band_rows(s, 1, 3);
-        case 8: return bbn_band_rows(s, 2, 0);
-        case 9: return bbn_band_rows(s, 2, 1);
-        case 12: return bbn_band_rows(s, 3, 0);
-        case 13: return bbn_band_rows(s, 3, 1);
-        default: return bbn_band_rows(s, s->factors.n, s->sums.n);
+    const int64_t n_scales = s->scales.n, n_factors = s->factors.n, n_sums = s->sums.n, n_totals = s->totals.n;
+    const int own = s->own != 0, keeps = s->kept != 0;
+    if (n_scales < 4 && n_factors < 4 && n_sums < 4 && n_totals < 4)
+        switch (BBN_BANDS_KEY(n_scales, n_factors, n_sums, n_totals, own, keeps, s->noted)) {
+            BBN_USUAL_BANDS(BBN_BANDS_CASE)
+            default: break;
+        }
+#define BBN_BANDS_OTHER(factors, sums)                                                                                 \
+    if (n_factors == factors && n_sums == sums) {                                                                      \
+        if (!own) return bbn_band_rows(s, n_scales, factors, sums, n_totals, 0, keeps, s->noted, 0);                   \
+        if (!keeps) return bbn_band_rows(s, n_scales, factors, sums, n_totals, 1, 0, s->noted, 0);                     \
+        return bbn_band_rows(s, n_scales, factors, sums, n_totals, 1, 1, s->noted, 0);                                 \
     }
+    BBN_BANDS_OTHER(0, 1)
+    BBN_BANDS_OTHER(0, 2)
+    BBN_BANDS_OTHER(1, 0)
+    BBN_BANDS_OTHER(1, 1)
+    BBN_BANDS_OTHER(1, 2)
+    BBN_BANDS_OTHER(2, 0)
+    BBN_BANDS_OTHER(2, 1)
+    return bbn_band_rows(s, n_scales, n_factors, n_sums, n_totals, own, keeps, s->noted, 0);
 }
 
 /* The same for maxima: the larger of each band times its scales and factors, and of what is there; nothing is noted. */
@@ -193,6 +243,7 @@ static int64_t bbn_bands(const bbn_band_state *state, const int64_t *f, int maxi
     const int64_t *step;
     int64_t k;
     bbn_band_sweep s;
+    s.noted = noted;
     s.n = noted == READ ? state->counts[slot] : state->lists[f[4] + code];
     s.ids = noted == READ ? state->ids + f[1] : 0;
     s.left_over = noted == NOTED ? state->ids + f[1] : 0;
