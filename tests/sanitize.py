@@ -46,6 +46,7 @@ TESTS = (
     "inference/exact/test_junction_tree",
     "inference/exact/test_engines",
     "inference/exact/test_bands",
+    "inference/exact/test_bands_in_maxima",
     "inference/exact/test_pruning",
     "inference/exact/test_range",
     "inference/exact/test_repeats",

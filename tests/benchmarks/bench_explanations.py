@@ -73,9 +73,7 @@ def plain_row(name: str) -> Row:
         states, log2 = theirs()
         np.testing.assert_allclose(best.log_probability, log2 * math.log(2), rtol=0, atol=1e-9)
         found = {key: net.states(key)[code] for key, code in states.todict().items()}
-        np.testing.assert_allclose(
-            math.log(net.probability(found)), best.log_probability, rtol=0, atol=1e-9
-        )
+        np.testing.assert_allclose(math.log(net.probability(found)), best.log_probability, rtol=0, atol=1e-9)
 
     return Row(
         f"best explanation without evidence, {name}, first answer",

@@ -278,14 +278,13 @@ class NoisyBest:
             work, base, log_bound, in_logs = plan.collect(self.hard, self.likelihood)
             if log_bound == -math.inf:
                 return None
-            ranked = plan.reader.ranked(work, base, self.hard, self.likelihood, in_logs)
-            first = next(ranked)
+            first = next(ranked := plan.reader.ranked(work, base, self.hard, self.likelihood, in_logs))
             top = log_bound + log_scale
             if top <= enough + CLOSE:
                 return None
             if best is None or top < best.top:
-                copied = [own.copy() for own in pairs]
-                best = _Part(low, high, logs.copy(), copied, chain([first], ranked), top, span)
+                own = [slopes.copy() for slopes in pairs]
+                best = _Part(low, high, logs.copy(), own, chain([first], ranked), top, span)
             codes = first[0][: len(self.variables)].astype(np.intp)
             change = (self.lines.wanted(span, codes) - np.clip(logs, span.least, span.most)) / (1 + r / 4)
             logs = np.clip(logs, span.least, span.most) + change

@@ -31,7 +31,7 @@ cdef double STEPS = 1e12  # losses are compared by so small a step
 cdef extern from "walk.h":
     void bbn_multiply(double* target, Source left, Source source, double scale, int64_t depth, Words dims,
                       Words steps) noexcept nogil
-    double bbn_max_row(Source cells, int64_t n, double all) noexcept nogil
+    double bbn_largest(Source cells, int64_t n) noexcept nogil
 
 
 cdef extern from *:
@@ -221,7 +221,7 @@ cdef class Ranked:
                 last.cell = i
                 return True
         if last.head == INFINITY:
-            head = bbn_max_row(row, n, row[0])
+            head = bbn_largest(row, n)
         else:
             for i in range(n):
                 if row[i] <= below and row[i] > head:

@@ -27,8 +27,10 @@ typedef double bbn_four __attribute__((vector_size(32), aligned(8), may_alias));
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && defined(__GLIBC__)
 #define BBN_CLONES __attribute__((target_clones("avx2", "default")))
+#define BBN_CLONED 1
 #else
 #define BBN_CLONES
+#define BBN_CLONED 0
 #endif
 
 /* Old is the message itself or apart from it, never shifted against it, so lanes do not mix. */
@@ -276,10 +278,15 @@ BBN_INLINE double bbn_larger_of(double a, double b) { return a > b ? a : b; }
 #if BBN_VECTORS
 typedef int64_t bbn_four_flags __attribute__((vector_size(32)));
 
-/* The larger of each pair. */
+/* The larger of each pair: by a mask where the processor's own vectors are as wide, otherwise one by one. */
 BBN_INLINE bbn_four bbn_larger(bbn_four a, bbn_four b) {
+#if BBN_CLONED || defined(__clang__)
     const bbn_four_flags first = a > b;
     return (bbn_four)(((bbn_four_flags)a & first) | ((bbn_four_flags)b & ~first));
+#else
+    return (bbn_four){bbn_larger_of(a[0], b[0]), bbn_larger_of(a[1], b[1]), bbn_larger_of(a[2], b[2]),
+                      bbn_larger_of(a[3], b[3])};
+#endif
 }
 
 /* The larger of target and cells, rows of two cells. */
@@ -462,6 +469,8 @@ BBN_CLONES static void bbn_maximise(double *target, const double *cells, int64_t
 #endif
     BBN_WALK(bbn_max_plane(target + at, cells, rows, inner, step_out, step_in), cells += plane);
 }
+
+BBN_CLONES static double bbn_largest(const double *cells, int64_t n) { return bbn_max_row(cells, n, cells[0]); }
 
 /* target = left * factor. */
 BBN_CLONES static void bbn_scale(double *target, const double *left, double factor, int64_t n) {
