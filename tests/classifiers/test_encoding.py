@@ -49,6 +49,7 @@ def test_a_large_matrix_of_small_numbers_is_not_copied_whole_and_can_be_stopped(
     finally:
         tracemalloc.stop()
     assert [column.tolist() for column in codes] == table.T.tolist()
-    assert peak < 4 * table.nbytes  # the codes themselves, and a block; 64 bits for each number would be eight times
+    # the codes themselves, and a block; 64 bits for each number would be eight times
+    assert peak < 4 * table.nbytes
     with pytest.raises(Stopped), watched_by(StopAt(3, Stopped())):
         Encoder.learn(table, names)
