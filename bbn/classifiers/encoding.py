@@ -8,7 +8,7 @@ say nothing about the class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ from bbn.core.frozen import Array
 from bbn.data.column_levels import Levels, column_levels
 from bbn.data.column_states import MANY_NUMBERS
 from bbn.data.discretize import Discretizer, short_between
+from bbn.kernels.watch import check
 from bbn.model.evidence import is_missing
 from bbn.model.variable import State, Variable, plain
 
@@ -30,6 +31,8 @@ Codes = NDArray[Any]
 
 NARROW = 255
 """The most states whose codes, with the one that means missing, fit a byte."""
+BLOCK = 1 << 16
+"""The rows of a matrix of numbers that are made ready for a kernel at a time."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,10 @@ class Encoder:
             return []
         ranges = self._ranges() if isinstance(table, np.ndarray) and table.dtype.kind in "iuf" else None
         if ranges is not None:
-            return list(kernels.classify.code_matrix(_contiguous(table), *ranges))
+            codes = np.empty(table.shape[::-1], dtype=np.uint8)
+            for rows, block in _blocks(table):
+                codes[:, rows] = kernels.classify.code_matrix(block, *ranges)
+            return list(codes)
         return [own.codes(column) for own, column in zip(self.columns, split(table), strict=True)]
 
     def grown(self, other: Encoder) -> Encoder:
@@ -234,17 +240,25 @@ def _whole_numbers(table: Any) -> list[list[State]] | None:
     if (span > 1 << 16).any():
         return None
     ptr = np.cumsum([0, *span], dtype=np.int64)
-    flags = kernels.classify.present(_contiguous(table), low, ptr)
-    if flags is None:
-        return None
+    flags = np.zeros(ptr[-1], dtype=np.uint8)
+    for _, block in _blocks(table):
+        seen = kernels.classify.present(block, low, ptr)
+        if seen is None:
+            return None
+        flags |= seen
     found = [
         np.flatnonzero(flags[start:stop]) + low[j] for j, (start, stop) in enumerate(pairwise(ptr.tolist()))
     ]
     return None if max(map(len, found)) > MANY_NUMBERS else [values.tolist() for values in found]
 
 
-def _contiguous(table: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(table, dtype=np.float64 if table.dtype.kind == "f" else np.int64)
+def _blocks(table: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """The rows of a matrix as the kernels take them, BLOCK at a time: no copy of the whole, and Ctrl-C is heard."""
+    kind = np.float64 if table.dtype.kind == "f" else np.int64
+    for start in range(0, len(table), BLOCK):
+        check()
+        rows = slice(start, min(start + BLOCK, len(table)))
+        yield rows, np.ascontiguousarray(table[rows], dtype=kind)
 
 
 def _state(value: Any) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
+from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 from bbn.core.budget import environment, jobs
@@ -78,7 +79,7 @@ def worker_map(
 @contextmanager
 def time_limit(seconds: float, instead: str = INSTEAD) -> Iterator[None]:
     """Let work in this block, and in threads that it starts, take at most `seconds` seconds."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds > 0:
         raise ValueError(f"time_limit is {seconds!r}; expected a number of seconds, above 0")
 
     def late() -> TimeLimitError:

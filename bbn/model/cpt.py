@@ -17,9 +17,9 @@ from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.model.factor import Factor
-from bbn.model.holding_state import told_holding_code
+from bbn.model.holding_state import require_family, told_holding_code
 from bbn.model.previous import table_parents
-from bbn.model.table_input import read_table, row_name, settings, shape_of
+from bbn.model.table_input import by_parent, read_table, require_chances, row_name, settings, shape_of
 from bbn.model.variable import Continuous, State, Variable
 
 if TYPE_CHECKING:
@@ -240,31 +240,17 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
                 raise ModelError(
                     f"CPT {variable.name!r}: noisy-or needs binary variables, {v.name!r} has {v.card} states"
                 )
-        names = [p.name for p in parents]
-        given = (
-            dict(probabilities)
-            if isinstance(probabilities, Mapping)
-            else dict(zip(names, probabilities, strict=False))
-        )
-        if set(given) != set(names) or (
-            not isinstance(probabilities, Mapping) and len(probabilities) != len(names)
-        ):
-            raise ModelError(
-                f"CPT {variable.name!r}: noisy-or needs one probability for each of {names}, found {probabilities}"
-            )
-        for name, p in (*given.items(), ("the leak", leak)):
-            if not 0 <= p <= 1:
-                raise ModelError(
-                    f"CPT {variable.name!r}: noisy-or probability of {name} is {p}; expected 0 to 1"
-                )
+        given = by_parent("noisy-or", variable, parents, probabilities)
+        require_chances("noisy-or", variable, parents, given, leak)
+        require_family(f"noisy-or {variable.name!r}", holds, variable, parents)
         codes = {v.name: told_holding_code(v, holds) for v in (variable, *parents)}
         own = codes[variable.name]
         table = np.empty(shape_of(variable, parents))
         for index, _ in settings(parents):
             fails = 1.0 - leak
-            for parent, code in zip(parents, index, strict=True):
+            for parent, code, p in zip(parents, index, given, strict=True):
                 if code == codes[parent.name]:
-                    fails *= 1.0 - given[parent.name]
+                    fails *= 1.0 - p
             table[(*index, own)] = 1.0 - fails
             table[(*index, 1 - own)] = fails
         return cls.trusted(variable, parents, table)

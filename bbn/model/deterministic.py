@@ -8,32 +8,37 @@ form; Heckerman 1993). Every t is certain given the parents, so the chain is rig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bbn.core.budget import require_memory
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.model.factored import Factored, checked_family
-from bbn.model.holding_state import holding, told_holding_code
+from bbn.model.holding_state import holding, require_family, told_holding_code
 from bbn.model.variable import State, Variable
 
 Rule = Literal["or", "and", "xor", "at-least", "max", "min", "sum"]
 LOGICAL = ("or", "and", "xor", "at-least")
 """Rules of variables that hold or do not."""
 RULES: tuple[str, ...] = (*LOGICAL, "max", "min", "sum")
+LARGEST = 2**40
+"""The largest number that a state may count as."""
 Numbers = tuple[int, ...]
 """The number that each state of a variable counts as."""
+Values = NDArray[np.int64]
+"""Numbers that have been put together."""
 
 
 class _Joining(NamedTuple):
-    """How numbers are put together: the first value, how many values there are, and the value after one more number."""
+    """How numbers are put together: the first value, and the value after one more number."""
 
     start: int
-    size: int
     step: Callable[[Any, Any], Any]
 
 
@@ -103,18 +108,25 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
         child, parents = checked_family("Deterministic", child, parents)
         where = f"Deterministic {child.name!r}"
         if rule not in RULES:
-            raise ModelError(f"{where}: no rule {rule!r}{nearest(str(rule), RULES)}; expected one of {RULES}")
+            raise ModelError(f"{where}: no rule {rule!r}{nearest(rule, RULES)}")
         if (rule == "at-least") != (at_least is not None):
             raise ModelError(f"{where}: at_least= goes with the rule 'at-least', and only with it")
         if at_least is not None and (
             isinstance(at_least, bool) or not isinstance(at_least, int | np.integer) or at_least < 0
         ):
             raise ModelError(f"{where}: at_least must be a whole number from 0 on, found {at_least!r}")
+        if not parents and rule in ("max", "min"):
+            raise ModelError(f"{where}: without parents there is no {rule}")
+        require_family(where, holds, child, parents)
         numbers = []
         for v in (*parents, child):
             if rule in LOGICAL and v.card != 2:
                 raise ModelError(f"{where}: {rule!r} needs binary variables, {v.name!r} has {v.card} states")
             numbers.append(_numbers(v, holds, rule in LOGICAL))
+            if max(numbers[-1]) > LARGEST:
+                raise ModelError(
+                    f"{where}: a state of {v.name!r} is {max(numbers[-1])}; at most {LARGEST} counts"
+                )
         at_least = None if at_least is None else int(at_least)
         self._hold(variable=child, parents=parents, rule=rule, at_least=at_least, numbers=tuple(numbers))
         self._require_results()
@@ -156,7 +168,7 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
         values: Any = np.full((), joining.start)
         for own in self.numbers[:-1]:
             values = joining.step(values[..., None], np.array(own))
-        return np.asarray(np.eye(self.variable.card)[self._codes(joining)[values]])
+        return np.asarray(np.eye(self.variable.card)[self._codes(values)])
 
     @property
     def n_parameters(self) -> int:
@@ -180,7 +192,7 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
         for own, code in zip(self.numbers, codes, strict=False):
             value = int(joining.step(value, own[code]))
         row = np.zeros(self.variable.card)
-        row[self._codes(joining)[value]] = 1.0
+        row[self._codes(np.array(value))] = 1.0
         return row
 
     def steps(self) -> list[Array]:
@@ -188,14 +200,15 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
 
         Each t has as many values as may be put together by then; none without parents.
         """
-        joining = self._joining()
-        codes = self._codes(joining)
-        levels = self._levels(joining)
+        levels = self._levels()
+        require_memory(
+            int(16 * self.chain_cells), f"the chain of tables of {type(self).__name__} {self.name!r}"
+        )
         tables = []
-        for i, (own, (before, after)) in enumerate(zip(self.numbers[:-1], pairwise(levels), strict=True)):
-            values = joining.step(np.array(before)[:, None], np.array(own)[None, :])
+        for i, (before, after) in enumerate(pairwise(levels)):
+            values = self._joined(before, i)
             last = i == len(self.parents) - 1
-            place = codes[values] if last else np.searchsorted(np.array(after), values)
+            place = self._codes(values) if last else np.searchsorted(after, values)
             table = np.eye(self.variable.card if last else len(after))[place]
             tables.append(np.ascontiguousarray(table[0] if i == 0 else table))
         return tables
@@ -203,7 +216,7 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
     @property
     def chain_cells(self) -> float:
         """The cells of the chain of tables."""
-        sizes = [float(len(level)) for level in self._levels(self._joining())]
+        sizes = [float(len(level)) for level in self._levels()]
         return sum(a * len(own) * b for own, (a, b) in zip(self.numbers[:-1], pairwise(sizes), strict=True))
 
     @property
@@ -229,42 +242,68 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
 
     def _joining(self) -> _Joining:
         if self.rule in ("or", "max"):
-            return _Joining(0, self._highest() + 1, np.maximum)
+            return _Joining(0, np.maximum)
         if self.rule in ("and", "min"):
-            return _Joining(self._highest(), self._highest() + 1, np.minimum)
+            return _Joining(self._highest(), np.minimum)
         if self.rule == "xor":
-            return _Joining(0, 2, np.bitwise_xor)
-        most = max(self.numbers[-1]) if self.at_least is None else self.at_least
-        return _Joining(0, most + 1, lambda value, number: np.minimum(value + number, most))
+            return _Joining(0, np.bitwise_xor)
+        most = max(self.numbers[-1]) if self.at_least is None else self._enough()
+        return _Joining(0, lambda value, number: np.minimum(value + number, most))
 
     def _highest(self) -> int:
         return max([1, *(n for own in self.numbers[:-1] for n in own)])
 
-    def _codes(self, joining: _Joining) -> Any:
-        """The child's code for each value that was put together, 0 where there is none."""
-        own = self.numbers[-1]
-        codes = np.zeros(joining.size, np.int64)
-        for value in range(joining.size):
-            number = int(value >= self.at_least) if self.at_least is not None else value
-            if number in own:
-                codes[value] = own.index(number)
-        return codes
+    def _enough(self) -> int:
+        """How many parents must hold, or one more than there are where not all of them are enough."""
+        return min(self.at_least or 0, len(self.parents) + 1)
 
-    def _levels(self, joining: _Joining) -> list[list[int]]:
-        """The values that may be put together before the first parent, and after each."""
-        levels = [[joining.start]]
-        for own in self.numbers[:-1]:
-            after = joining.step(np.array(levels[-1])[:, None], np.array(sorted(set(own)))[None, :])
-            levels.append(np.unique(after).tolist())
-        return levels
+    def _codes(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """The child's code for each value that was put together, 0 where there is none."""
+        if self.at_least is not None:
+            values = values >= self._enough()
+        own = np.array(self.numbers[-1])
+        ranked = np.argsort(own)
+        place = ranked.take(np.searchsorted(own, values, sorter=ranked), mode="clip")
+        return np.where(own[place] == values, place, 0)
+
+    def _levels(self) -> list[Values]:
+        """The values that may be put together before the first parent, and after each; sorted."""
+        return list(self._growing())
+
+    def _growing(self) -> Iterator[Values]:
+        """These, one level at a time."""
+        values = np.array([self._joining().start])
+        yield values
+        for i in range(len(self.parents)):
+            values = np.unique(self._joined(values, i))
+            yield values
+
+    def _joined(self, before: Values, i: int) -> Values:
+        """The value after each before the i-th parent, a row, with each of that parent's numbers, a column.
+
+        Sums that are sure to end at the cap are not told apart, so there are never more than the child has states.
+        """
+        values: Values = self._joining().step(before[:, None], np.array(self.numbers[i])[None, :])
+        return (
+            np.minimum(values, max(self.numbers[-1]) - self._least_after(i)) if self.rule == "sum" else values
+        )
+
+    def _least_after(self, i: int) -> int:
+        """The least that the parents after the i-th add up to."""
+        return sum(map(min, self.numbers[i + 1 : -1]))
 
     def _require_results(self) -> None:
-        """ModelError if a result is not a state of the child."""
+        """ModelError if a result is not a state of the child: as soon as one is known, for sums may have many."""
         if self.rule in LOGICAL:
             return
-        joining = self._joining()
-        for value in self._levels(joining)[-1]:
-            if value not in self.numbers[-1]:
+        last, most = len(self.parents), max(self.numbers[-1])
+        for i, values in enumerate(self._growing()):
+            if self.rule == "sum":
+                values = np.minimum(values + self._least_after(i - 1), most)
+            elif i < last:
+                continue
+            value = next((v for v in values.tolist() if v not in self.numbers[-1]), None)
+            if value is not None:
                 raise ModelError(
                     f"Deterministic {self.name!r}: the {self.rule} of the parents may be {value}, which is none of the "
                     f"states {list(self.variable.states)}, numbered {list(self.numbers[-1])}"

@@ -54,7 +54,7 @@ ORDERS: dict[str, Rule] = {
 
 
 def elimination_order(
-    scopes: Iterable[Sequence[Node]],
+    scopes: Iterable[Iterable[Node]],
     cards: Mapping[Node, int],
     rule: str = "min-fill",
     keep: Collection[Node] = (),

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bbn.core.errors import ModelError
+from bbn.core.errors import ModelError, nearest
 from bbn.model.variable import State, Variable
-
-if TYPE_CHECKING:
-    pass
-
 
 HOLDING_WORDS = {
     frozenset(pair): pair[0]
@@ -59,6 +55,14 @@ def told_holding_code(variable: Variable, holds: Any) -> int:
             f"say holds={{{variable.name!r}: {variable.states[0]!r}}}"
         )
     return code
+
+
+def require_family(where: str, holds: Any, child: Variable, parents: Sequence[Variable]) -> None:
+    """ModelError if a mapping of states that hold names a variable that is neither the child nor a parent."""
+    names = [v.name for v in (child, *parents)]
+    for name in holds if isinstance(holds, Mapping) else ():
+        if name not in names:
+            raise ModelError(f"{where}: holds= names {name!r}, neither it nor a parent{nearest(name, names)}")
 
 
 def positive_code(variable: Variable) -> int:

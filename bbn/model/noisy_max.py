@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from bbn.core.display import Table
-from bbn.core.errors import ModelError, nearest
+from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, read_only
 from bbn.model.cpt import checked_parents
 from bbn.model.factored import Factored, checked_family
-from bbn.model.holding_state import positive_code, told_holding_code
-from bbn.model.table_input import read_table
+from bbn.model.holding_state import positive_code, require_family, told_holding_code
+from bbn.model.table_input import by_parent, read_table, require_chances
 from bbn.model.variable import State, Variable
 
 
@@ -102,7 +102,7 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         child, parents = checked_family(kind, child, parents)
         strong = _strongest(kind, child, strongest)
         weak = child.card - 1 - strong
-        given = _by_parent(kind, child, parents, links)
+        given = by_parent(kind, child, parents, links)
         arrays = [
             _link(kind, child, (parent,), own, f"the link of {parent.name!r}")
             for parent, own in zip(parents, given, strict=True)
@@ -358,12 +358,9 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
                 raise ModelError(
                     f"NoisyOr {child.name!r}: needs binary variables, {v.name!r} has {v.card} states; use bbn.NoisyMax"
                 )
-        given = _by_parent("NoisyOr", child, parents, links)
-        for name, p in [*zip((p.name for p in parents), given, strict=True), ("the leak", leak)]:
-            if isinstance(p, bool) or not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
-                raise ModelError(
-                    f"NoisyOr {child.name!r}: the probability of {name} is {p!r}; expected 0 to 1"
-                )
+        given = by_parent("NoisyOr", child, parents, links)
+        require_family(f"NoisyOr {child.name!r}", holds, child, parents)
+        require_chances("NoisyOr", child, parents, given, leak)
         strong = told_holding_code(child, holds)
 
         def row(p: float) -> Array:
@@ -405,30 +402,10 @@ def _strongest(kind: str, child: Variable, told: State | None) -> int:
     return code
 
 
-def _by_parent(kind: str, child: Variable, parents: Sequence[Variable], links: Any) -> list[Any]:
-    """What is given for each parent, in their order."""
-    names = [p.name for p in parents]
-    if isinstance(links, Mapping):
-        for name in links:
-            if name not in names:
-                raise ModelError(
-                    f"{kind} {child.name!r}: a link is given for {name!r}, which is not a parent{nearest(name, names)}"
-                )
-        for name in names:
-            if name not in links:
-                raise ModelError(f"{kind} {child.name!r}: there is no link for the parent {name!r}")
-        return [links[name] for name in names]
-    if isinstance(links, str) or not isinstance(links, Sequence | np.ndarray) or len(links) != len(names):
-        raise ModelError(
-            f"{kind} {child.name!r}: expected links for the parents {names}, as a mapping or in this order, "
-            f"found {links!r}"
-        )
-    return list(links)
-
-
 def _link(kind: str, child: Variable, parents: tuple[Variable, ...], given: Any, what: str) -> Array:
     """A checked link or leak; a fault names which."""
     try:
         return read_table(child, parents, given)
     except ModelError as error:
-        raise ModelError(f"{kind} {child.name!r}: {what}: {error}") from None
+        fault = str(error).removeprefix(f"CPT {child.name!r}").lstrip(":, ")
+        raise ModelError(f"{kind} {child.name!r}: {what}: {fault}") from None

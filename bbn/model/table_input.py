@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from bbn.core.errors import ModelError
+from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, numbers
 from bbn.model.variable import State, Variable
 
@@ -76,6 +77,41 @@ def indexed_rows(
         raise ModelError(
             f"{kind} {variable.name!r}: missing rows for {', '.join(p.name for p in parents)} = {shown}{more}"
         )
+
+
+def by_parent(kind: str, child: Variable, parents: Sequence[Variable], links: Any) -> list[Any]:
+    """What is given for each parent, in their order."""
+    names = [p.name for p in parents]
+    if isinstance(links, Mapping):
+        for name in links:
+            if name not in names:
+                raise ModelError(
+                    f"{kind} {child.name!r}: a link is given for {name!r}, which is not a parent{nearest(name, names)}"
+                )
+        for name in names:
+            if name not in links:
+                raise ModelError(f"{kind} {child.name!r}: there is no link for the parent {name!r}")
+        return [links[name] for name in names]
+    listed = isinstance(links, Sequence) and not isinstance(links, str)
+    if not listed and not (isinstance(links, np.ndarray) and links.ndim):
+        raise ModelError(
+            f"{kind} {child.name!r}: links must be a mapping from each parent's name or a list in the order of the "
+            f"parents, found {links!r}"
+        )
+    if len(links) != len(names):
+        raise ModelError(
+            f"{kind} {child.name!r}: expected a link for each of {len(names)} parents, found {len(links)}"
+        )
+    return list(links)
+
+
+def require_chances(
+    kind: str, child: Variable, parents: Sequence[Variable], given: Sequence[Any], leak: Any
+) -> None:
+    """ModelError unless each parent's number and the leak are probabilities."""
+    for name, p in [*zip((p.name for p in parents), given, strict=True), ("the leak", leak)]:
+        if isinstance(p, bool) or not isinstance(p, Real) or not 0 <= float(p) <= 1:
+            raise ModelError(f"{kind} {child.name!r}: the probability of {name} is {p!r}; expected 0 to 1")
 
 
 def _array_from_numbers(variable: Variable, parents: Sequence[Variable], table: Any) -> Array:

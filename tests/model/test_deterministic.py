@@ -278,7 +278,12 @@ def test_it_is_a_value():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rule": "xorr"}, "no rule 'xorr'; did you mean 'xor'"),
+        ({"rule": "xorr"}, r"no rule 'xorr'; did you mean 'xor'\?$"),
+        (
+            {"rule": None},
+            "no rule None; expected one of 'or', 'and', 'xor', 'at-least', 'max', 'min', 'sum'$",
+        ),
+        ({"rule": "or", "holds": {"C": "yes"}}, "holds= names 'C', neither it nor a parent"),
         ({"rule": "or", "at_least": 1}, "goes with the rule 'at-least'"),
         ({"rule": "at-least"}, "goes with the rule 'at-least'"),
         ({"rule": "at-least", "at_least": -1}, "whole number from 0 on"),
@@ -299,3 +304,35 @@ def test_a_result_that_is_no_state_is_refused():
         bbn.Deterministic(bbn.Variable("B", ["no", "yes"]), [three], "or")
     with pytest.raises(bbn.ModelError, match="must be a Variable"):
         bbn.Deterministic("B", [three], "or")
+
+
+@pytest.mark.parametrize("n", [10**12, 10**30])
+def test_large_numbers_take_no_room(n):
+    parents = [bbn.Variable(f"X{i}", ["no", "yes"]) for i in range(3)]
+    never = bbn.Deterministic(bbn.Variable("Y", ["no", "yes"]), parents, "at-least", at_least=n)
+    assert never.table[..., 1].sum() == 0
+    assert [table.size for table in never.steps()] == [4, 12, 12]
+    own = bbn.Variable("Y", [0, 10**11, 2 * 10**11])
+    values = [bbn.Variable(f"X{i}", [0, 10**11]) for i in range(2)]
+    for rule, whole in (("max", 1), ("sum", 2)):
+        assert bbn.Deterministic(own, values, rule).row(10**11, 10**11)[whole * 10**11] == 1.0
+    with pytest.raises(
+        bbn.ModelError, match="a state of 'X' is 10000000000000000; at most 1099511627776 counts"
+    ):
+        bbn.Deterministic(own, [bbn.Variable("X", [0, 10**16])], "sum")
+
+
+def test_sums_of_many_values_are_refused_before_they_are_made():
+    parents = [bbn.Variable(f"X{i}", [0, 2**i]) for i in range(40)]
+    with pytest.raises(bbn.ModelError, match="the sum of the parents may be 1, which is none of the states"):
+        bbn.Deterministic(bbn.Variable("Y", [0, 2**40]), parents, "sum")
+    more = [bbn.Variable("X", [2**39, 2**39 + 1])]
+    always = bbn.Deterministic(bbn.Variable("Y", [0, 2**39]), [*parents[:30], *more], "sum")
+    assert always.chain_cells < 500
+    np.testing.assert_array_equal(always.row_at([1] * 31), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("rule", ["max", "min"])
+def test_nothing_has_no_largest(rule):
+    with pytest.raises(bbn.ModelError, match=f"without parents there is no {rule}"):
+        bbn.Deterministic(bbn.Variable("Y", [0, 1, 2]), [], rule)

@@ -505,11 +505,15 @@ def test_links_may_be_written_as_tables_are():
     [
         ({"links": {"Flue": [[1, 0], [0, 1]]}}, "'Flue', which is not a parent; did you mean 'Flu'"),
         ({"links": {}}, "there is no link for the parent 'Flu'"),
-        ({"links": []}, "expected links for the parents"),
-        ({"links": 3}, "expected links for the parents"),
+        ({"links": []}, "expected a link for each of 1 parents, found 0$"),
+        (
+            {"links": 3},
+            "links must be a mapping from each parent's name or a list in the order of the parents",
+        ),
+        ({"links": np.array(0.5)}, "links must be a mapping"),
         ({"links": [[[1, 0]]]}, "the link of 'Flu'"),
-        ({"links": [[[0.5, 0.6], [0, 1]]]}, "sums to 1.1"),
-        ({"links": [[[1, 0], [0, 1]]], "leak": [0.5, 0.6]}, "the leak"),
+        ({"links": [[[0.5, 0.6], [0, 1]]]}, "^NoisyMax 'Fever': the link of 'Flu': row Flu=no: sums to 1.1"),
+        ({"links": [[[1, 0], [0, 1]]], "leak": [0.5, 0.6]}, "^NoisyMax 'Fever': the leak: sums to 1.1"),
         ({"links": [[[1, 0], [0, 1]]], "strongest": "perhaps"}, "perhaps"),
     ],
 )
@@ -523,9 +527,19 @@ def test_noisy_or_is_refused_what_it_cannot_take():
     three, two = bbn.Variable("A", ["x", "y", "z"]), bbn.Variable("B", [False, True])
     with pytest.raises(bbn.ModelError, match="needs binary variables, 'A' has 3 states"):
         bbn.NoisyOr(two, [three], [0.5])
-    for p in (1.5, -0.1, math.nan, "x", True):
-        with pytest.raises(bbn.ModelError, match="expected 0 to 1"):
-            bbn.NoisyOr(two, [bbn.Variable("C", [False, True])], [p])
+    for p in (1.5, -0.1, math.nan, "x", True, 1j, np.complex128(0.5)):
+        for make in (bbn.NoisyOr, bbn.CPT.noisy_or):
+            with pytest.raises(bbn.ModelError, match="expected 0 to 1"):
+                make(two, [bbn.Variable("C", [False, True])], [p])
+    for make in (bbn.NoisyOr, bbn.CPT.noisy_or):
+        cause = bbn.Variable("C", [False, True])
+        with pytest.raises(
+            bbn.ModelError, match="holds= names 'c', neither it nor a parent; did you mean 'C'"
+        ):
+            make(two, [cause], [0.5], holds={"c": False})
+        with pytest.raises(bbn.ModelError, match="links must be a mapping"):
+            make(two, [cause], None)
+        assert make(two, [cause], [Fraction(1, 4)]).row(True) == {False: 0.75, True: 0.25}
     with pytest.raises(bbn.ModelError, match="continuous"):
         bbn.NoisyMax(two, [bbn.Gaussian("G", means=0, variances=1).variable], [[[1, 0]]])
 

@@ -9,7 +9,7 @@ nothing needs to be scaled; the junction tree is the fast engine.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -28,6 +28,8 @@ from bbn.model.options import OrderedOptions
 
 Step = tuple[str, LogFactor]
 """A variable that was maximised away, and the product it was maximised in."""
+Scope = dict[str, int]
+"""The variables of a factor, and how many states each has."""
 
 
 class VariableElimination(Engine):
@@ -69,9 +71,9 @@ class VariableElimination(Engine):
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
         factors = self._relevant(targets, findings)
-        hidden = _names(factors) - set(targets)
         require_product({name: self.model.variable(name).card for name in targets}, options)
-        factors = self._eliminate(factors, hidden, set(targets), LogFactor.sum_out, options)
+        order, _ = _planned(list(map(_scope, factors)), targets, options)
+        factors = self._eliminate(factors, order, LogFactor.sum_out, options)
         return _product([*factors, _ones(self.model, targets)], options).permute(targets).shares()
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
@@ -82,11 +84,12 @@ class VariableElimination(Engine):
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[dict[str, int], float]:
         factors = self._relevant(targets, findings)
-        hidden = _names(factors) - set(targets)
-        factors = self._eliminate(factors, hidden, set(targets), LogFactor.sum_out, options)
+        ones = [_ones(self.model, (name,)) for name in targets]
+        summed, left = _planned(list(map(_scope, factors)), targets, options)
+        maximised, _ = _planned([*left, *map(_scope, ones)], (), options)
+        factors = self._eliminate(factors, summed, LogFactor.sum_out, options)
         steps: list[Step] = []
-        factors = [*factors, *(_ones(self.model, (name,)) for name in targets)]
-        factors = self._eliminate(factors, set(targets), set(), LogFactor.max_out, options, steps)
+        factors = self._eliminate([*factors, *ones], maximised, LogFactor.max_out, options, steps)
         log_probability = float(_product(factors, options).values)
         return ({}, log_probability) if log_probability == -math.inf else (_traceback(steps), log_probability)
 
@@ -98,17 +101,13 @@ class VariableElimination(Engine):
     def _eliminate(
         self,
         factors: list[LogFactor],
-        names: set[str],
-        kept: set[str],
+        order: Sequence[str],
         out: Callable[[LogFactor, str], LogFactor],
         options: Mapping[str, Any],
         steps: list[Step] | None = None,
     ) -> list[LogFactor]:
-        """Eliminate `names`: the factors that are left."""
-        cards = {v.name: v.card for factor in factors for v in factor.variables}
-        for name in elimination_order([f.names for f in factors], cards, options["order"], keep=kept):
-            if name not in names:
-                continue
+        """Eliminate the variables in this order: the factors that are left."""
+        for name in order:
             check()
             holding = [f for f in factors if name in f.names]
             factors = [f for f in factors if name not in f.names]
@@ -117,6 +116,21 @@ class VariableElimination(Engine):
                 steps.append((name, product))
             factors.append(out(product, name))
         return factors
+
+
+def _planned(
+    scopes: list[Scope], kept: Sequence[str], options: Mapping[str, Any]
+) -> tuple[list[str], list[Scope]]:
+    """The order in which all variables but `kept` go, and the scopes left; BudgetError if a product would not fit."""
+    cards = {name: card for scope in scopes for name, card in scope.items()}
+    order = elimination_order(scopes, cards, options["order"], keep=kept)
+    for name in order:
+        check()
+        product = {other: card for scope in scopes if name in scope for other, card in scope.items()}
+        require_product(product, options)
+        del product[name]
+        scopes = [*(scope for scope in scopes if name not in scope), product]
+    return order, scopes
 
 
 def require_product(cards: Mapping[str, int], options: Mapping[str, Any]) -> None:
@@ -131,7 +145,7 @@ def require_product(cards: Mapping[str, int], options: Mapping[str, Any]) -> Non
 
 
 def _product(factors: list[LogFactor], options: Mapping[str, Any]) -> LogFactor:
-    require_product({v.name: v.card for factor in factors for v in factor.variables}, options)
+    require_product({name: card for factor in factors for name, card in _scope(factor).items()}, options)
     return math.prod(factors, start=LogFactor.trusted((), np.zeros(())))
 
 
@@ -144,8 +158,8 @@ def _traceback(steps: list[Step]) -> dict[str, int]:
     return best
 
 
-def _names(factors: list[LogFactor]) -> set[str]:
-    return {name for factor in factors for name in factor.names}
+def _scope(factor: LogFactor) -> Scope:
+    return {v.name: v.card for v in factor.variables}
 
 
 def _ones(model: Any, names: tuple[str, ...]) -> LogFactor:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.kernels.logarithms import log_sum
+from bbn.kernels.logarithms import log_sum, pieces
 from bbn.model.factor import Factor, aligned
 
 
@@ -35,7 +35,12 @@ class LogFactor(Factor):
 
     def __mul__(self, other: Factor) -> LogFactor:
         variables, left, right = aligned(self, other, "product")
-        return LogFactor.trusted(variables, np.asarray(left + right))
+        shape = tuple(v.card for v in variables)
+        left, right = np.broadcast_to(left, shape), np.broadcast_to(right, shape)
+        values = np.empty(shape)
+        for piece in pieces(shape):
+            np.add(left[piece], right[piece], out=values[piece])
+        return LogFactor.trusted(variables, values)
 
     def sum_out(self, names: str | Iterable[str]) -> LogFactor:
         """The factor with these variables summed away."""
@@ -47,8 +52,12 @@ class LogFactor(Factor):
         total = float(log_sum(self.values, tuple(range(self.values.ndim))))
         if total == -np.inf:
             return np.zeros(self.values.shape), total
+        shares = np.empty(self.values.shape)
         with np.errstate(under="ignore"):
-            shares = np.asarray(self.values - total)
-            np.exp(shares, out=shares)
-            shares /= shares.sum()
+            for piece in pieces(shares.shape):
+                np.subtract(self.values[piece], total, out=shares[piece])
+                np.exp(shares[piece], out=shares[piece])
+            whole = shares.sum()
+            for piece in pieces(shares.shape):
+                shares[piece] /= whole
         return shares, total

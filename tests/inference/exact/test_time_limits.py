@@ -46,3 +46,14 @@ def test_many_soft_findings_are_left_midway(monkeypatch):
     firm = soft.Findings({}, {}, {})
     with pytest.raises(KeyboardInterrupt), watched_by(StopAt(5, KeyboardInterrupt())):
         soft._fit_by_queries(joint, firm, ("A", "B", "C"), wanted)
+
+
+@pytest.mark.parametrize("seconds", [np.int64(60), np.float32(60), np.float64("inf"), 60])
+def test_a_limit_is_any_number_of_seconds(seconds):
+    assert NET.query("lung", time_limit=seconds) == NET.query("lung")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, np.nan, np.int64(0), True, "5", 1j])
+def test_what_is_not_a_number_of_seconds_is_refused(seconds):
+    with pytest.raises(ValueError, match="expected a number of seconds, above 0"):
+        NET.query("lung", time_limit=seconds)
