@@ -61,7 +61,9 @@ def apart(part: Part) -> Part:
     """
     n = len(part.widths)
     order = np.concatenate([np.arange(k, n, -(-n // 4)) for k in range(-(-n // 4))]) if n else np.arange(0)
-    return Part(tuple(own[order] for own in part.places), part.first[order], part.starts[order], part.widths[order])
+    return Part(
+        tuple(own[order] for own in part.places), part.first[order], part.starts[order], part.widths[order]
+    )
 
 
 def filled(widths: Ints) -> Ints:
