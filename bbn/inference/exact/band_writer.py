@@ -55,6 +55,18 @@ class Cut(NamedTuple):
         return max(len(part.widths) for part in self.parts)
 
 
+def apart(part: Part) -> Part:
+    """The same bands in four interleaved parts.
+
+    Neighbours mostly add to the same few numbers of a sum; each would wait for the one before it.
+    """
+    n = len(part.widths)
+    order = np.concatenate([np.arange(k, n, -(-n // 4)) for k in range(-(-n // 4))]) if n else np.arange(0)
+    return Part(
+        tuple(own[order] for own in part.places), part.first[order], part.starts[order], part.widths[order]
+    )
+
+
 def filled(widths: Ints) -> Ints:
     """The cells of bands, filled up to whole vectors."""
     return -(-widths // t.BAND_LANES) * t.BAND_LANES
@@ -135,7 +147,7 @@ class Writer:
     def _bands(self, f: list[int], c: int, steps: list[Step], running: bool) -> list[int]:
         """The fields of a BANDS; those of `f`, a sweep, are region, cells, left, keep, …."""
         cut, left, keep, noted = self.cuts[c], f[2], f[3], t.NOTHING
-        parts = cut.parts if running else (cut.whole,)
+        parts = tuple(map(apart, cut.parts if running else (cut.whole,)))
         if running and c in self.heads:
             steps = [*steps, self.heads[c].step(self.tree.dims[c])]
         if running and keep:

@@ -111,9 +111,50 @@ BBN_INLINE void bbn_mul_fours(double *target, const double *left, const double *
 }
 #endif
 
+#if BBN_VECTORS
+/* The same for rows of `inner` cells, all times the same `inner` numbers: some columns at a time, so that what they are
+   multiplied by stays in registers. */
+BBN_INLINE void bbn_mul_columns(double *target, const double *left, const double *source, double scale, int64_t outer,
+                                int64_t inner) {
+    const bbn_four scales = BBN_FILL_FOUR(scale);
+    int64_t i, j = 0;
+    for (; j + 8 <= inner; j += 8) {
+        const bbn_four one = scales * BBN_READ_FOUR(source + j), two = scales * BBN_READ_FOUR(source + j + 4);
+        for (i = 0; i < outer; i++) {
+            const int64_t at = i * inner + j;
+            if (left) {
+                const bbn_four next = BBN_READ_FOUR(left + at + 4) * two;
+                BBN_FOUR(target + at) = BBN_READ_FOUR(left + at) * one;
+                BBN_FOUR(target + at + 4) = next;
+            } else {
+                BBN_FOUR(target + at) = one;
+                BBN_FOUR(target + at + 4) = two;
+            }
+        }
+    }
+    for (; j + 4 <= inner; j += 4) {
+        const bbn_four factors = scales * BBN_READ_FOUR(source + j);
+        for (i = 0; i < outer; i++) BBN_PUT_FOUR(i * inner + j);
+    }
+    for (; j < inner; j++) {
+        const double factor = scale * source[j];
+        for (i = 0; i < outer; i++) target[i * inner + j] = left ? left[i * inner + j] * factor : factor;
+    }
+}
+#endif
+
 /* The same for rows of `inner` cells. */
 BBN_INLINE void bbn_mul_plane(double *target, const double *left, const double *source, double scale, int64_t outer,
                               int64_t inner, int64_t step_out, int64_t step_in) {
+#if BBN_VECTORS
+    if (step_in == 1 && step_out == 0 && outer > 1) {
+        if (left)
+            bbn_mul_columns(target, left, source, scale, outer, inner);
+        else
+            bbn_mul_columns(target, 0, source, scale, outer, inner);
+        return;
+    }
+#endif
     for (int64_t i = 0; i < outer; i++) {
         const double *other = source + i * step_out;
         int64_t j = 0;
@@ -433,6 +474,9 @@ BBN_CLONES static void bbn_multiply(double *target, const double *left, const do
     if (inner == 4)
         BBN_WALK(bbn_mul_fours(target, left, source + at, scale, rows, step_out, step_in),
                  (target += plane, left = left ? left + plane : left));
+    if (inner == 8)
+        BBN_WALK(bbn_mul_plane(target, left, source + at, scale, rows, 8, step_out, step_in),
+                 (target += plane, left = left ? left + plane : left));
 #endif
     BBN_WALK(bbn_mul_plane(target, left, source + at, scale, rows, inner, step_out, step_in),
              (target += plane, left = left ? left + plane : left));
@@ -450,6 +494,7 @@ BBN_CLONES static void bbn_accumulate(double *target, const double *cells, int64
 #if BBN_VECTORS
     if (inner == 2) BBN_WALK(bbn_add_twos(target + at, cells, rows, step_out, step_in), cells += plane);
     if (inner == 4) BBN_WALK(bbn_add_fours(target + at, cells, rows, step_out, step_in), cells += plane);
+    if (inner == 8) BBN_WALK(bbn_add_plane(target + at, cells, rows, 8, step_out, step_in), cells += plane);
 #endif
     BBN_WALK(bbn_add_plane(target + at, cells, rows, inner, step_out, step_in), cells += plane);
 }
