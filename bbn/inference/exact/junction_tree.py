@@ -46,23 +46,35 @@ Slots = dict[str, Slot]
 
 
 class Stats(NamedTuple):
-    """The size of a junction tree: what inference without evidence costs."""
+    """The size of a junction tree: what inference without evidence costs.
+
+    Attributes
+    ----------
+    treewidth
+        The number of variables of the largest clique, less one.
+    cliques, total_cells
+        How many cliques there are, and the cells of all of them.
+    largest_clique, largest_cells
+        The variables of the clique with most cells, and how many it has.
+    predicted_bytes
+        The memory of the engine's tables, of the potentials that are stored, and of the answer.
+    orders_tried
+        How many elimination orders, and pieces of them, were worked out to find this one; more where a run is long.
+    greedy_cells
+        What `total_cells` would be with the best order that a rule gives without a search.
+    predicted_seconds
+        About how long the first run takes on this machine, which is measured once.
+    """
 
     treewidth: int
-    """The number of variables of the largest clique, less one."""
     cliques: int
     total_cells: int
     largest_clique: tuple[str, ...]
     largest_cells: int
-    """The cells of the clique with most of them."""
     predicted_bytes: int
-    """The memory of the engine's tables, of the potentials that are stored, and of the answer."""
     orders_tried: int = 1
-    """How many elimination orders were worked out to find this one; more where a run is long."""
     greedy_cells: int = 0
-    """What `total_cells` would be with the best order that a greedy rule gives without a search."""
     predicted_seconds: float = 0.0
-    """About how long the first run takes on this machine, which is measured once."""
 
 
 class JunctionTree(Engine):
