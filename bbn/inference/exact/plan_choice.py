@@ -23,6 +23,7 @@ from bbn.inference.exact.pricing import Price, Question, price, slab_of
 from bbn.inference.exact.pruning import (
     CELLS,
     FIRST,
+    JOINED,
     Hard,
     Likelihoods,
     PrunedAnswer,
@@ -201,20 +202,24 @@ class Planner:
     ) -> PrunedAnswer | None:
         domain = pruning.domain(hard, likelihoods)
         if domain is None:
-            return PrunedAnswer(pruning, None, None, np.empty(0), -math.inf)
-        if cost is not None and not pruning.gone(domain, hard):
+            return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf)
+        gone = cost is None or pruning.gone(domain, hard) > 0
+        if cost is not None and not gone and cost.cells <= JOINED:
             self.prunes[key] = False
             return None
-        plan = pruning.kept(key, domain)
+        plan, joined = pruning.kept(key, domain)
         if plan is None:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
-            other = pruning.priced(model, shape, options["order"], cost, key)
+            found = pruning.priced(model, shape, options["order"], cost, key, gone)
+            pays = found is not None and (cost is None or pruning.pays(cost, found[0]))
             if cost is not None:
-                self.prunes[key] = pruning.pays(cost, other)
-                if not self.prunes[key]:
-                    return None
-            plan = make_plan(model, question, other, options["memory_limit"], self.plans)
-            pruning.keep(key, domain, plan)
+                self.prunes[key] = pays
+            if found is None or not pays:
+                return None
+            other, joined = found
+            own = model if joined is None else joined.model
+            plan = make_plan(own, question, other, options["memory_limit"], self.plans)
+            pruning.keep(key, domain, plan, joined)
         values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
-        return PrunedAnswer(pruning, plan, domain, values, log_evidence)
+        return PrunedAnswer(pruning, plan, joined, domain, values, log_evidence)
