@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.joining import Joined, join
-from bbn.inference.exact.orders import BEYOND, HUGE, Order
+from bbn.inference.exact.orders import HOPELESS, HUGE, Order
 from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.pricing import Price, Question, lay_out, price, read_targets, reduced
 from bbn.inference.exact.pruned_trees import PrunedTree, Shape
@@ -132,7 +132,7 @@ class Pruning:
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
             self._joins.clear()
-        known = whole.cells <= BEYOND  # beyond that, the order was given up
+        known = whole.cells <= HOPELESS  # beyond that, the order was given up
         own = price(model, shape.question, order, once=True, enough=_large)
         if own.cells > JOINED:
             joined = join(model, shape.question.likelihood)
