@@ -6,9 +6,9 @@ ordered anew (`kernels.pieces`), which takes microseconds each. Where the share 
 costs that are multiplied by a bias for each variable, and the biases climb (randomised greedy orders: Kask, Gelfand,
 Otten and Dechter 2011; keys as a search space: Bean 1994): each step changes some biases of one of the orders found so
 far and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat; and what
-the climb finds is ordered anew in pieces again. Where even that would run for a second or more, the pieces are annealed:
-some that have more cells are kept, fewer and fewer, which gets out of what no single piece can better. The search is
-seeded, and what it may spend is counted in cells, not in
+the climb finds is ordered anew in pieces again. Where even that would run for a second or more, the pieces are
+annealed: some that have more cells are kept, fewer and fewer, which leaves what no single piece can better. The search
+is seeded, and what it may spend is counted in cells, not in
 seconds, so the same question has the same order on any machine. A time limit alone is looked at by the clock: the climb
 ends when it has taken its share of what is left.
 """
@@ -51,7 +51,7 @@ MOST = 2000
 LOST = 200
 """The steps after which a climb ends that is still past BEYOND."""
 ANNEALED, ROUNDS, BURST = 20_000, 5, 500
-"""The pieces of the first annealing, the most of them (each twice as long as the last), and the pieces for each heat."""
+"""The pieces of the first annealing, the most of them (each twice as long as the last), and the pieces of a heat."""
 HOT, COLD = 0.02, 0.0005
 """The first heat and the last; see `pure.pieces`."""
 WORTHWHILE = 4

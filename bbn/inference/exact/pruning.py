@@ -170,6 +170,22 @@ class Pruning:
         question = shape.question._replace(targets=joined.speakers(shape.question.targets))
         return price(joined.model, question, order, once=True)
 
+    def priced_alone(
+        self, domain: Flags, question: Question, order: str
+    ) -> tuple[FlatModel, Price, Joined | None]:
+        """The model of these states with variables joined, and what the question costs on it."""
+        shape = self.shape(None, question)
+        model = self.restricted(domain, shape.needed)
+        joined = join(model, question.likelihood)
+        if joined is None:
+            return model, price(model, shape.question, order, once=True), None
+        return joined.model, self._joined(joined, shape, order), joined
+
+    def left(self, v: int, code: int) -> Ints | None:
+        """How many states of each variable a state of one leaves; None if it cannot occur."""
+        domain = self.domain([(v, code)], ())
+        return None if domain is None else np.add.reduceat(domain.astype(np.int64), self.state_ptr[:-1])
+
     def knows(self, key: Any) -> bool:
         """Whether the tree of a shape is known."""
         return key in self._trees

@@ -102,7 +102,8 @@ def test_copies_are_joined_through_others_and_hand_on_which_state_is_which():
     found = join(flatten(graph))
     assert found is not None
     (one,) = found.speakers([0, 1, 2])
-    assert len(found.image) == 2 and found.speaker[3] == 3
+    assert len(found.image) == 2
+    assert found.speaker[3] == 3
     assert sorted(found.model.cards.tolist()) == [1, 1, 3, 3]
     assert (found.states(0) == found.states(2)).all()
     assert turned[found.states(0), found.states(1)].all()
