@@ -143,3 +143,50 @@ def test_a_search_orders_pieces_where_runs_are_long(monkeypatch):
     assert with_pieces.tried > without.tried
     assert with_pieces.cells < without.cells
     assert is_triangulation(ptr, scope, with_pieces.elimination)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@each_twin
+def test_with_heat_an_order_stays_valid_and_counted_and_may_have_more_cells(module, seed):
+    rng = np.random.default_rng(seed)
+    ptr, scope = random_scopes(rng, 60, 4, 5)
+    cards = rng.integers(2, 5, 60).astype(np.int64)
+    pieces = begun(module, [cards], ptr, scope)
+    pieces.improve(300)
+    known, more = pieces.cells(), 0
+    for _ in range(60):
+        pieces.improve(1, 0.5)
+        assert is_triangulation(ptr, scope, pieces.elimination())
+        assert pieces.cells() == pytest.approx(true_cells(cards, pieces.elimination()), rel=1e-12)
+        more += pieces.cells() > known
+        known = pieces.cells()
+    assert more
+
+
+@pytest.mark.skipif(len(PIECES) < 2, reason="needs the compiled kernels")
+@pytest.mark.parametrize("seed", range(6))
+def test_the_twins_go_the_same_way_with_heat(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 150))
+    ptr, scope = random_scopes(rng, n, 4, 7)
+    samples = [rng.integers(1, 6, n).astype(np.int64)]
+    one, two = (begun(module, samples, ptr, scope) for module in PIECES)
+    for heat in (0.3, 0.02, 0.0):
+        assert one.improve(25, heat) == two.improve(25, heat)
+        assert one.cells() == two.cells()
+        for a, b in zip(one.elimination(), two.elimination(), strict=True):
+            assert np.array_equal(a, b)
+
+
+@each_twin
+def test_a_little_heat_keeps_little_that_has_more(module):
+    """A piece that makes all cells twice as many is kept with chance 2 ** (-1 / heat)."""
+    rng = np.random.default_rng(3)
+    ptr, scope = random_scopes(rng, 60, 4, 5)
+    cards = rng.integers(2, 5, 60).astype(np.int64)
+    pieces = begun(module, [cards], ptr, scope)
+    pieces.improve(300)
+    for _ in range(100):
+        known = pieces.cells()
+        pieces.improve(1, 0.001)
+        assert pieces.cells() <= known * 1.02  # beyond with a chance of 3e-9

@@ -6,7 +6,9 @@ ordered anew (`kernels.pieces`), which takes microseconds each. Where the share 
 costs that are multiplied by a bias for each variable, and the biases climb (randomised greedy orders: Kask, Gelfand,
 Otten and Dechter 2011; keys as a search space: Bean 1994): each step changes some biases of one of the orders found so
 far and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat; and what
-the climb finds is ordered anew in pieces again. The search is seeded, and what it may spend is counted in cells, not in
+the climb finds is ordered anew in pieces again. Where even that would run for a second or more, the pieces are
+annealed: some that have more cells are kept, fewer and fewer, which leaves what no single piece can better. The search
+is seeded, and what it may spend is counted in cells, not in
 seconds, so the same question has the same order on any machine. A time limit alone is looked at by the clock: the climb
 ends when it has taken its share of what is left.
 """
@@ -32,16 +34,26 @@ SMALL = 100_000.0
 """Cells up to which the first rule of the portfolio is good enough."""
 HUGE = 1_000_000.0
 """Cells from which a search is worth its while: by then elimination is quick beside a run."""
-BEYOND = 1e15
-"""Cells past which no layout is made, and no order looked for."""
+BEYOND, HOPELESS = 1e15, 1e18
+"""Cells past which no layout is made, and past which no order is looked for."""
+VAST = 3e8
+"""Cells from which a run takes a second or more: then a larger share of it goes into the search."""
 SHARE, SHARE_OF_MANY = 0.025, 0.08
 """The share of a run's cost that a search may take: of the only run, and of one of many."""
+SHARE_OF_VAST = 0.15
+"""The share of a run of over VAST cells, with either."""
 SHARE_OF_LIMIT = 0.05
-"""The share of the time that a limit leaves which a climb may take."""
+"""The share of the time that a limit leaves which a climb may take, and then each annealing."""
 FEWEST, PER_VARIABLE, MOST_PIECES = 50, 0.25, 10_000
 """The pieces of a search: where the plan will be run again and again, at least FEWEST and so many for each variable."""
 MOST = 2000
 """The steps of a climb, at most."""
+LOST = 200
+"""The steps after which a climb ends that is still past BEYOND."""
+ANNEALED, ROUNDS, BURST = 20_000, 5, 500
+"""The pieces of the first annealing, the most of them (each twice as long as the last), and the pieces of a heat."""
+HOT, COLD = 0.02, 0.0005
+"""The first heat and the last; see `pure.pieces`."""
 WORTHWHILE = 4
 """With fewer steps or pieces than this, nothing much is found."""
 CELLS_PER_STEP, CELLS_PER_PAIR = 10_000.0, 10.0
@@ -113,7 +125,7 @@ def triangulate(
             found.append((kernels.triangulate.total_cells(cards, *other), other, name))
     fewest, best, _ = min(found, key=itemgetter(0))
     greedy = Order(best, fewest, len(rules), fewest)
-    if not HUGE < fewest <= min(most, BEYOND) or (enough is not None and enough(greedy)):
+    if not HUGE < fewest <= min(most, HOPELESS) or (enough is not None and enough(greedy)):
         return greedy
     starts = [_Start(name, other, others, len(cards)) for others, other, name in found]
     return _search(cards, ptr, scope, starts, greedy, thorough)
@@ -121,25 +133,49 @@ def triangulate(
 
 def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Order, thorough: bool) -> Order:
     """The best of pieces ordered anew, and of a climb from these starts whose pieces are ordered anew in turn."""
-    fewest, share = 0, SHARE
+    fewest, usual = 0, SHARE
     if thorough:
-        fewest, share = max(FEWEST, int(PER_VARIABLE * len(found.elimination[0]))), SHARE_OF_MANY
-    best = in_pieces(cards, ptr, scope, found, share, fewest)
+        fewest, usual = max(FEWEST, int(PER_VARIABLE * len(found.elimination[0]))), SHARE_OF_MANY
+    best = in_pieces(cards, ptr, scope, found, _share(usual, found.cells), fewest)
     cost = step_cost(found.elimination)
-    if share * best.cells < WORTHWHILE * cost:
+    if _share(usual, best.cells) * best.cells < WORTHWHILE * cost:
         return best
     climb = Climb([cards], ptr, scope, starts)
     until = time.monotonic() + SHARE_OF_LIMIT * time_left()
-    while (
-        climb.tried < MOST
-        and (climb.tried + 1) * cost <= share * min(best.cells, climb.best.cells)
-        and time.monotonic() < until
-    ):
+    while time.monotonic() < until:
+        least = min(best.cells, climb.best.cells)
+        most = LOST if least > BEYOND else MOST
+        if climb.tried >= most or (climb.tried + 1) * cost > _share(usual, least) * least:
+            break
         climb.step()
     tried = best.tried + climb.tried
     other = Order(climb.best.elimination, climb.best.cells, tried, found.greedy)
-    other = in_pieces(cards, ptr, scope, other, share)
-    return min(best._replace(tried=other.tried), other, key=lambda order: order.cells)
+    other = in_pieces(cards, ptr, scope, other, _share(usual, other.cells))
+    best = min(best._replace(tried=other.tried), other, key=lambda order: order.cells)
+    return _annealed(cards, ptr, scope, best) if VAST < best.cells <= BEYOND else best
+
+
+def _share(usual: float, cells: float) -> float:
+    """The share of a run of so many cells that a search may take."""
+    return SHARE_OF_VAST if cells > VAST else usual
+
+
+def _annealed(cards: Ints, ptr: Ints, scope: Ints, best: Order) -> Order:
+    """The best of longer and longer annealings, each from the best so far."""
+    until = time.monotonic() + SHARE_OF_LIMIT * time_left()
+    steps, tried = ANNEALED, 0
+    samples = cards[None].astype(np.float64)
+    for _ in range(ROUNDS):
+        pieces = kernels.pieces.Pieces(samples, ptr, scope, *best.elimination)
+        for done in range(0, steps, BURST):
+            if (tried + BURST) * CELLS_PER_PIECE > SHARE_OF_VAST * best.cells or time.monotonic() > until:
+                return best._replace(tried=best.tried + tried)
+            pieces.improve(BURST, HOT * (COLD / HOT) ** (done / steps))
+            tried += BURST
+            if pieces.cells() < best.cells:
+                best = best._replace(elimination=pieces.elimination(), cells=pieces.cells())
+        steps *= 2
+    return best._replace(tried=best.tried + tried)
 
 
 def in_pieces(cards: Ints, ptr: Ints, scope: Ints, found: Order, share: float, fewest: int = 0) -> Order:

@@ -9,13 +9,16 @@ masked.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bbn.core.budget import memory_limit
+from bbn.inference.exact.cases import BEARABLE, DEEPEST, Answer, CaseAnswer, case_variable, together
 from bbn.inference.exact.flat_model import FlatModel
+from bbn.inference.exact.orders import HUGE
 from bbn.inference.exact.plan import Plan, make_plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_improvement import PlanImprovement
@@ -23,6 +26,8 @@ from bbn.inference.exact.pricing import Price, Question, price, slab_of
 from bbn.inference.exact.pruning import (
     CELLS,
     FIRST,
+    JOINED,
+    Flags,
     Hard,
     Likelihoods,
     PrunedAnswer,
@@ -31,6 +36,7 @@ from bbn.inference.exact.pruning import (
     making,
 )
 from bbn.kernels.contracts.tape import MARGINALS, QUERY
+from bbn.kernels.contracts.types import Floats
 
 MASKED_CELLS = 2000.0
 """With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
@@ -40,6 +46,8 @@ hardly ever have so many cells that pruning is worth a look during the search fo
 KEPT_SHAPES = 512
 """The shapes of which it is known whether pruning pays."""
 
+Pruned = PrunedAnswer | CaseAnswer
+"""An answer without the states that cannot occur."""
 Numbered = tuple[Hard, Likelihoods, float]
 """Findings by number: hard ones, likelihoods, and the ln of what the likelihoods were divided by."""
 
@@ -104,7 +112,7 @@ class Planner:
         findings: Numbered,
         options: Mapping[str, Any],
         known: Plan | None = None,
-    ) -> tuple[Plan | None, PrunedAnswer | None]:
+    ) -> tuple[Plan | None, Pruned | None]:
         """The plan of a shape, or, where states that cannot occur make it large, the answer without them.
 
         `known` is the plan that the shape has already, if it has one.
@@ -125,7 +133,7 @@ class Planner:
                 return None, answer
         if self._slab is None:
             self._slab = slab_of(self.flat)
-        attempts: list[PrunedAnswer | None] = []
+        attempts: list[Pruned | None] = []
         enough = None
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
             enough = partial(self._attempted, attempts, key, question, findings, options)
@@ -145,7 +153,7 @@ class Planner:
 
     def _attempted(
         self,
-        attempts: list[PrunedAnswer | None],
+        attempts: list[Pruned | None],
         key: Any,
         question: Question,
         findings: Numbered,
@@ -165,7 +173,7 @@ class Planner:
         findings: Numbered,
         options: Mapping[str, Any],
         cost: Whole | None,
-    ) -> PrunedAnswer | None:
+    ) -> Pruned | None:
         """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
         pruning = self.pruning
         if pruning is None:
@@ -183,7 +191,7 @@ class Planner:
         """Whether a shape's questions are answered without the states that cannot occur, on a tree that is known."""
         return bool(self.prunes.get(key)) and self.pruning is not None and self.pruning.knows(key)
 
-    def pruned_again(self, key: Any, question: Question, hard: Hard) -> PrunedAnswer | None:
+    def pruned_again(self, key: Any, question: Question, hard: Hard) -> Pruned | None:
         """The answer to a question of a shape that was asked about before; None if it needs a plan."""
         if self.pruning is None or not self.leaves_out(key):
             return None
@@ -198,23 +206,76 @@ class Planner:
         likelihoods: Likelihoods,
         options: Mapping[str, Any],
         cost: Whole | None,
-    ) -> PrunedAnswer | None:
+    ) -> Pruned | None:
         domain = pruning.domain(hard, likelihoods)
         if domain is None:
-            return PrunedAnswer(pruning, None, None, np.empty(0), -math.inf)
-        if cost is not None and not pruning.gone(domain, hard):
+            return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf)
+        gone = cost is None or pruning.gone(domain, hard) > 0
+        if cost is not None and not gone and cost.cells <= JOINED:
             self.prunes[key] = False
             return None
-        plan = pruning.kept(key, domain)
+        plan, joined = pruning.kept(key, domain)
         if plan is None:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
-            other = pruning.priced(model, shape, options["order"], cost, key)
+            found = pruning.priced(model, shape, options["order"], cost, key, gone)
+            pays = found is not None and (cost is None or pruning.pays(cost, found[0]))
             if cost is not None:
-                self.prunes[key] = pruning.pays(cost, other)
-                if not self.prunes[key]:
-                    return None
-            plan = make_plan(model, question, other, options["memory_limit"], self.plans)
-            pruning.keep(key, domain, plan)
+                self.prunes[key] = pays
+            if found is None or not pays:
+                return None
+            other, joined = found
+            own = model if joined is None else joined.model
+            if other.cells > HUGE and other.bytes > memory_limit(options["memory_limit"]):
+                answer = self._by_cases(pruning, question, hard, likelihoods, options, domain, own, other)
+                if answer is not None:
+                    return answer
+            plan = make_plan(own, question, other, options["memory_limit"], self.plans)
+            pruning.keep(key, domain, plan, joined)
         values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
-        return PrunedAnswer(pruning, plan, domain, values, log_evidence)
+        return PrunedAnswer(pruning, plan, joined, domain, values, log_evidence)
+
+    def _by_cases(
+        self,
+        pruning: Pruning,
+        question: Question,
+        hard: Hard,
+        likelihoods: Likelihoods,
+        options: Mapping[str, Any],
+        domain: Flags,
+        model: FlatModel,
+        cost: Price,
+        depth: int = 0,
+    ) -> CaseAnswer | None:
+        """The answer to a question whose plan does not fit the memory, case by case; None if that would not do.
+
+        `model` is that of the states in `domain`, with variables joined, and `cost` that of the question on it.
+        """
+        v, cells = case_variable(model, cost.elimination, Pruning(model).left)
+        if depth >= DEEPEST or cells > BEARABLE:
+            return None
+        limit = options["memory_limit"]
+
+        def cases() -> Iterator[PrunedAnswer | CaseAnswer]:
+            for code in pruning.alive(domain, v).tolist():
+                given = [*hard, (v, code)]
+                within = pruning.domain(given, likelihoods)
+                if within is None:
+                    continue
+                smaller, other, joined = pruning.priced_alone(within, question, options["order"])
+                if other.cells > HUGE and other.bytes > memory_limit(limit):
+                    answer = self._by_cases(
+                        pruning, question, given, likelihoods, options, within, smaller, other, depth + 1
+                    )
+                    if answer is not None:
+                        yield answer
+                        continue
+                plan = make_plan(smaller, question, other, limit, self.plans)
+                values, log_evidence = pruning.run(plan, within, hard, likelihoods)
+                yield PrunedAnswer(pruning, plan, joined, within, values, log_evidence)
+                del plan
+
+        def read(case: Answer) -> Floats:
+            return case.marginals() if question.goal == MARGINALS else case.joint(question.targets)
+
+        return together(cases(), read)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bbn import kernels
 from bbn.inference.exact.flat_model import FlatModel, cells_of
-from bbn.inference.exact.orders import BEYOND, Order, triangulate
+from bbn.inference.exact.orders import BEYOND, HOPELESS, Order, triangulate
 from bbn.kernels.contracts.tape import QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
@@ -63,7 +63,7 @@ def price(
     model: FlatModel,
     question: Question,
     order: str = "auto",
-    most: float = BEYOND,
+    most: float = HOPELESS,
     once: bool = False,
     slab: int = SLAB,
     enough: Callable[[Order], bool] | None = None,

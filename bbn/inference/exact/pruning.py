@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.inference.exact.flat_model import FlatModel
-from bbn.inference.exact.orders import BEYOND, HUGE, Order
+from bbn.inference.exact.joining import Joined, join
+from bbn.inference.exact.orders import HOPELESS, HUGE, Order
 from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.pricing import Price, Question, lay_out, price, read_targets, reduced
 from bbn.inference.exact.pruned_trees import PrunedTree, Shape
@@ -38,6 +39,8 @@ GAIN = 1.6
 """How many times fewer cells there must be, beside those costs: what no value can change is computed anew too."""
 FAR = 2.0
 """How many times the cells that a tree is known to have make it worth looking for another for one question alone."""
+JOINED = 1e7
+"""Cells by the rules alone from which it is looked for variables that fix each other; see `joining`."""
 KEPT_BYTES = 1 << 20
 """The last plan of a shape is kept if it has no more bytes than this."""
 KEPT_TREES = 512
@@ -68,8 +71,9 @@ class Pruning:
         self._domains = kernels.consistency.Domains(
             self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, model.tables
         )
-        self._last: dict[Any, tuple[bytes, Plan]] = {}
+        self._last: dict[Any, tuple[bytes, Plan, Joined | None]] = {}
         self._trees: dict[Any, PrunedTree] = {}
+        self._joins: set[Any] = set()  # the shapes in whose first question variables fixed each other
 
     def domain(self, hard: Hard, likelihoods: Likelihoods) -> Flags | None:
         """1 for each state that is possible given findings, by variable number; None if a variable has none."""
@@ -82,9 +86,18 @@ class Pruning:
         heads = np.full(len(needed), -1, np.int64)
         return FlatModel(model.names, model.number, *arrays, heads, int(arrays[0].max(initial=1)))
 
-    def spread(self, domain: Flags, plan: Plan, values: Floats) -> Floats:
+    def spread(self, domain: Flags, plan: Plan, joined: Joined | None, values: Floats) -> Floats:
         """The marginals that a plan of these states gives, over all states; what it does not read has one left."""
-        return self._domains.spread(domain, plan.layout.out, values)
+        starts = plan.layout.out
+        if joined is not None:
+            starts = starts.copy()
+            starts[list(joined.image)] = -1
+        whole = self._domains.spread(domain, starts, values)
+        if joined is not None:
+            for v, states in joined.image.items():
+                start = int(plan.layout.out[joined.speaker[v]])
+                whole[self.state_ptr[v] + self.alive(domain, v)[states]] = values[start : start + len(states)]
+        return whole
 
     def shape(self, key: Any, question: Question) -> Shape:
         """What all questions of a shape have in common.
@@ -105,49 +118,91 @@ class Pruning:
         """Whether a plan of its own costs less than a run of the plan for all values."""
         return whole.cells > GAIN * pruned.cells + making(self.model)
 
-    def priced(self, model: FlatModel, shape: Shape, order: str, whole: Whole | None, key: Any) -> Price:
-        """The cost of a plan of restricted tables: of a tree of its own if `whole` is given, the order of all states.
+    def priced(
+        self, model: FlatModel, shape: Shape, order: str, whole: Whole | None, key: Any, gone: bool
+    ) -> tuple[Price, Joined | None] | None:
+        """The cost of a plan of restricted tables, and how variables were joined for it; None if nothing is gained.
 
-        Otherwise of the tree that is known for the shape, which improves while it is used, or, where runs are long and
-        it is far from the best for these states, of one of its own.
+        With `whole`, the order of all states, it is that of a tree of its own, and `gone` says whether any state is
+        left out. Otherwise of the tree that is known for the shape, which improves while it is used, or, where runs
+        are long and it is far from the best for these states, of one of its own.
         """
         if whole is None:
-            tree = self._trees[key]
-            tree.choose(model.cards, order)
-            if tree.elimination is None:
-                return price(model, shape.question, order, once=True)
-            cost = on_tree(model, shape, tree.elimination)
-            if cost.cells > max(HUGE, FAR * tree.cells):
-                own = price(model, shape.question, order, once=True)
-                tree.compare(cost.cells, own.cells)
-                cost = own if own.cells < cost.cells else cost
-            tree.used(model.cards, cost.cells + making(self.model))
-            return cost
+            return self._priced_again(model, shape, order, key)
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
-        known = whole.cells <= BEYOND  # beyond that, the order was given up
+            self._joins.clear()
+        known = whole.cells <= HOPELESS  # beyond that, the order was given up
+        own = price(model, shape.question, order, once=True, enough=_large)
+        if own.cells > JOINED:
+            joined = join(model, shape.question.likelihood)
+            if joined is not None:
+                self._joins.add(key)
+                self._trees[key] = PrunedTree(None, shape, model.cards)
+                return self._joined(joined, shape, order), joined
+            own = price(model, shape.question, order, once=True) if gone else own
+        if not gone:
+            return None
         self._trees[key] = PrunedTree(whole.elimination if known else None, shape, model.cards)
-        own = price(model, shape.question, order, once=True)
         other = on_tree(model, shape, whole.elimination) if known else own
-        return own if own.cells <= other.cells else other
+        return (own if own.cells <= other.cells else other), None
+
+    def _priced_again(
+        self, model: FlatModel, shape: Shape, order: str, key: Any
+    ) -> tuple[Price, Joined | None]:
+        joined = join(model, shape.question.likelihood) if key in self._joins else None
+        if joined is not None:
+            return self._joined(joined, shape, order), joined
+        tree = self._trees[key]
+        tree.choose(model.cards, order)
+        if tree.elimination is None:
+            return price(model, shape.question, order, once=True), None
+        cost = on_tree(model, shape, tree.elimination)
+        if cost.cells > max(HUGE, FAR * tree.cells):
+            own = price(model, shape.question, order, once=True)
+            tree.compare(cost.cells, own.cells)
+            cost = own if own.cells < cost.cells else cost
+        tree.used(model.cards, cost.cells + making(self.model))
+        return cost, None
+
+    def _joined(self, joined: Joined, shape: Shape, order: str) -> Price:
+        """The cost of a plan of joined variables."""
+        question = shape.question._replace(targets=joined.speakers(shape.question.targets))
+        return price(joined.model, question, order, once=True)
+
+    def priced_alone(
+        self, domain: Flags, question: Question, order: str
+    ) -> tuple[FlatModel, Price, Joined | None]:
+        """The model of these states with variables joined, and what the question costs on it."""
+        shape = self.shape(None, question)
+        model = self.restricted(domain, shape.needed)
+        joined = join(model, question.likelihood)
+        if joined is None:
+            return model, price(model, shape.question, order, once=True), None
+        return joined.model, self._joined(joined, shape, order), joined
+
+    def left(self, v: int, code: int) -> Ints | None:
+        """How many states of each variable a state of one leaves; None if it cannot occur."""
+        domain = self.domain([(v, code)], ())
+        return None if domain is None else np.add.reduceat(domain.astype(np.int64), self.state_ptr[:-1])
 
     def knows(self, key: Any) -> bool:
         """Whether the tree of a shape is known."""
         return key in self._trees
 
-    def kept(self, key: Any, domain: Flags) -> Plan | None:
-        """The plan that was last made for a shape, if it is for these states."""
+    def kept(self, key: Any, domain: Flags) -> tuple[Plan | None, Joined | None]:
+        """The plan that was last made for a shape, if it is for these states, and how variables were joined for it."""
         known = self._last.get(key)
-        return known[1] if known is not None and known[0] == domain.tobytes() else None
+        return known[1:] if known is not None and known[0] == domain.tobytes() else (None, None)
 
-    def keep(self, key: Any, domain: Flags, plan: Plan) -> None:
+    def keep(self, key: Any, domain: Flags, plan: Plan, joined: Joined | None) -> None:
         """Keep a plan, if it is small, in place of the last one of its shape."""
         if plan.bytes > KEPT_BYTES:
             self._last.pop(key, None)
             return
         if len(self._last) >= KEPT:
             self._last.clear()
-        self._last[key] = domain.tobytes(), plan
+        self._last[key] = domain.tobytes(), plan, joined
 
     def alive(self, domain: Flags, v: int) -> NDArray[np.intp]:
         """The codes of a variable that are possible."""
@@ -159,6 +214,11 @@ class Pruning:
             return plan.run()
         left = [(v, np.ascontiguousarray(values[self.alive(domain, v)])) for v, values in likelihoods]
         return plan.run([(v, 0) for v, _ in hard], left)
+
+
+def _large(found: Order) -> bool:
+    """Whether an order by the rules is so large that joining variables comes before a search."""
+    return found.cells > JOINED
 
 
 def making(model: FlatModel) -> float:
@@ -189,6 +249,8 @@ class PrunedAnswer(NamedTuple):
     pruning: Pruning
     plan: Plan | None
     """None where the evidence is impossible, and so are the states and the values."""
+    joined: Joined | None
+    """How variables that fix each other were joined, if they were."""
     domain: Flags | None
     values: Floats
     log_evidence: float
@@ -197,13 +259,25 @@ class PrunedAnswer(NamedTuple):
         """The joint of targets over all their states, flat."""
         cards = self.pruning.model.cards[list(targets)]
         whole = np.zeros(cards)
-        if self.domain is not None and targets:
-            alive = [self.pruning.alive(self.domain, v) for v in targets]
+        if self.domain is None or not targets:
+            return whole.ravel()
+        alive = [self.pruning.alive(self.domain, v) for v in targets]
+        if self.joined is None:
             whole[np.ix_(*alive)] = self.values.reshape([len(own) for own in alive])
+            return whole.ravel()
+        speakers = self.joined.speakers(targets)
+        shape = [int(self.joined.model.cards[v]) for v in speakers]
+        places = []
+        for v, own in zip(targets, alive, strict=True):
+            along = [1] * len(shape)
+            k = speakers.index(self.joined.speaker[v])
+            along[k] = shape[k]
+            places.append(own[self.joined.states(v)].reshape(along))
+        whole[tuple(places)] = self.values.reshape(shape)
         return whole.ravel()
 
     def marginals(self) -> Floats:
         """The marginals of all variables over all their states, one after another."""
         if self.domain is None or self.plan is None:
             return np.zeros(int(self.pruning.state_ptr[-1]))
-        return self.pruning.spread(self.domain, self.plan, self.values)
+        return self.pruning.spread(self.domain, self.plan, self.joined, self.values)

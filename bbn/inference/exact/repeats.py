@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from bbn import kernels
 from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.plan_cache import PlanCache
+from bbn.inference.exact.plan_choice import Pruned
 from bbn.inference.exact.pricing import Question
-from bbn.inference.exact.pruning import PrunedAnswer
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Reader
 from bbn.model.evidence import Model
@@ -27,7 +27,7 @@ KEPT = 512
 """The questions that are known."""
 
 Slots = dict[str, Slot]
-Prune = Callable[[Any, Question, list[tuple[int, int]]], PrunedAnswer | None]
+Prune = Callable[[Any, Question, list[tuple[int, int]]], Pruned | None]
 
 
 class Repeat(NamedTuple):
@@ -163,7 +163,7 @@ class Repeats:
             pairs.extend(repeat.certain)
         return plan.run(pairs)
 
-    def _pruned(self, repeat: Repeat, evidence: dict[str, Any] | None) -> PrunedAnswer | None:
+    def _pruned(self, repeat: Repeat, evidence: dict[str, Any] | None) -> Pruned | None:
         pairs = kernels.answers.read_codes(repeat.readers, evidence or {})
         if pairs is None or repeat.question is None:
             return None

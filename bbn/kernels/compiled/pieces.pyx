@@ -5,7 +5,7 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport sqrt
+from libc.math cimport pow, sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
@@ -32,6 +32,7 @@ cdef class Pieces:
 
     cdef int64_t n, n_samples
     cdef uint64_t state
+    cdef double heat, all
     cdef vector[double] samples, weights, whole
     cdef Numbers cards, order, parent, number, position
     cdef vector[Numbers] linked, near, children
@@ -106,11 +107,12 @@ cdef class Pieces:
         self.find_parents(-1)
         self.take()
 
-    def improve(self, int64_t steps):
-        """Order so many pieces anew; how many of them have fewer cells then."""
+    def improve(self, int64_t steps, double heat=0.0):
+        """Order so many pieces anew; how many of them have fewer cells then. With heat, some may have more."""
         cdef int64_t k, fewer = 0
         if self.order.empty():
             return 0
+        self.heat, self.all = heat, self.cells()
         with nogil:
             for k in range(steps):
                 if k % POLLED == POLLED - 1:
@@ -174,7 +176,7 @@ cdef class Pieces:
     cdef int step(self) except -1 nogil:
         """Order one piece anew; whether it has fewer cells then."""
         cdef int64_t i, k, v, c, above, top = -1, size
-        cdef double known = 0.0, total = 0.0
+        cdef double known = 0.0, most, total = 0.0
         cdef int fewer = -1
         self.choose()
         size = self.chosen.size()
@@ -197,13 +199,17 @@ cdef class Pieces:
         for i in range(<int64_t> self.near[top].size()):
             self.number[self.near[top][i]] = self.members.size()
             self.members.push_back(self.near[top][i])
-        if self.ordered(size, known):
+        most = known
+        if self.heat > 0.0:
+            most += self.all * (pow(1.0 - self.uniform(), -self.heat) - 1.0)
+        if self.ordered(size, most):
             for k in range(size):
                 self.position[self.piece[k]] = k
             self.find_parents(above)
             for k in range(size):
                 total += self.counted[k]
-            if total <= known:
+            if total <= most:
+                self.all += total - known
                 if above >= 0:
                     forget(&self.children[above], top)
                 for i in range(size):
@@ -262,8 +268,8 @@ cdef class Pieces:
                 drop(self.adjacent.data() + u * words, u)
         return 0
 
-    cdef int ordered(self, int64_t size, double known) except -1 nogil:
-        """Order the first members by one of the rules, with biased costs; whether no clique has over `known` cells."""
+    cdef int ordered(self, int64_t size, double most) except -1 nogil:
+        """Order the first members by one of the rules, with biased costs; whether no clique has over `most` cells."""
         cdef int64_t m = self.members.size(), words = (m + 63) >> 6, i, j, k, u, v, degree, best
         cdef int rule
         cdef double cells
@@ -313,7 +319,7 @@ cdef class Pieces:
             for i in range(degree):
                 self.own[k][i] = self.members[self.scratch[i]]
             cells = self.clique(self.members[best], &self.own[k])
-            if cells > known:
+            if cells > most:
                 return 0
             for i in range(degree):
                 u = self.scratch[i]

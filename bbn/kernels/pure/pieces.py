@@ -85,15 +85,21 @@ class Pieces:
         self._weights = [0.0] * n  # the square roots of the cells of each clique: by these, pieces are chosen
         self._whole = [0.0] * n  # the cells of each clique, 0 for those that are a part of another one
         self._state = SEED
+        self._heat = self._all = 0.0
         cliques = [self._clique(v, own) for v, own in zip(self._order, near, strict=True)]
         piece = _Order(self._order, near, cliques)
         parents = self._parents(piece, [], -1)
         self._take(piece, parents, self._counted(piece, parents))
 
-    def improve(self, steps: int) -> int:
-        """Order so many pieces anew; how many of them have fewer cells then."""
+    def improve(self, steps: int, heat: float = 0.0) -> int:
+        """Order so many pieces anew; how many of them have fewer cells then.
+
+        With heat, a piece that makes all cells x times as many is kept with chance ``x ** (-1 / heat)`` (simulated
+        annealing, on the logarithm of the cells: Kirkpatrick, Gelatt and Vecchi 1983).
+        """
         if not self._order:
             return 0
+        self._heat, self._all = heat, self.cells()
         return sum([self._step() for _ in range(steps)])
 
     def cells(self) -> float:
@@ -119,13 +125,17 @@ class Pieces:
         above = self._parent[top]
         below = [c for v in chosen for c in self._children[v] if c not in inside]
         known = _total([self._whole[v] for v in chosen])
-        piece = self._ordered(chosen, self._near[top], below, known)
+        most = known
+        if self._heat > 0.0:
+            most += self._all * ((1.0 - self._uniform()) ** -self._heat - 1.0)
+        piece = self._ordered(chosen, self._near[top], below, most)
         if piece is None:
             return False
         parents = self._parents(piece, below, above)
         whole = self._counted(piece, parents)
-        if _total(whole) > known:
+        if _total(whole) > most:
             return False
+        self._all += _total(whole) - known
         if above >= 0:
             self._children[above].remove(top)
         for v in chosen:
@@ -152,8 +162,8 @@ class Pieces:
             waiting += [(self._weights[u] * self._uniform(), u) for u in beside]
         return chosen
 
-    def _ordered(self, chosen: list[int], around: list[int], below: list[int], known: float) -> _Order | None:
-        """A piece in an order by one of the rules with biased costs; None if a clique has over `known` cells."""
+    def _ordered(self, chosen: list[int], around: list[int], below: list[int], most: float) -> _Order | None:
+        """A piece in an order by one of the rules with biased costs; None if a clique has over `most` cells."""
         members = chosen + around
         number = {v: i for i, v in enumerate(members)}
         adjacent = [0] * len(members)
@@ -172,7 +182,7 @@ class Pieces:
             left.remove(i)
             own = [members[j] for j in bits(adjacent[i])]
             cells = self._clique(members[i], own)
-            if cells > known:
+            if cells > most:
                 return None
             for j in bits(adjacent[i]):
                 adjacent[j] = (adjacent[j] | adjacent[i]) & ~(1 << i) & ~(1 << j)

@@ -66,7 +66,7 @@ def test_it_is_refused_without_working_it_out(monkeypatch):
 
     for name, rule in list(ORDERS.items()):
         monkeypatch.setitem(ORDERS, name, watched(rule))
-    with pytest.raises(BudgetError, match=r"a clique of \de\+15 cells|a clique of \d\.\d+e\+15 cells"):
+    with pytest.raises(BudgetError, match=r"a clique of \de\+18 cells|a clique of \d\.\d+e\+18 cells"):
         model.posteriors()
     assert len(eliminated) == len(PORTFOLIO)
     assert max(eliminated) < 300

@@ -245,3 +245,43 @@ def test_the_order_of_variables_must_list_each_once():
     ):
         with pytest.raises(bbn.ModelError, match=told):
             bbn.FactorGraph(factors, variables=wrong)
+
+
+def vast(monkeypatch):
+    """Let any order be worth annealing."""
+    for name in ("SMALL", "HUGE", "VAST"):
+        monkeypatch.setattr(orders, name, -1.0)
+    monkeypatch.setattr(orders, "ANNEALED", 1000)
+    monkeypatch.setattr(orders, "CELLS_PER_PIECE", 1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_annealed_orders_are_valid_never_worse_and_the_same_again(seed, monkeypatch):
+    flat = flatten(pedigree(60, np.random.default_rng(seed)))
+    given = flat.cards, flat.scope_ptr, flat.scope
+    monkeypatch.setattr(orders, "SMALL", -1.0)
+    monkeypatch.setattr(orders, "HUGE", -1.0)
+    before = orders.triangulate(*given)
+    vast(monkeypatch)
+    monkeypatch.setattr(orders, "MOST", 0)
+    found, again = orders.triangulate(*given), orders.triangulate(*given)
+    assert found.tried > before.tried
+    assert found.cells <= found.greedy
+    assert found.cells == orders.kernels.triangulate.total_cells(flat.cards, *found.elimination)
+    assert all(np.array_equal(a, b) for a, b in zip(found.elimination, again.elimination, strict=True))
+    filled = chordal(found.elimination)
+    assert nx.is_chordal(filled)
+    for a, b in pairwise(flat.scope_ptr.tolist()):
+        own = flat.scope[a:b].tolist()
+        assert all(filled.has_edge(u, v) for u in own for v in own if u != v)
+
+
+def test_orders_past_what_can_be_laid_out_are_searched_too(monkeypatch):
+    """Where the rules have over BEYOND cells, a search may have fewer."""
+    model = grid(16, np.random.default_rng(2))
+    greedy = bbn.JunctionTree(model).stats().greedy_cells
+    monkeypatch.setattr(orders, "BEYOND", greedy - 1.0)
+    stats = bbn.JunctionTree(model).stats()
+    assert stats.total_cells < greedy
+    monkeypatch.setattr(orders, "HOPELESS", greedy - 1.0)
+    assert bbn.JunctionTree(model).stats().orders_tried == 3

@@ -101,7 +101,9 @@ def test_other_values_of_the_same_variables_are_answered_on_the_tree_of_the_firs
     free = [v for v in net.variables if v not in observed]
     priced = []
     price = pruning.price
-    monkeypatch.setattr(pruning, "price", lambda *given, once: priced.append(given) or price(*given))
+    monkeypatch.setattr(
+        pruning, "price", lambda *given, once, **more: priced.append(given) or price(*given, **more)
+    )
     answered = 0
     for _ in range(12):
         evidence = {v.name: v.states[int(rng.integers(v.card))] for v in observed}
