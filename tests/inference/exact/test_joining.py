@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn import kernels
 from bbn.inference.exact import plan_choice, pruning
 from bbn.inference.exact.flat_model import flatten
 from bbn.inference.exact.joining import join
@@ -131,6 +132,7 @@ def test_nothing_is_joined_where_only_one_fixes_the_other(table):
     assert join(flatten(bbn.FactorGraph([bbn.Factor([a, b], np.array(table))]))) is None
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="too slow in numpy")
 def test_a_large_pedigree_has_fewer_cells_and_the_same_answers(always, monkeypatch):
     net = pedigree(14, 3, 2, near=6)
     (case,) = phenotypes(net, 0.9, 2)
