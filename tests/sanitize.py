@@ -43,6 +43,7 @@ TESTS = (
     "kernels/test_regress",
     "kernels/test_structures",
     "kernels/test_triangulate",
+    "kernels/test_logarithms",
     "inference/exact/test_junction_tree",
     "inference/exact/test_engines",
     "inference/exact/test_bands",
