@@ -110,6 +110,10 @@ def _diagnosis() -> Iterator[Figure]:
 
     yield Figure(f"{what}first", _least([asked]))
     yield Figure(f"{what}again", _least([asked] * 5))
+    whole = [partial(net.posteriors, evidence)] * 3
+    yield Figure(
+        "the same with 3,948 findings that nobody looked for: every posterior of them too", _least(whole)
+    )
 
 
 def _explanations() -> Iterator[Figure]:
