@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,14 @@ from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
 from bbn.inference.exact.flat_model import FlatModel, cells_of, factored, flatten
-from bbn.inference.exact.long_runs import predicted_seconds
 from bbn.inference.exact.loose_effects import LooseEffects
 from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
 from bbn.inference.exact.plan import Plan, Ranking
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_choice import Planner
-from bbn.inference.exact.pricing import Question, largest_clique, price
+from bbn.inference.exact.pricing import Question
 from bbn.inference.exact.repeats import Repeats
+from bbn.inference.exact.tree_stats import Stats, tree_stats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.kernels.contracts.types import Ints
@@ -43,38 +43,6 @@ JOINT_CELLS = 1_000_000
 NONE: frozenset[int] = frozenset()
 
 Slots = dict[str, Slot]
-
-
-class Stats(NamedTuple):
-    """The size of a junction tree: what inference without evidence costs.
-
-    Attributes
-    ----------
-    treewidth
-        The number of variables of the largest clique, less one.
-    cliques, total_cells
-        How many cliques there are, and the cells of all of them.
-    largest_clique, largest_cells
-        The variables of the clique with most cells, and how many it has.
-    predicted_bytes
-        The memory of the engine's tables, of the potentials that are stored, and of the answer.
-    orders_tried
-        How many elimination orders, and pieces of them, were worked out to find this one; more where a run is long.
-    greedy_cells
-        What `total_cells` would be with the best order that a rule gives without a search.
-    predicted_seconds
-        About how long the first run takes on this machine, which is measured once.
-    """
-
-    treewidth: int
-    cliques: int
-    total_cells: int
-    largest_clique: tuple[str, ...]
-    largest_cells: int
-    predicted_bytes: int
-    orders_tried: int = 1
-    greedy_cells: int = 0
-    predicted_seconds: float = 0.0
 
 
 class JunctionTree(Engine):
@@ -122,20 +90,7 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
-        cost = price(self.flat, Question(goal=MARGINALS), self.options["order"], math.inf)
-        names, cells, cliques = largest_clique(self.flat, cost)
-        width = int(np.diff(cost.elimination[1]).max(initial=0))
-        return Stats(
-            width,
-            cliques,
-            int(cost.cells),
-            tuple(names),
-            int(cells),
-            int(cost.bytes),
-            cost.tried,
-            int(cost.greedy),
-            math.inf if cost.layout is None else predicted_seconds(cost.layout),
-        )
+        return tree_stats(self.flat, self.options["order"])
 
     def rows(
         self,
