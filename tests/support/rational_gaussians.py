@@ -5,7 +5,7 @@ from fractions import Fraction
 
 
 class Rational:
-    """The joint normal of a network of Gaussians without discrete parents, conditioned on one number after the other."""
+    """The joint normal of Gaussians without discrete parents, conditioned on one number after the other."""
 
     def __init__(self, net):
         self.place = {name: i for i, name in enumerate(net.names)}

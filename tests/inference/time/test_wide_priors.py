@@ -1,4 +1,4 @@
-"""Wide priors beside precise sensors: 300 random models against rational arithmetic, filtered, smoothed and unrolled."""
+"""Wide priors beside precise sensors: 300 random models against rational arithmetic."""
 
 import math
 
