@@ -145,7 +145,7 @@ def families_of_first_slices(
     reaches = {name: reach(usual) for name, usual in later.items()}
     for s in range(n_first):
         own_families: dict[str, str] = {}
-        for name, usual in later.items():
+        for name in later:
             given = starts[s].get(name) if s < len(starts) else None
             if given is not None and reach(given) > s:
                 raise ModelError(

@@ -2,8 +2,8 @@
 
 In a state z the continuous variables of a slice are jointly Gaussian given the numbers of the slices before:
 x = (I - B)⁻¹ (a + L x[t-1] + D^½ ε), ε ~ N(0, I), where a, B, L and D are those of z. What is not observed is
-integrated out by turning the noises ε (see `square_root`). Numbers that were not observed may matter to later slices only where no hidden state does too: that is
-Kalman's case.
+integrated out by turning the noises ε (see `square_root`). Numbers that were not observed may matter to later slices
+only where no hidden state does too: that is Kalman's case.
 """
 
 from __future__ import annotations
