@@ -19,7 +19,7 @@ from bbn.data import CodedTable
 from bbn.learning.gaussian.estimates import FLOOR, LINKED_FLOOR
 from bbn.learning.structure.constraints import members
 from bbn.learning.structure.discrete_scores import FlatCounts, Term
-from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities
+from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities, too_few
 
 
 class Around(NamedTuple):
@@ -140,4 +140,4 @@ class GaussianCounter:
         floor = np.where(n_parents > 0, LINKED_FLOOR, FLOOR)
         logs = log_densities(rest, self.squares[child], np.array(self.n), floor)
         terms = logs - self.shift[child] - self.penalty * (n_parents + 2)
-        return np.asarray(np.where(self.n <= n_parents + 1, -np.inf, terms))
+        return np.asarray(np.where(too_few(self.n, n_parents, self.n), -np.inf, terms))

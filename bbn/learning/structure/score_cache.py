@@ -213,6 +213,19 @@ def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]
     return scores
 
 
+def constant_columns(source: DataSource) -> frozenset[str]:
+    """The columns of complete data that have one value in all rows: no arc to or from them says anything.
+
+    Of data that are not in memory, which would have to be read for it, those with one state.
+    """
+    if not isinstance(source, CodedTable):
+        return frozenset(v.name for v in source.variables if v.card <= 1)
+    columns = {**source.codes, **source.numbers}
+    return frozenset(
+        name for name, column in columns.items() if not len(column) or (column == column[0]).all()
+    )
+
+
 KNOWN_BYTES = 180
 """What a family takes whose score is known, beside the bits of its parents."""
 PRICED = 1000
