@@ -17,7 +17,7 @@ tables of k + 2 variables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import combinations, islice, permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from bbn.learning.structure.constraints import (
     to_graph,
 )
 from bbn.learning.structure.independence import PValues, Triple, independence_test
+from bbn.learning.structure.redundant import Redundant, redundant_columns
 from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.model.variable import State
 
@@ -119,6 +120,10 @@ def pc(
         limit cut them short: then there may be edges that further tests would have taken away, and if so none is
         directed but by what was required or forbidden.
 
+    Columns with a value for more than every other row, identifiers, stay without edges; of columns that are copies of each
+    other (one to one, or numbers in a straight line) the first by name stands for all, and the others are joined to it
+    alone. Either is told by a RedundantColumnsWarning, and neither is done to a column of a required arc.
+
     References
     ----------
     Colombo & Maathuis (2014), Order-independent constraint-based causal structure learning.
@@ -132,14 +137,28 @@ def pc(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha}; expected a number between 0 and 1")
     source = complete_source(data, "pc", Reading(states, weights, missing, unseen, continuous))
-    # by name, so that the result does not depend on the order of the columns
-    variables = sorted(all_variables(source), key=lambda v: v.name)
+    # by name, so that the result does not depend on the order of the columns; those that are set apart come last
+    required = [*getattr(required, "edges", required)]
+    kept = {name for arc in required for name in arc}
+    names = sorted(v.name for v in all_variables(source))
+    found = redundant_columns(source, sorted(names, key=lambda name: (name not in kept, name)))
+    apart = (found.identifiers.keys() | found.copies.keys()) - kept
+    variables = sorted(all_variables(source), key=lambda v: (v.name in apart, v.name))
     constraints = Constraints(variables, required, forbidden, tiers)
+    joins = _copy_joins(constraints, found.copies, apart)
+    constraints.leave_alone(len(variables) - len(apart), constraints.required)
     p_values = independence_test(source, test)
     skeleton = _find_skeleton(constraints, p_values, alpha, max_condition, progress)
     skeleton, votes = _vote(constraints, skeleton, p_values, alpha, max_condition)
     graph = to_graph(all_variables(source), _both_ways(constraints.names, skeleton.neighbours))
     _direct(graph, constraints, skeleton, votes)
+    graph.add_edges_from(joins)
+    if joins and skeleton.whole:
+        close_under_meek(graph)
+    Redundant(
+        {name: n for name, n in found.identifiers.items() if name in apart},
+        {name: own for name, own in found.copies.items() if name in apart},
+    ).warn(source.n_rows)
     names = constraints.names
     graph.graph["sepsets"] = {
         frozenset((names[x], names[y])): tuple(names[z] for z in given)
@@ -148,6 +167,15 @@ def pc(
     graph.graph["n_tests"] = skeleton.n_tests
     graph.graph["interrupted"] = skeleton.interrupted
     return graph
+
+
+def _copy_joins(
+    constraints: Constraints, copies: Mapping[str, str], apart: Iterable[str]
+) -> list[tuple[str, str]]:
+    """The arcs between copies and their columns, in the directions that are allowed."""
+    place = constraints.position
+    pairs = [pair for name in sorted(apart) if name in copies for pair in permutations((copies[name], name))]
+    return [(a, b) for a, b in pairs if constraints.allowed[place[b]] >> place[a] & 1]
 
 
 Votes = dict[tuple[int, int], list[tuple[float, tuple[int, ...]]]]
