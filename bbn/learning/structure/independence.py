@@ -27,7 +27,7 @@ from bbn.data import DataSource, continuous_columns
 from bbn.learning.structure.constraints import tie_of
 from bbn.learning.structure.discrete_scores import flatten
 from bbn.learning.structure.gaussian_scores import MomentScores
-from bbn.learning.structure.score_cache import MAX_CELLS
+from bbn.learning.structure.neighbours import MAX_CELLS
 
 Triple = tuple[str, str, tuple[str, ...]]
 """Two variables, and those to condition on."""

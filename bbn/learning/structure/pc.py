@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bbn.core.budget import require_memory
 from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
@@ -53,6 +54,8 @@ VOTERS = 1024
 """The most sets that vote on the colliders between two variables; of larger ones all of a size are left out."""
 BATCH = 4096
 """Tests of voters that are counted at a time."""
+PAIR_BYTES = 1000
+"""What a pair takes that is still joined: the sets that are left to try, its tests of a round and their results."""
 P_TIE = 1e-6
 """P-values that differ by no more than this tie: rounding must not choose among sets that separate equally well."""
 
@@ -120,8 +123,8 @@ def pc(
         limit cut them short: then there may be edges that further tests would have taken away, and if so none is
         directed but by what was required or forbidden.
 
-    Columns with a value for more than every other row, identifiers, stay without edges; of columns that are copies of each
-    other (one to one, or numbers in a straight line) the first by name stands for all, and the others are joined to it
+    Columns with a value for more than every other row, identifiers, stay without edges; of columns that are copies of
+    each other (one to one, or numbers in a straight line) the first by name stands for all, and the others are joined to it
     alone. Either is told by a RedundantColumnsWarning, and neither is done to a column of a required arc.
 
     References
@@ -203,6 +206,8 @@ def _find_skeleton(
 ) -> Skeleton:
     """Take edges away, level by level."""
     n = len(constraints.names)
+    pairs = sum(mask.bit_count() for mask in constraints.allowed) // 2
+    require_memory(PAIR_BYTES * pairs, f"the tests of {pairs:,} pairs", "use fewer variables, or forbid arcs")
     joined = [{y for y in range(n) if y != x and _may_join(constraints, x, y)} for x in range(n)]
     separators: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
     n_tests = 0

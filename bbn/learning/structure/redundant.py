@@ -18,7 +18,7 @@ from bbn.data import DataSource, continuous_columns
 from bbn.learning.structure.gaussian_scores import MomentScores
 
 FEWEST = 10
-"""Of no more rows no column is set apart, as anything may be equal by chance; nor one of no more states as an identifier."""
+"""Of no more rows no column is set apart, as anything may be equal by chance; no identifier has so few states."""
 SAME = 1e-12
 """Numbers whose correlation is nearer to ±1 than this are copies of each other."""
 
