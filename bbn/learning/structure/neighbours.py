@@ -22,7 +22,6 @@ from bbn.learning.structure.constraints import members
 from bbn.learning.structure.discrete_scores import FlatCounts, Term, seen_alone
 from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities, too_few
 
-
 MAX_CELLS = 2**26
 """The most cells of a family that a search considers: no data that fit in memory reach so many settings."""
 
@@ -76,7 +75,7 @@ class TableCounter:
 
     def _size(self, around: Around) -> int:
         """The cells of the largest table of a family around one."""
-        size = self.cards[around.child] * (self.most if around.add else 1)
+        size: int = self.cards[around.child] * (self.most if around.add else 1)
         for p in members(around.own):
             size *= self.cards[p]
         return size
@@ -105,7 +104,7 @@ class TableCounter:
         own = seen_settings(table, [place[p] for p in members(around.own)])
         families = [seen_settings(table, [place[p]], own) for p in around.add]
         for gone in around.delete:
-            families.append(seen_settings(table, [place[p] for p in members(around.own ^ 1 << gone)]))
+            families += [seen_settings(table, [place[p] for p in members(around.own ^ 1 << gone)])]
         families.append(own)
         child = place[around.child]
         terms = np.asarray(self.term(seen_alone(table, [(family, child) for family in families], self.total)))

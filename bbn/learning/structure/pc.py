@@ -35,6 +35,7 @@ from bbn.learning.structure.constraints import (
     Constraints,
     all_variables,
     complete_source,
+    members,
     ranked,
     to_graph,
 )
@@ -123,9 +124,9 @@ def pc(
         limit cut them short: then there may be edges that further tests would have taken away, and if so none is
         directed but by what was required or forbidden.
 
-    Columns with a value for more than every other row, identifiers, stay without edges; of columns that are copies of
-    each other (one to one, or numbers in a straight line) the first by name stands for all, and the others are joined to it
-    alone. Either is told by a RedundantColumnsWarning, and neither is done to a column of a required arc.
+    Columns with more values than half of the rows, identifiers, stay without edges; of columns that are copies of each
+    other (one to one, or numbers on a straight line) the first by name stands for all, and the others are joined to it
+    alone. A RedundantColumnsWarning names them. Neither is done to a column of a required arc.
 
     References
     ----------
@@ -141,10 +142,16 @@ def pc(
         raise ValueError(f"alpha is {alpha}; expected a number between 0 and 1")
     source = complete_source(data, "pc", Reading(states, weights, missing, unseen, continuous))
     # by name, so that the result does not depend on the order of the columns; those that are set apart come last
-    required = [*getattr(required, "edges", required)]
-    kept = {name for arc in required for name in arc}
-    names = sorted(v.name for v in all_variables(source))
-    found = redundant_columns(source, sorted(names, key=lambda name: (name not in kept, name)))
+    required, forbidden = ([*getattr(arcs, "edges", arcs)] for arcs in (required, forbidden))
+    tiers = [list(tier) for tier in tiers or ()]
+    told = Constraints(all_variables(source), required, forbidden, tiers)
+    kept = {
+        told.names[i] for child, mask in enumerate(told.required) if mask for i in (child, *members(mask))
+    }
+    columns = [v.name for v in all_variables(source)]
+    pairs = len(columns) * (len(columns) - 1) // 2
+    require_memory(PAIR_BYTES * pairs, f"the tests of {pairs:,} pairs", "use fewer variables")
+    found = redundant_columns(source, sorted(columns, key=lambda name: (name not in kept, name)))
     apart = (found.identifiers.keys() | found.copies.keys()) - kept
     variables = sorted(all_variables(source), key=lambda v: (v.name in apart, v.name))
     constraints = Constraints(variables, required, forbidden, tiers)
@@ -206,8 +213,6 @@ def _find_skeleton(
 ) -> Skeleton:
     """Take edges away, level by level."""
     n = len(constraints.names)
-    pairs = sum(mask.bit_count() for mask in constraints.allowed) // 2
-    require_memory(PAIR_BYTES * pairs, f"the tests of {pairs:,} pairs", "use fewer variables, or forbid arcs")
     joined = [{y for y in range(n) if y != x and _may_join(constraints, x, y)} for x in range(n)]
     separators: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
     n_tests = 0
