@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cached_property, partial
-from math import prod
+from math import inf, prod
 from typing import NoReturn
 
 import numpy as np
@@ -31,6 +31,7 @@ from bbn.io.source_text import Source
 from bbn.model.factor import Factor
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.network import BayesianNetwork
+from bbn.model.table_input import sums_of
 from bbn.model.variable import Variable
 
 _COMMENT = re.compile(r"#[^\n]*")
@@ -56,7 +57,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
         if len(set(scope)) != len(scope) or (kind == "BAYES" and not scope):
             words.fail(f"expected {'at least one variable, ' * (not scope)}no variable twice", str(scope))
         scopes.append(scope)
-    numbers = NumberParser()
+    numbers = NumberParser(0.0 if kind == "MARKOV" else -inf)
     values, places = [], []
     for scope in scopes:
         places.append(words.place)
@@ -113,7 +114,7 @@ def _transposed(
 
 def _is_conditional(values: list[float], shape: list[int]) -> bool:
     """Whether the rows along the last axis are distributions, as nearly as a reader asks."""
-    sums = np.array(values).reshape(-1, shape[-1]).sum(axis=1)
+    sums = sums_of(np.array(values).reshape(-1, shape[-1]))
     return bool((abs(sums - 1.0) <= TOLERATED).all())
 
 
@@ -233,7 +234,8 @@ class _Tokens:
             values = numbers.floats(words)
         except BadNumberError as error:
             self.place += words.index(error.word) + 1
-            self.fail("expected a number of at least 0", error.word)
+            what = "a finite number" if numbers.least < 0 else "a number of at least 0"
+            self.fail(f"expected {what}", error.word)
         self.place += count
         return values
 

@@ -120,7 +120,8 @@ class _XdslReader:
                 f"found <{element.tag}>",
                 *element.where,
             )
-        return RawNode(name, self.states[name], parents, values, element.where)
+        where = (element.first("probabilities") or element).where
+        return RawNode(name, self.states[name], parents, values, element.where, lambda _: where)
 
     def _child(self, name: str, element: Element, tag: str) -> Element:
         child = element.first(tag)
