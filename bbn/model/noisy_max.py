@@ -21,6 +21,7 @@ import numpy as np
 from bbn.core.display import Table
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import checked_parents
 from bbn.model.factored import Factored, checked_family
 from bbn.model.holding_state import holding_code, require_family, told_holding_code
@@ -91,6 +92,7 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
     leak: Array
     strongest: State
 
+    @keywords_checked
     def __init__(
         self,
         child: Variable,
@@ -349,6 +351,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
 
     __slots__ = ()
 
+    @keywords_checked
     def __init__(
         self,
         child: Variable,
