@@ -1,11 +1,12 @@
 """UAI, the format of the inference competitions: numbers only, variables known by their position.
 
-`BAYES` gives a network (the last variable of each scope is the child), `MARKOV` a factor graph. Variables are
-named by their numbers, "0", "1", …, and their states are the integers from 0. In a table the last variable of the
-scope varies fastest. Two writers of networks differ, and their files are read as they mean them: with pgmpy the
-first varies fastest (told by the rows, which sum to 1 only that way), with aGrUM the child and then the first
-parent (told by the names that it puts in comments). Names and states are lost on writing, with a warning, unless
-they are of that kind.
+`BAYES` gives a network (the last variable of each scope is the child), `MARKOV` a factor graph. Variables are named
+by their numbers, "0", "1", …, and their states are the integers from 0. In a table the last variable of the scope
+varies fastest. Two writers of networks differ, and their files are read as they mean them: with pgmpy the first
+varies fastest (told by the rows, which sum to 1 only that way), with aGrUM the child and then the first parent (told
+by the names that it puts in comments). Both read all files in their own order, ours too; no order of the parents
+makes a table of several mean the same in two orders, and what is written is that of the competitions. Names and
+states are lost on writing, with a warning, unless they are of that kind.
 
 Reference: the UAI 2008 to 2022 inference competitions, "model file format" and "evidence file format".
 """
