@@ -46,19 +46,12 @@ class Causation(_Bounds):
     cause_state: State
     effect_state: State
 
-    @classmethod
-    def of(cls, bounds: Sequence[Ends], cause_state: State, effect_state: State) -> Causation:
-        """The bounds, in the order of the tuple, and the states that they are of."""
-        made = cls(*bounds)
-        made.cause_state, made.effect_state = cause_state, effect_state
-        return made
-
     def __repr__(self) -> str:
         said = f", cause_state={self.cause_state!r}, effect_state={self.effect_state!r})"
         return f"Causation{super().__repr__().removeprefix(type(self).__name__)[:-1]}{said}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Causation.of, (tuple(self), self.cause_state, self.effect_state)
+        return _of_states, (tuple(self), self.cause_state, self.effect_state)
 
 
 @keywords_checked
@@ -137,7 +130,14 @@ def causation_bounds(
     sufficiency = _within((y_x - p_y, y_x - p_xy), p_on)
     if monotonic:
         both, necessity, sufficiency = ((ends[0], ends[0]) for ends in (both, necessity, sufficiency))
-    return Causation.of((necessity, sufficiency, both), x.states[i], y.states[j])
+    return _of_states((necessity, sufficiency, both), x.states[i], y.states[j])
+
+
+def _of_states(bounds: Sequence[Ends], cause_state: State, effect_state: State) -> Causation:
+    """The bounds, in the order of the tuple, and the states that they are of."""
+    made = Causation(*bounds)
+    made.cause_state, made.effect_state = cause_state, effect_state
+    return made
 
 
 def _state(variable: Variable, told: State | None, option: str) -> int:
