@@ -6,7 +6,7 @@ is printed, so that `hasattr` costs nothing.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from bbn.core.errors import nearest
 
@@ -52,5 +52,7 @@ class NamesSuggested:
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise MissingNameError(type(self), name)
+    if not TYPE_CHECKING:  # for which every name would be one that there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise MissingNameError(type(self), name)

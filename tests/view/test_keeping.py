@@ -1,4 +1,4 @@
-"""What the page must not lose or make up: Python's evidence, odd names, edits, cases, beliefs not known, the printed page."""
+"""What the page must not lose or make up: evidence, odd names, edits, cases, beliefs not known, the printed page."""
 
 from __future__ import annotations
 
