@@ -109,8 +109,11 @@ def _naming(path: str | os.PathLike[str], target: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        parts = {None, *(_part(target, number) for number in range(WRITERS))}
-        if error.errno is None or error.filename not in parts:
+        parts = [_part(target, number) for number in range(WRITERS)]
+        named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+        if error.errno is None or not (
+            named is None or any(f"{named}{os.sep}".startswith(p + os.sep) for p in parts)
+        ):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import warnings
 
+import pandas as pd
 import pytest
 
 import bbn
@@ -14,7 +16,7 @@ A, B = bbn.Variable("A", ["yes", "no"]), bbn.Variable("B", ["yes", "no"])
 MADE = [
     bbn.Variable, bbn.Binned, bbn.CPT, bbn.NoisyMax, bbn.NoisyOr, bbn.Deterministic, bbn.Gaussian, bbn.Decision,
     bbn.Utility, bbn.BayesianNetwork, bbn.DecisionNetwork, bbn.DynamicNetwork, bbn.FactorGraph, bbn.CausalGraph,
-    bbn.HypothesisSpace,
+    bbn.HypothesisSpace, bbn.HMM, bbn.NaiveBayes, bbn.TAN, bbn.TextNaiveBayes, bbn.GaussianMixture,
 ]  # fmt: skip
 ASKED = [
     bbn.BayesianNetwork.save, bbn.BayesianNetwork.joint, bbn.BayesianNetwork.do, bbn.BayesianNetwork.is_d_separated,
@@ -135,3 +137,16 @@ def test_a_negative_probability_is_named_with_its_row(table):
         bbn.CPT(B, [A], table)
     with pytest.raises(bbn.ModelError, match=r"'B'.*link of 'A': row A=no: the entry for 'yes' is -0\.25"):
         bbn.NoisyMax(B, [A], [table])
+
+
+def test_sums_past_the_largest_number_are_named_without_numpys_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for table in ([1e308, 1e308], {"yes": 1e308, "no": 1e308}):
+            with pytest.raises(bbn.ModelError, match="sums to inf, expected 1"):
+                bbn.CPT(A, table=table)
+        with pytest.raises(bbn.EvidenceError, match="inf"):
+            NET.query("lung", {"smoke": bbn.Soft({"yes": 1e308, "no": 1e308})})
+        joint = pd.DataFrame({"A": ["yes", "no"], "p": [1e308, 1e308]})
+        with pytest.raises(bbn.ModelError, match="sums to inf, expected 1"):
+            bbn.from_pandas_joint(joint, [])
