@@ -21,12 +21,14 @@ from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
 from bbn.data.seen_settings import LEAST, SPARSE, seen_settings
+from bbn.learning.gaussian.estimates import GaussianFamily
+from bbn.learning.gaussian.moments import moments_of
 from bbn.learning.structure.constraints import all_variables, members, require_complete
 from bbn.learning.structure.discrete_scores import MIXED, SCORES, Term, as_term, flatten, seen_alone
 from bbn.learning.structure.gaussian_scores import SETTINGS, MomentScores, refuse_discrete
 from bbn.learning.structure.neighbours import MAX_CELLS, Around, GaussianCounter, TableCounter
 from bbn.learning.structure.structure import observe, read_structure
-from bbn.model.variable import State
+from bbn.model.variable import Continuous, State
 
 CHUNK_CELLS = 2**22
 """The most cells around families that are counted at a time, where the data are in memory."""
@@ -221,16 +223,18 @@ def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]
 
 
 def constant_columns(source: DataSource) -> frozenset[str]:
-    """The columns of complete data that have one value in all rows: no arc to or from them says anything.
+    """The columns with one state, or with the same number in all rows: no arc to or from them says anything.
 
-    Of data that are not in memory, which would have to be read for it, those with one state.
+    Numbers take a pass over the data, wherever these are.
     """
-    if not isinstance(source, CodedTable):
-        return frozenset(v.name for v in source.variables if v.card <= 1)
-    columns = {**source.codes, **source.numbers}
-    return frozenset(
-        name for name, column in columns.items() if not len(column) or (column == column[0]).all()
-    )
+    still = {v.name for v in source.variables if v.card <= 1}
+    names = continuous_columns(source)
+    whole = moments_of([GaussianFamily(Continuous(name), ()) for name in names], source) if names else []
+    for name, own in zip(names, whole, strict=True):
+        variance, centre = own.scatter[0, 0, 0] / own.n[0], abs(own.means[0, 0])
+        if variance <= (4 * np.finfo(float).eps * centre) ** 2:  # what rounding leaves
+            still.add(name)
+    return frozenset(still)
 
 
 KNOWN_BYTES = 180
