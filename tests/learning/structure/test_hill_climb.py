@@ -237,10 +237,12 @@ def test_a_table_too_large_to_count_is_never_chosen():
     assert sorted(count for _, count in graph.in_degree) == [0, 1, 2, 3, 3]  # four parents: 90^5 cells
 
 
-@pytest.mark.parametrize("name", ["win95pts", "alarm", "child", "insurance"])
-def test_walks_past_tops_never_score_less(name):
+@pytest.mark.parametrize(
+    ("name", "seed"), [("win95pts", 1), ("alarm", 7), *(("insurance", k) for k in range(3))]
+)
+def test_walks_past_tops_never_score_less(name, seed):
     """Whatever the tabu list and the plateau: each walk is part of the longer one."""
-    data = sample(bbn.example(name), 500, 7)
+    data = sample(bbn.example(name), 500, seed)
 
     def score(**options):
         return bbn.hill_climb(data, escapes=10, restarts=1, **options).graph["score"]
