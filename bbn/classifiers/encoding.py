@@ -31,6 +31,8 @@ Codes = NDArray[Any]
 
 NARROW = 255
 """The most states whose codes, with the one that means missing, fit a byte."""
+EXACT = 2**53
+"""Whole numbers below this are as exact as floats as they are as integers."""
 BLOCK = 1 << 16
 """The rows of a matrix of numbers that are made ready for a kernel at a time."""
 
@@ -149,7 +151,7 @@ class Encoder:
             if not isinstance(column, Discrete) or type(states[0]) is not int or len(states) > NARROW:
                 return None
             first, last = min(states), max(states)
-            if int(last) - int(first) >= 1 << 16:
+            if int(last) - int(first) >= 1 << 16 or max(abs(first), abs(last)) >= EXACT:
                 return None
             look_up = np.full(int(last) - int(first) + 1, len(states), dtype=np.uint8)
             look_up[np.array(states) - int(first)] = np.arange(len(states))
@@ -233,7 +235,7 @@ def _whole_numbers(table: Any) -> list[list[State]] | None:
     if not isinstance(table, np.ndarray) or table.dtype.kind not in "iuf" or not table.size:
         return None
     first, last = table.min(axis=0), table.max(axis=0)
-    if not (np.isfinite(first).all() and np.isfinite(last).all() and (abs(first) < 2**53).all()):
+    if not ((first > -EXACT) & (last < EXACT)).all():  # which no NaN is
         return None
     low = np.floor(first).astype(np.int64)
     span = np.floor(last).astype(np.int64) - low + 1

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.classifiers.encoding import Codes, Encoder
-from bbn.core.errors import ImpossibleEvidenceError
+from bbn.core.errors import DataError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.data.column_levels import column_levels
+from bbn.data.columns import NO_ROWS, refuse_levels
 from bbn.learning.tables.priors import Family, Prior
 from bbn.model.variable import State, Variable, plain
 
@@ -178,6 +179,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if type(X) is dict or in_rows:  # some sparse matrices are subclasses of dict
             X = self._framed(X, reset)
         if hasattr(X, "columns"):
+            refuse_levels(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             dtypes = list(getattr(X, "dtypes", []))
             numbers = dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in dtypes)
@@ -206,7 +208,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         table = self._table(X, reset)
         n_rows = table.shape[0]
         if n_rows == 0:
-            raise ValueError("Found array with 0 sample(s); a minimum of 1 is required")
+            raise DataError(NO_ROWS)
         known, labels = read_labels(y)
         if len(labels) != n_rows:
             raise ValueError(
@@ -251,6 +253,14 @@ class AttributePrior:
     def check_names(self, names: tuple[str, ...]) -> None:
         """As the prior does."""
         self.prior.check_names(names)
+
+
+def check_frame(X: Any) -> None:
+    """DataError for a DataFrame without rows, or whose columns have several levels of names."""
+    if hasattr(X, "columns"):
+        refuse_levels(X)
+        if not len(X):
+            raise DataError(NO_ROWS)
 
 
 def attribute_names(estimator: Any) -> list[str]:

@@ -201,7 +201,7 @@ def make_parser() -> Parser:
     add_dask(sample, "draws the rows and writes them to the folder OUT")
     add_progress(sample)
     add_limit(sample)
-    sample.set_defaults(targets=[])
+    sample.set_defaults(targets=None)
 
     add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
 
@@ -221,7 +221,7 @@ def make_parser() -> Parser:
     plot.add_argument("--steps", type=int, default=1, help="how many arcs away from TARGET (1)")
     plot.add_argument("--title", default="", help="a heading above the picture")
     add_evidence(plot)
-    plot.set_defaults(targets=[])
+    plot.set_defaults(targets=None)
 
     explain = command(
         "explain", "bbn.cli.explain:explain", "Which findings moved an answer, and by how much."
@@ -233,7 +233,7 @@ def make_parser() -> Parser:
     explain.add_argument("--sensitivity", action="store_true", help="how the answer depends on the tables")
     add_format(explain)
     add_limit(explain)
-    explain.set_defaults(targets=[])
+    explain.set_defaults(targets=None)
 
     explore = command("explore", "bbn.cli.plot:explore", "Serve an interactive page of a network.")
     add_network(explore)
@@ -303,7 +303,7 @@ def _add_solve(solve: Parser) -> None:
     add_seed(solve, "the seed of the random starts of a local search")
     add_format(solve)
     add_limit(solve)
-    solve.set_defaults(targets=[])
+    solve.set_defaults(targets=None)
 
 
 class _Version(argparse.Action):

@@ -67,6 +67,8 @@ def read_table(data: Any) -> RawTable:
     return _from_narwhals(data)
 
 
+NO_ROWS = "the data have no rows; expected one row per case, and one column per variable"
+"""What is said of an empty table."""
 SEPARATORS = (",", ";", "\t", "|")
 """What may separate the columns of a text file."""
 LONGEST_HEADER = 2**20
@@ -172,6 +174,7 @@ def _separator(path: Path) -> str:
 
 
 def _from_pandas(frame: Any) -> RawTable:
+    refuse_levels(frame)
     columns = checked_names(frame.columns)
     odd = tuple(name for name in columns if not isinstance(name, str) or not name)
     if not odd:
@@ -184,6 +187,17 @@ def _from_pandas(frame: Any) -> RawTable:
         Pandas(frame.index),
         renamed=odd,
     )
+
+
+def refuse_levels(frame: Any) -> None:
+    """DataError for a DataFrame of pandas whose columns have several levels of names."""
+    n = getattr(frame.columns, "nlevels", 1)
+    if n > 1:
+        shown = f", such as {frame.columns[0]!r}" if len(frame.columns) else ""
+        raise DataError(
+            f"the columns of the DataFrame are a MultiIndex of {n} levels{shown}; expected one name per column: "
+            "data.columns = ['_'.join(map(str, name)) for name in data.columns]"
+        )
 
 
 def _from_record_batch(batch: Any) -> RawTable:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.keywords import keywords_checked
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import NO_ROWS, RawTable, read_table
 from bbn.data.describe import describe
 from bbn.data.kinds import Pandas
 from bbn.data.number_columns import read_numbers
@@ -92,6 +92,8 @@ def discretize(
         )
     if (structure is None) == (method == "structure"):
         raise ValueError('structure= goes with method="structure", and with that method alone')
+    if not table.n_rows:
+        raise DataError(NO_ROWS)
     names = [columns] if isinstance(columns, str) else list(columns) if columns is not None else None
     if names is None:
         names = [name for name in describe(table).numbers if name != target]

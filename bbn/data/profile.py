@@ -155,10 +155,10 @@ def _number_array(column: Any) -> NDArray[Any] | None:
         return array if dtype.kind in "iuf" and array.ndim == 1 else None
     library = type(column).__module__.partition(".")[0]
     if library == "pandas" and getattr(dtype, "kind", "O") in "iuf":
-        whole = getattr(dtype, "kind", "f") in "iu" and not column.isna().any()
-        return np.asarray(
-            column.to_numpy(dtype=np.int64 if whole else np.float64, na_value=0 if whole else np.nan)
-        )
+        kind = getattr(dtype, "kind", "f")
+        whole = kind in "iu" and not column.isna().any()
+        own: Any = {"i": np.int64, "u": np.uint64}[kind] if whole else np.float64
+        return np.asarray(column.to_numpy(dtype=own, na_value=0 if whole else np.nan))
     if library in ("narwhals", "polars", "pyarrow"):
         import narwhals as nw
 
@@ -183,13 +183,13 @@ def _of_numbers(array: NDArray[Any]) -> Profile:
     n_rows = len(array) + n_missing + n_infinite
     if not len(array):
         return Profile(n_rows, n_missing, {}, n_infinite=n_infinite)
-    low, high = array.min(), array.max()
+    low, high = array.min().item(), array.max().item()  # as Python's own, which do not overflow
     whole = array.dtype.kind in "iu" or bool((np.floor(array[:SLICE]) == array[:SLICE]).all())
     if whole and array.dtype.kind == "f":
         whole = bool((np.floor(array) == array).all())
     if whole and high - low < MOST_VALUES and max(abs(float(low)), abs(float(high))) < 2**53:
         first = int(low)
-        counts = np.bincount((array - low).astype(np.intp))
+        counts = np.bincount(array.astype(np.int64) - first)
         values: Any = (np.flatnonzero(counts) + first).tolist()
     else:
         unique = pd.unique(array[:SLICE])

@@ -8,6 +8,7 @@ of files or a cluster, and learners are the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.data.columns import NO_ROWS, read_table
+from bbn.data.error_places import located
 from bbn.model.variable import Continuous, State, Variable
 
 Family = Sequence[str]
@@ -139,7 +142,7 @@ def as_source(
         if hasattr(data, "require_rows"):  # it counts them when it reads them
             data.require_rows()
         elif not data.n_rows:
-            raise DataError("the data have no rows")
+            raise DataError(NO_ROWS)
         if options.get("absent") == "allow" and variables is not None:
             there = {*(v.name for v in data.variables), *continuous_columns(data)}
             variables = [v for v in variables if v.name in there]
@@ -160,9 +163,11 @@ def as_source(
 
         return open_for(data, variables, names, states, hidden, **options)
 
-    table = code(data, variables, names=names, states=states, hidden=hidden, **options)
-    if not table.n_rows:
-        raise DataError("the data have no rows")
+    raw = read_table(data)
+    with located(str(data) if isinstance(data, str | PathLike) else ""):
+        if not raw.n_rows:
+            raise DataError(NO_ROWS)
+        table = code(raw, variables, names=names, states=states, hidden=hidden, **options)
     for name, column in table.numbers.items() if all_missing == "raise" else ():
         if np.isnan(column).all():
             raise DataError(f"column {name!r} holds no number at all; leave it out of the structure")

@@ -20,6 +20,7 @@ from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data.column_codes import finder
+from bbn.data.columns import NO_ROWS
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block, Family
@@ -145,7 +146,7 @@ class Streamed(ABC):
     def require_rows(self) -> None:
         """DataError if it is known that there are no rows."""
         if self.facts.n_rows == 0:
-            raise DataError("the data have no rows")
+            raise DataError(NO_ROWS)
 
     @property
     def incomplete(self) -> tuple[str, ...]:

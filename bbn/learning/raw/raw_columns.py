@@ -15,6 +15,7 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data import CodedTable, code
 from bbn.data.column_rules import OUT, Column
+from bbn.data.columns import NO_ROWS
 from bbn.data.describe import Description, describe
 from bbn.data.discretize import mdlp_cuts, quantile_cuts
 from bbn.data.source import is_source
@@ -78,7 +79,7 @@ class RawColumns(NamedTuple):
             [*names, *([weights] if weights else [])],
         )
         if found is None:
-            raise DataError("the data have no rows")
+            raise DataError(NO_ROWS)
         drawn: CodedTable = found.table
         return drawn
 
@@ -179,7 +180,7 @@ def read_raw(
     own = weights if isinstance(weights, str) else None
     description = describe(data, told, weights=own, missing=missing)
     if not description.n_rows:
-        raise DataError("the data have no rows")
+        raise DataError(NO_ROWS)
     if not isinstance(weights, str) and weights is not None:  # they are given, so no column holds them
         description = _without_weights(description)
     there = [column.name for column in description]
