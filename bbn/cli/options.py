@@ -72,6 +72,15 @@ def add_do(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_decimal(parser: Any) -> None:
+    """Add --decimal."""
+    parser.add_argument(
+        "--decimal",
+        choices=(",", "."),
+        help="the decimal mark of DATA, where its numbers do not tell: 1,234 is a thousand or 1.234",
+    )
+
+
 def add_dask(parser: argparse.ArgumentParser, does: str) -> None:
     """Add --dask, with what the cluster does."""
     parser.add_argument("--dask", metavar="ADDRESS", help=f"the scheduler of a Dask cluster that {does}")

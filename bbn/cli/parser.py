@@ -17,6 +17,7 @@ from bbn.cli.options import (
     DATA,
     FILE,
     add_dask,
+    add_decimal,
     add_do,
     add_evidence,
     add_format,
@@ -155,6 +156,7 @@ def make_parser() -> Parser:
     predict.add_argument(
         "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
     )
+    add_decimal(predict)
     predict.add_argument("--target", required=True, metavar="TARGET", help="the variable to predict")
     add_do(predict)
     predict.add_argument("--proba", action="store_true", help="the probability of each state instead")

@@ -25,6 +25,8 @@ class Levels(NamedTuple):
     values: list[Any]
     declared: bool = False
     """Whether the values are a categorical's, in declared order, used or not."""
+    decimal: str = ""
+    """What is known of the decimal mark of text; see `text_values.chosen_form`."""
 
 
 def column_levels(column: Any) -> Levels:

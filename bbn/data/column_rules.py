@@ -15,7 +15,9 @@ from bbn.data.text_values import (
     NUMBERS,
     THOUSANDS,
     TRUTH,
+    UNDECIDED,
     chosen_form,
+    column_form,
     is_missing_word,
     number_of,
     truth_of,
@@ -113,7 +115,9 @@ def found_line(name: str, profile: Profile) -> Column:
     """The line of a column by the rules."""
     if profile.declared and profile.values and len(profile.values) > 1:
         return _category(name, profile, "a categorical's values, in its order")
-    form = chosen_form(profile.forms)
+    if profile.n_distinct == 1 and chosen_form(profile.forms, profile.decimal) == UNDECIDED:
+        return _constant(name, profile)
+    form = column_form(name, (profile.values or {}).values(), profile.forms, profile.decimal)
     if form == TRUTH:
         return _truth(name, profile)
     if form == DATE:
@@ -265,15 +269,17 @@ def n_distinct(profile: Profile) -> int | None:
 def told_line(name: str, profile: Profile, kind: str) -> Column:
     """The line of a column whose kind was told."""
     why = "kinds= says so"
-    form = chosen_form(profile.forms)
+    form = chosen_form(profile.forms, profile.decimal)
     if kind in (DROP, "date", "identifier", "constant"):
-        found = found_line(name, profile)
-        return _line(name, found.kind if kind == DROP else kind, profile, OUT, why)
+        if kind == DROP:
+            kind = "number" if form == UNDECIDED else found_line(name, profile).kind
+        return _line(name, kind, profile, OUT, why)
     if kind == "counts":
         return _line(name, kind, profile, WEIGHTS, why)
     if not profile.n_distinct:
         raise DataError(f"kinds= calls {name!r} a {kind}, but it holds no value at all")
     if kind == "number" or (kind == "whole number" and profile.n_distinct > MOST_STATES):
+        form = column_form(name, (profile.values or {}).values(), profile.forms, profile.decimal)
         if not form & NUMBERS:
             odd = profile.odd or tuple(v for v in (profile.values or {}).values())[:1]
             raise DataError(

@@ -106,7 +106,7 @@ def discretize(
 def column_numbers(table: RawTable, name: str) -> Array:
     """A column as numbers, NaN where missing; DataError if it holds something else."""
     try:
-        return read_numbers(name, table.column(_known(table, name)), set(), "raise")
+        return read_numbers(name, table.column(_known(table, name)), set(), "raise", table.decimal_of(name))
     except DataError as error:
         if "is not a finite number" not in str(error):
             raise

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError
 from bbn.core.threads import worker_map
 from bbn.data.column_levels import Levels, column_levels
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import Decimal, RawTable, read_table
 from bbn.data.error_places import located
-from bbn.data.text_values import ANY, NUMBERS, PLAIN, form_of, forms_of, is_missing_word, number_of
+from bbn.data.text_values import ANY, NUMBERS, form_of, forms_of, is_missing_word, number_of
 from bbn.model.evidence import is_missing
 from bbn.model.variable import plain
 
@@ -60,6 +60,8 @@ class Profile(NamedTuple):
     """Distinct values that are numbers, in the batch that had most."""
     kinds: tuple[str, ...] = ()
     """The types of the values."""
+    decimal: str = ""
+    """What is known of the decimal mark of text."""
 
     @property
     def n_distinct(self) -> int:
@@ -87,6 +89,7 @@ class Profile(NamedTuple):
             (*self.odd, *other.odd)[:3],
             max(self.n_numbers, other.n_numbers),
             tuple(dict.fromkeys((*self.kinds, *other.kinds))),
+            self.decimal or other.decimal,
         )
 
 
@@ -115,11 +118,12 @@ class Profiling(NamedTuple):
     names: tuple[str, ...]
     tokens: frozenset[tuple[type, Any]] = frozenset()
     n_jobs: int | None = 1
+    decimal: Decimal = None
 
     def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Profiles:
         """The profiles of one batch; `where` it is from and the number of its first row are for messages."""
         with located(where, first_row):
-            table = read_table(data)
+            table = read_table(data).told(self.decimal)
             small = table.n_rows * len(self.names) < PARALLEL
             with worker_map(1 if small else self.n_jobs, max(1, len(self.names))) as spread:
                 found = spread(lambda name: self._profile(table, name), self.names)
@@ -131,7 +135,7 @@ class Profiling(NamedTuple):
         numbers = _number_array(table.column(name)) if not self.tokens else None
         if numbers is not None:
             return _of_numbers(numbers)
-        return _of_values(readable_levels(table, name), set(self.tokens))
+        return _of_values(readable_levels(table, name), set(self.tokens))._replace(decimal=table.decimal_of(name))
 
 
 def readable_levels(table: RawTable, name: str) -> Levels:
@@ -165,7 +169,10 @@ def _number_array(column: Any) -> NDArray[Any] | None:
         series: Any = nw.from_native(column, series_only=True, pass_through=True)
         if hasattr(series, "dtype") and series.dtype.is_numeric() and not series.dtype.is_decimal():
             whole = series.dtype.is_integer() and not series.null_count()
-            return np.asarray(series.to_numpy() if whole else series.cast(nw.Float64).to_numpy())
+            if series.dtype.is_integer():  # Arrow casts none past 2⁵³
+                array = np.asarray(series.to_numpy())
+                return array if whole else array.astype(np.float64)
+            return np.asarray(series.cast(nw.Float64).to_numpy())
     return None
 
 
@@ -199,13 +206,12 @@ def _of_numbers(array: NDArray[Any]) -> Profile:
     if values is not None:
         kept = [number_of(value) for value in values] if whole else values
         values = {(type(value), value): value for value in kept}
-    forms = NUMBERS if whole else PLAIN
     kinds = ("int" if whole else "float",)
     return Profile(
         n_rows,
         n_missing,
         values,
-        forms,
+        NUMBERS,
         n_infinite=n_infinite,
         low=float(low),
         high=float(high),

@@ -182,7 +182,7 @@ def as_source(
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
     """DataError for an option about reading that comes too late: a source has been read."""
-    for name in ("weights", "missing"):
+    for name in ("weights", "missing", "decimal"):
         value = options.get(name)
         if value is not None and not (isinstance(value, Sequence | set | frozenset) and not len(value)):
             raise DataError(

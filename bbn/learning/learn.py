@@ -82,6 +82,7 @@ def learn(
     missing: Any = (),
     unseen: str = "raise",
     continuous: str | Iterable[str] = (),
+    decimal: str | Mapping[str, str] | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> LearnResult:
@@ -121,6 +122,9 @@ def learn(
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
         Names of columns that are Gaussians, besides those that the structure says are.
+    decimal
+        The decimal mark of text that is numbers, "," or ".", or column to mark. Needed only where the text does not
+        tell: "1,234" is a thousand or 1.234.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
@@ -162,12 +166,14 @@ def learn(
         warnings.simplefilter("always", BBNWarning)
         if is_source(data) or _declares_all(structure, states, continuous):
             reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
+            if decimal is not None:
+                reading["decimal"] = decimal
             if continuous:
                 reading["continuous"] = continuous
             learned = _learn_coded(data, given, reading)
         else:
             names = None if structure is None else _observed(structure, hidden)
-            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target)
+            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target, decimal)
             learned = _learn_raw(raw, given, "gaussian" if continuous else numbers)
     told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return _result(learned, given, told, time.perf_counter() - began)

@@ -38,6 +38,8 @@ class Facts:
         The number of rows and the sum of their weights, or None before they are known.
     found
         What a pass of discovery found of the columns, or None before there was one.
+    decimals
+        The decimal mark of each column of text that is numbers; None before all rows were asked.
     passes
         How many passes over the data were made so far, discovery among them.
     """
@@ -55,6 +57,7 @@ class Facts:
         self.where = where
         self.total: float | None = None
         self.found: Discovery | None = None
+        self.decimals: Mapping[str, str] | None = None
         self.passes = 0
 
     def learn(self, n_rows: int, total: float) -> None:

@@ -11,26 +11,32 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
-from bbn.core.errors import DataError, nearest
+from bbn.core.errors import AmbiguousNumbersError, DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data.column_codes import finder
+from bbn.data.column_states import missing_tokens
 from bbn.data.columns import NO_ROWS
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
+from bbn.data.profile import Profiling
 from bbn.data.source import Block, Family
 from bbn.data.streams.discovery import Discovering, Discovery, FoundColumn, discovered_variables
 from bbn.data.streams.facts import Facts
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.sums import RunningSum, T
 from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
+from bbn.data.text_values import NUMBERS, chosen_form, decimal_mark
 from bbn.model.binned import Binned
 from bbn.model.variable import Continuous, State, Variable
+
+
+R = TypeVar("R")
 
 
 class Streamed(ABC):
@@ -91,14 +97,43 @@ class Streamed(ABC):
             coding, wanted = self._coding, self.facts.columns
             cut = [name for name, variable in self.facts.declared.items() if isinstance(variable, Binned)]
             numeric = frozenset({*coding.continuous, *cut})
-            find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen, coding.by_kind)
             columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
             nothing = {name: FoundColumn({}, False, False, False, {}) for name in wanted}
-            found = self._fold(lambda batch: find(*batch), columns)
+
+            def look(decimals: Mapping[str, str] | None) -> Discovery | None:
+                find = Discovering(
+                    wanted,
+                    coding.missing,
+                    coding.weights,
+                    numeric,
+                    coding.unseen,
+                    coding.by_kind,
+                    coding.decimal,
+                    decimals,
+                )
+                return self._fold(lambda batch: find(*batch), columns)
+
+            found = self._decided(look)
             found = found or Discovery(0, RunningSum([np.zeros(1)]), nothing)
             self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
             self.facts.found = found
         return self.facts.found
+
+    def _decided(self, ask: Callable[[Mapping[str, str] | None], R]) -> R:
+        """What `ask` gives; where some rows do not tell what a comma means, it is asked again after all have been."""
+        try:
+            return ask(self.facts.decimals)
+        except AmbiguousNumbersError:
+            if self.facts.decimals is not None:
+                raise
+        self.facts.passes += 1
+        columns = tuple(dict.fromkeys([*self.facts.columns, *filter(None, [self._coding.weights])]))
+        look = Profiling(columns, frozenset(missing_tokens(self._coding.missing)), decimal=self._coding.decimal)
+        profiles = self._fold(lambda batch: look(*batch), columns)
+        assert profiles is not None  # some row has been met
+        forms = {name: chosen_form(own.forms, own.decimal) for name, own in profiles.columns.items()}
+        self.facts.decimals = {name: decimal_mark(form) for name, form in forms.items() if form & NUMBERS}
+        return ask(self.facts.decimals)
 
     @property
     def discovered(self) -> bool:
@@ -120,6 +155,11 @@ class Streamed(ABC):
             self._coding = self._coding._replace(variables={v.name: v for v in variables}, continuous=numeric)
             self._settled = True
         return self._coding
+
+    @property
+    def decimal(self) -> Any:
+        """What was told of decimal marks where the data were opened."""
+        return self._coding.decimal
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -165,7 +205,7 @@ class Streamed(ABC):
         if column.missing or variable is None or column.continuous:
             return column.missing
         gone = (variable.card,) if self.coding.unseen == "raise" else (None, variable.card)
-        find = finder(variable, list(column.values.values()))
+        find = finder(variable, list(column.values.values()), column.decimal)
         return any(find(value) in gone for value in column.values.values())
 
     def completed(self, way_out: str) -> Self:
@@ -259,7 +299,12 @@ class Streamed(ABC):
             continuous=tuple(name for name in columns if name not in known),
         )
         read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
-        total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
+
+        def run(decimals: Mapping[str, str] | None) -> RunningSum | None:
+            own = coding._replace(decimals=decimals)
+            return self._fold(lambda batch: own.run(task, batch.data, columns, *batch[1:]), read)
+
+        total = self._decided(run)
         *results, rows, weight = [np.zeros(1, np.int64), np.zeros(1)] if total is None else total.result()
         self.facts.learn(int(rows[0]), float(weight[0]))
         if self._some:
@@ -325,7 +370,7 @@ class Streamed(ABC):
         variable = own if isinstance(own, Variable) else Variable(name, own)
         if self.facts.found is not None and self._coding.unseen == "raise":
             column = self.facts.found.columns[name]
-            find = finder(variable, list(column.values.values()))
+            find = finder(variable, list(column.values.values()), column.decimal)
             odd = next((v for v in column.values.values() if find(v) is None), None)
             if odd is not None and not column.declared:
                 self._refuse(variable, odd)
