@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.classifiers.encoding import Codes, Encoder
-from bbn.core.errors import DataError, ImpossibleEvidenceError
+from bbn.classifiers.encoding import Classes, Codes, Encoder
+from bbn.core.errors import DataError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array
 from bbn.data.column_levels import column_levels
 from bbn.data.columns import NO_ROWS, refuse_levels
@@ -66,6 +66,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     class_variable_: Variable
     encoder_: Encoder
     network_: Any
+    bins: int | None
+    kinds: Mapping[str, str] | None
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out.
@@ -198,6 +200,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _names(self) -> list[str]:
         return attribute_names(self)
+
+    def _learned_encoder(
+        self, examples: Examples, names: Sequence[str] | None = None, whole: bool = True
+    ) -> Encoder:
+        """What is learned of the columns of examples."""
+        for name in self.kinds or ():
+            if name not in self._names():
+                raise DataError(f"kinds= names {name!r}, which is not a column{nearest(name, self._names())}")
+        return Encoder.learn(
+            examples.table,
+            self._names() if names is None else names,
+            Classes(examples.labels, examples.weights),
+            self.bins,
+            self.kinds,
+            whole,
+        )
 
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, classes: Sequence[Any] | None = None, reset: bool = True

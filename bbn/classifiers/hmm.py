@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.classifiers.estimator import BaseEstimator, attribute_names, check_frame, check_is_fitted, validate_data
+from bbn.classifiers.estimator import (
+    BaseEstimator,
+    attribute_names,
+    check_frame,
+    check_is_fitted,
+    validate_data,
+)
 from bbn.classifiers.spherical_em import SphericalEM, spread_evenly
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array

@@ -149,11 +149,16 @@ def _numeric(name: str, profile: Profile, form: int) -> Column:
     if rows > 20 and n > MOST_STATES and (counting or named):
         why = "counts the rows" if counting else f"{n} different numbers in {rows} rows, and called {name!r}"
         return _line(name, "identifier", profile, OUT, why, values=n)
-    if n > MOST_STATES or (n > FEW_STATES and 2 * n > rows):
+    if not are_states(n, rows):
         many = f"{n} different whole numbers" if values is not None else "whole numbers"
         return _line(name, "whole number", profile, NUMBER, f"{many}{notes}", values=n)
     states: tuple[State, ...] = tuple(sorted(values or ()))  # type: ignore[arg-type]
     return _line(name, "whole number", profile, STATES, f"{n} different whole numbers{notes}", states, n)
+
+
+def are_states(n: int, rows: int) -> bool:
+    """Whether whole numbers of n different values in so many rows are states, rather than numbers."""
+    return n <= MOST_STATES and (n <= FEW_STATES or 2 * n <= rows)
 
 
 def _numbers(profile: Profile, form: int) -> list[float | int] | None:

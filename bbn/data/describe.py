@@ -126,9 +126,7 @@ def describe(
             lines[name] = found_line(name, profile)
     if weights is None and not any(line.use == WEIGHTS for line in lines.values()):
         lines |= likely_counts(lines, profiles, chosen)
-    forms = {
-        name: chosen_form(own.forms, own.decimal) for name, own in profiles.columns.items() if own.text
-    }
+    forms = {name: chosen_form(own.forms, own.decimal) for name, own in profiles.columns.items() if own.text}
     decimals = {name: decimal_mark(form) for name, form in forms.items() if form & NUMBERS}
     return Description(tuple(lines.values()), profiles.n_rows, decimals)
 

@@ -243,13 +243,14 @@ class Discretizer(Frozen, cached=("data",)):
         return f"<Discretizer {shown}>"
 
 
-def quantile_cuts(values: Array, bins: int) -> Array:
-    """Cuts that leave about as many values in each interval, each midway between two values that occur."""
-    distinct, counts = np.unique(values, return_counts=True)
-    below = np.cumsum(counts)[:-1]
-    if not len(below):
-        return below.astype(np.float64)
-    wanted = len(values) * np.arange(1, bins) / bins
+def quantile_cuts(values: Array, bins: int, weights: Array | None = None) -> Array:
+    """Cuts that leave about as much weight in each interval, each midway between two values that occur."""
+    distinct, place = np.unique(values, return_inverse=True)
+    below = np.cumsum(np.bincount(place, weights, minlength=len(distinct)))
+    if len(distinct) < 2:
+        return np.empty(0)
+    wanted = below[-1] * np.arange(1, bins) / bins
+    below = below[:-1]
     places = (
         np.unique([int(np.argmin(np.abs(below - w))) for w in wanted]) if bins > 1 else np.empty(0, np.int64)
     )
@@ -293,12 +294,17 @@ def k_means_cuts(values: Array, bins: int) -> Array:
         centres = new
 
 
-def mdlp_cuts(values: Array, classes: NDArray[Any]) -> Array:
-    """Cuts accepted by the minimum description length principle, found from the top down (Fayyad and Irani 1993)."""
+def mdlp_cuts(values: Array, classes: NDArray[Any], weights: Array | None = None) -> Array:
+    """Cuts accepted by the minimum description length principle, found from the top down (Fayyad and Irani 1993).
+
+    A row of weight w counts as w rows.
+    """
+    if weights is not None:
+        values, classes, weights = values[weights > 0], classes[weights > 0], weights[weights > 0]
     order = np.argsort(values, kind="stable")
     x, c = values[order], np.unique(classes[order], return_inverse=True)[1]
     counts = np.zeros((len(x) + 1, int(c.max(initial=-1)) + 1))
-    counts[1:][np.arange(len(x)), c] = 1
+    counts[1:][np.arange(len(x)), c] = 1 if weights is None else weights[order]
     counts = counts.cumsum(axis=0)  # row i: how often each class occurs among the i smallest values
     cuts: list[float] = []
     stack = [(0, len(x))]
@@ -316,10 +322,10 @@ def _best_cut(x: Array, counts: Array, start: int, stop: int) -> int | None:
     places = start + 1 + np.flatnonzero(x[start + 1 : stop] > x[start : stop - 1])
     if not len(places):
         return None
-    n = stop - start
     left, right = counts[places] - counts[start], counts[stop] - counts[places]
     total = counts[stop] - counts[start]
-    mixed = ((places - start) * _entropy(left) + (stop - places) * _entropy(right)) / n
+    n = total.sum()
+    mixed = (left.sum(axis=1) * _entropy(left) + right.sum(axis=1) * _entropy(right)) / n
     best = int(np.argmin(mixed))
     whole, parts = (
         _entropy(total[None])[0],
@@ -327,7 +333,7 @@ def _best_cut(x: Array, counts: Array, start: int, stop: int) -> int | None:
     )
     k, k1, k2 = ((row > 0).sum() for row in (total, left[best], right[best]))
     delta = np.log2(3.0**k - 2) - (k * whole - k1 * parts[0] - k2 * parts[1])
-    return int(places[best]) if whole - mixed[best] > (np.log2(n - 1) + delta) / n else None
+    return int(places[best]) if whole - mixed[best] > (np.log2(max(n - 1, 1)) + delta) / n else None
 
 
 def _entropy(counts: Array) -> Array:

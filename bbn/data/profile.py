@@ -135,7 +135,9 @@ class Profiling(NamedTuple):
         numbers = _number_array(table.column(name)) if not self.tokens else None
         if numbers is not None:
             return _of_numbers(numbers)
-        return _of_values(readable_levels(table, name), set(self.tokens))._replace(decimal=table.decimal_of(name))
+        return _of_values(readable_levels(table, name), set(self.tokens))._replace(
+            decimal=table.decimal_of(name)
+        )
 
 
 def readable_levels(table: RawTable, name: str) -> Levels:

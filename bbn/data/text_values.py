@@ -145,7 +145,9 @@ def chosen_form(forms: int, decimal: str = "") -> int:
         return WORD
     point, comma = forms & (PLAIN | THOUSANDS), forms & (COMMA | EUROPEAN)
     plain_too, mark, in_part = bool(forms & PLAIN), decimal.rstrip(IN_PART), decimal.endswith(IN_PART)
-    if point and comma and not (plain_too and forms & COMMA):  # some value has a comma, or a point as for thousands
+    if (
+        point and comma and not (plain_too and forms & COMMA)
+    ):  # some value has a comma, or a point as for thousands
         if mark == SEMICOLONS and not plain_too and not in_part:
             mark = ","
         elif mark == "" and plain_too:

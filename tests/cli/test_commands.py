@@ -249,7 +249,9 @@ def test_numbers_are_findings_of_a_variable_cut_into_intervals(run, tmp_path):
     for text in ("nan", "old", ""):
         code, out, err = run("query", path, "Sick", "-e", f"Age={text}")
         assert (code, out) == (1, "")
-        assert f"variable 'Age' has no interval '{text}'; expected a number, or one of the labels '<30'" in err
+        assert (
+            f"variable 'Age' has no interval '{text}'; expected a number, or one of the labels '<30'" in err
+        )
 
 
 def test_debug_shows_the_traceback(run):

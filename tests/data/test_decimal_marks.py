@@ -176,7 +176,9 @@ def test_a_junk_value_does_not_change_what_commas_mean():
     for options in ({"missing": "junk"}, {"unseen": "missing"}):
         table = code({"x": texts}, continuous=["x"], **options)
         assert np.nanmean(table.numbers["x"]) == 2.0
-    net = bbn.fit_em([("y", "x")], {"x": texts, "y": ["a", "b", "b"] * 9}, continuous=["x"], missing="junk").network
+    net = bbn.fit_em(
+        [("y", "x")], {"x": texts, "y": ["a", "b", "b"] * 9}, continuous=["x"], missing="junk"
+    ).network
     assert [net.query("x", {"y": y}).mean for y in "ab"] == [1.5, 2.5]
 
 

@@ -98,7 +98,9 @@ class Discovery(NamedTuple):
         """The same, with columns of too many numbers to be states as columns of numbers."""
         tokens = missing_tokens(missing)
         columns = {
-            name: column._replace(continuous=True) if too_many_numbers(name, column.levels, tokens) else column
+            name: column._replace(continuous=True)
+            if too_many_numbers(name, column.levels, tokens)
+            else column
             for name, column in self.columns.items()
             if name not in set(declared)
         }

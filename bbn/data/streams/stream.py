@@ -128,7 +128,9 @@ class Streamed(ABC):
                 raise
         self.facts.passes += 1
         columns = tuple(dict.fromkeys([*self.facts.columns, *filter(None, [self._coding.weights])]))
-        look = Profiling(columns, frozenset(missing_tokens(self._coding.missing)), decimal=self._coding.decimal)
+        look = Profiling(
+            columns, frozenset(missing_tokens(self._coding.missing)), decimal=self._coding.decimal
+        )
         profiles = self._fold(lambda batch: look(*batch), columns)
         assert profiles is not None  # some row has been met
         forms = {name: chosen_form(own.forms, own.decimal) for name, own in profiles.columns.items()}

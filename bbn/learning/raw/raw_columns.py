@@ -231,7 +231,9 @@ def _without_weights(description: Description) -> Description:
     return Description(tuple(columns), description.n_rows, description.decimals)
 
 
-def _only(description: Description, names: Sequence[str], data: Any, missing: Any, decimal: Decimal) -> Description:
+def _only(
+    description: Description, names: Sequence[str], data: Any, missing: Any, decimal: Decimal
+) -> Description:
     """The description of a known structure's columns: those that would be left out are categories, others are out."""
     there = {column.name: column for column in description}
     forced = [n for n in names if n in there and there[n].use in (OUT, "weights") and there[n].distinct]
@@ -273,14 +275,18 @@ def cut_variables(
     found = {}
     for name, values in table.numbers.items():
         there = ~np.isnan(values)
+        weights = table.weights
+        if weights is not None:
+            there &= weights > 0
         cuts = np.empty(0)
         if method == "mdlp" and target is not None:
             card = next(v.card for v in table.variables if v.name == target)
             known = there & (table.codes[target] < card)
             if known.any():
-                cuts = mdlp_cuts(values[known], table.codes[target][known])
+                own = None if weights is None else weights[known]
+                cuts = mdlp_cuts(values[known], table.codes[target][known], own)
         elif there.any():
-            cuts = quantile_cuts(values[there], bins)
+            cuts = quantile_cuts(values[there], bins, None if weights is None else weights[there])
         found[name] = Binned(name, cuts.tolist())
     return found
 

@@ -84,8 +84,15 @@ def test_wide_gaps_in_time_are_refused_before_they_are_filled():
 @pytest.mark.parametrize("stray", [10**6, 1_713_000_000, -(10**9), 10**12])
 def test_a_number_far_from_the_other_steps_is_named_with_its_row(stray):
     data = {"Umbrella": DAYS * 2, "who": ["a"] * 5 + ["b"] * 5, "t": [*range(5), 0, 1, 2, 3, stray]}
-    for ask in (UMBRELLA.filter, UMBRELLA.viterbi, UMBRELLA.log_likelihood, lambda d, **s: bbn.fit(UMBRELLA, d, **s)):
-        with pytest.raises(bbn.BudgetError, match=r"row \d: the column 't' holds .* in sequence 'b' \(row \d\)") as refused:
+    for ask in (
+        UMBRELLA.filter,
+        UMBRELLA.viterbi,
+        UMBRELLA.log_likelihood,
+        lambda d, **s: bbn.fit(UMBRELLA, d, **s),
+    ):
+        with pytest.raises(
+            bbn.BudgetError, match=r"row \d: the column 't' holds .* in sequence 'b' \(row \d\)"
+        ) as refused:
             ask(data, sequence="who", time="t")
         assert "row 9" in str(refused.value) or "(row 9)" in str(refused.value)
 
