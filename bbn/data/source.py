@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +159,7 @@ def as_source(
     from bbn.data.streams.readers import is_many
 
     if is_many(data):
+        options.pop("extra", None)  # only the columns that are wanted are opened
         from bbn.data.streams.open import open_for
 
         return open_for(data, variables, names, states, hidden, **options)
@@ -195,6 +196,15 @@ def continuous_columns(source: DataSource) -> tuple[str, ...]:
     return tuple(getattr(source, "continuous", ()))
 
 
+def _refuse_number(name: str, own: Mapping[str, Variable]) -> NoReturn:
+    """DataError about a column that is to be numbers, but was coded otherwise, or is not there."""
+    if name in own:
+        raise DataError(
+            f"the data give {name!r} states, but it is continuous: code it as such (continuous=)"
+        )
+    raise DataError(f"the data have no column {name!r}{nearest(name, own)}")
+
+
 def _checked_source(
     source: DataSource,
     variables: Iterable[Variable] | None,
@@ -211,13 +221,13 @@ def _checked_source(
         *(numeric if continuous is None else continuous),
         *(name for name, v in wanted.items() if isinstance(v, Continuous)),
     }
+    for name in sorted(numbers - {*wanted, *numeric}):
+        _refuse_number(name, own)
     for name, variable in wanted.items():
         if name in unseen or (name in numbers and name in numeric):
             continue
         if name in own and name in numbers:
-            raise DataError(
-                f"the data give {name!r} states, but it is continuous: code it as such (continuous=)"
-            )
+            _refuse_number(name, own)
         if name in numeric:
             raise DataError(f"the data give {name!r} numbers, but it is not continuous; continuous= says so")
         if name not in own:

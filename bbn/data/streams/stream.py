@@ -78,6 +78,8 @@ class Streamed(ABC):
         self.limit = memory_limit(limit)
         self._coding = coding._replace(variables=facts.declared)
         self._settled = {*facts.columns} == {*facts.declared, *coding.continuous}
+        self._kinds = (frozenset(coding.continuous), coding.by_kind)
+        self._told = bool(coding.continuous) or coding.by_kind
         self._some = False
 
     @abstractmethod
@@ -92,7 +94,7 @@ class Streamed(ABC):
     @property
     def found(self) -> Discovery:
         """What is known of the columns; if nothing is yet, from a pass."""
-        if self.facts.found is None:
+        if self._kinds not in self.facts.found:
             self.facts.passes += 1
             coding, wanted = self._coding, self.facts.columns
             cut = [name for name, variable in self.facts.declared.items() if isinstance(variable, Binned)]
@@ -116,8 +118,8 @@ class Streamed(ABC):
             found = self._decided(look)
             found = found or Discovery(0, RunningSum([np.zeros(1)]), nothing)
             self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
-            self.facts.found = found
-        return self.facts.found
+            self.facts.found[self._kinds] = found
+        return self.facts.found[self._kinds]
 
     def _decided(self, ask: Callable[[Mapping[str, str] | None], R]) -> R:
         """What `ask` gives; where some rows do not tell what a comma means, it is asked again after all have been."""
@@ -140,7 +142,7 @@ class Streamed(ABC):
     @property
     def discovered(self) -> bool:
         """Whether it is known what the columns hold, so that asking for it takes no pass."""
-        return self.facts.found is not None
+        return self._kinds in self.facts.found
 
     @property
     def coding(self) -> Coding:
@@ -150,7 +152,7 @@ class Streamed(ABC):
             found = self.found
             numeric = self._coding.continuous
             if self._coding.by_kind:
-                found = self.facts.found = found.by_kind(facts.declared, missing)
+                found = facts.found[self._kinds] = found.by_kind(facts.declared, missing)
                 numeric = found.numeric(facts.declared)
             with located(facts.where):
                 variables = discovered_variables(found, facts.columns, facts.declared, missing)
@@ -323,12 +325,15 @@ class Streamed(ABC):
         """The same data as a learner wants them: these columns, with these states, in this order of states.
 
         DataError if a column is absent, holds no value, is hidden but holds some, holds a value that is not a state,
-        or has numbers where states are wanted or the other way round.
+        or has numbers where states are wanted or the other way round. Where nothing was said about numbers when the data
+        were opened, `continuous` means what it means for a table in memory.
         """
         unseen = set(hidden)
         by_kind = continuous is None
         numeric = {continuous} if isinstance(continuous, str) else set(continuous or ())
         numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
+        if (numeric or by_kind) and not self._told:
+            return self._deciding(numeric, by_kind).viewed(names, declared, hidden, continuous)
         given: dict[str, Any] = {**self.facts.declared, **(declared or {})}
         variables: dict[str, Variable] = {}
         for name in self.coding.variables if names is None else names:
@@ -357,7 +362,22 @@ class Streamed(ABC):
             variables=variables,
             continuous=tuple(n for n in self.continuous if names is None or n in set(names)),
         )
-        view._settled = view._some = True
+        view._settled = view._some = view._told = True
+        return view
+
+    def _deciding(self, numeric: set[str], by_kind: bool) -> Self:
+        """The same data with these columns as numbers, and by kind also those that hold such."""
+        for name in sorted(numeric):
+            if name not in self.facts.columns:
+                raise DataError(f"the data have no column {name!r}{nearest(name, self.facts.columns)}")
+            if name in self.facts.declared:
+                states = list(self.facts.declared[name].states)
+                raise DataError(f"the data give {name!r} the states {states}, but it is continuous")
+        view = copy.copy(self)
+        own = tuple(name for name in self.facts.columns if name in numeric)
+        view._coding = self._coding._replace(variables=self.facts.declared, continuous=own, by_kind=by_kind)
+        view._settled = {*self.facts.columns} == {*self.facts.declared, *own}
+        view._kinds, view._told = (frozenset(own), by_kind), True
         return view
 
     def _viewed(self, name: str, own: Variable | Sequence[State] | None) -> Variable:
@@ -370,8 +390,8 @@ class Streamed(ABC):
                 )
             return self.coding.variables[name]
         variable = own if isinstance(own, Variable) else Variable(name, own)
-        if self.facts.found is not None and self._coding.unseen == "raise":
-            column = self.facts.found.columns[name]
+        if self.discovered and self._coding.unseen == "raise":
+            column = self.found.columns[name]
             find = finder(variable, list(column.values.values()), column.decimal)
             odd = next((v for v in column.values.values() if find(v) is None), None)
             if odd is not None and not column.declared:
