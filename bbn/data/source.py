@@ -199,9 +199,7 @@ def continuous_columns(source: DataSource) -> tuple[str, ...]:
 def _refuse_number(name: str, own: Mapping[str, Variable]) -> NoReturn:
     """DataError about a column that is to be numbers, but was coded otherwise, or is not there."""
     if name in own:
-        raise DataError(
-            f"the data give {name!r} states, but it is continuous: code it as such (continuous=)"
-        )
+        raise DataError(f"the data give {name!r} states, but it is continuous: code it as such (continuous=)")
     raise DataError(f"the data have no column {name!r}{nearest(name, own)}")
 
 

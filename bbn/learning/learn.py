@@ -28,6 +28,7 @@ from bbn.data import DataSource, as_source
 from bbn.data.describe import Description
 from bbn.data.reading import Reading
 from bbn.data.source import is_source
+from bbn.data.streams.readers import is_many
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
@@ -81,7 +82,7 @@ def learn(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
     decimal: str | Mapping[str, str] | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -160,11 +161,15 @@ def learn(
     structure unknown, data complete: hill-climb, then counting
     """
     _check(method, numbers)
+    continuous = () if continuous is None else continuous
+    decided = is_source(data) and not is_many(data)
+    if decided and kinds:
+        raise DataError("kinds= comes too late for data that are coded already; say it where they are read")
     began = time.perf_counter()
     given = _Given(structure, hidden, method, target, prior, progress, unseen, options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BBNWarning)
-        if is_source(data) or _declares_all(structure, states, continuous):
+        if decided or _declares_all(structure, states, continuous):
             reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
             if decimal is not None:
                 reading["decimal"] = decimal

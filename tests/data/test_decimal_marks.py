@@ -108,6 +108,7 @@ def test_every_learner_refuses_to_guess(learner):
         learner(data)
 
 
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.CollapsedWarning")
 @pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame])
 def test_what_decimal_says_is_taken_everywhere(make):
     data = make({"x": ["1,234", "12,000", "5"] * 10, "y": ["a", "b", "a"] * 10})
@@ -120,7 +121,7 @@ def test_what_decimal_says_is_taken_everywhere(make):
             )
             source = bbn.open_data(data, continuous=["x"], decimal=decimal)
             assert source.reduce(lambda b: [b.numbers["x"].sum()])[0] == pytest.approx(10 * sum(numbers))
-            net = bbn.fit([("y", "x")], source)
+            net = bbn.fit([("y", "x")], source, continuous=["x"])
             assert net.query("x").mean == pytest.approx(np.mean(numbers))
     assert bbn.describe(data, {"x": "category"})["x"].states == ("1,234", "12,000", "5")
     assert bbn.describe(data, {"x": "drop"})["x"].use == "left out"
@@ -171,6 +172,7 @@ def test_semicolons_go_with_decimal_commas(tmp_path, many):
             mean(separator, texts)
 
 
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.CollapsedWarning")
 def test_a_junk_value_does_not_change_what_commas_mean():
     texts = ["1,5", "junk", "2,5"] * 9
     for options in ({"missing": "junk"}, {"unseen": "missing"}):

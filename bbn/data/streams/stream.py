@@ -94,6 +94,11 @@ class Streamed(ABC):
     @property
     def found(self) -> Discovery:
         """What is known of the columns; if nothing is yet, from a pass."""
+        as_states = (self._kinds[0], False)
+        if self._kinds not in self.facts.found and as_states in self.facts.found:
+            self.facts.found[self._kinds] = self.facts.found[
+                as_states
+            ]  # all values are there to tell kinds by
         if self._kinds not in self.facts.found:
             self.facts.passes += 1
             coding, wanted = self._coding, self.facts.columns
@@ -222,6 +227,22 @@ class Streamed(ABC):
         return view
 
     @property
+    def undecided(self) -> bool:
+        """Whether nothing was said about what the columns hold when the data were opened."""
+        said = self.facts.declared or self._coding.weights or missing_tokens(self._coding.missing)
+        return not (self._told or said)
+
+    def reopened(self, variables: Sequence[Variable], **coding: Any) -> Self:
+        """The same data as if they had been opened for these variables; `coding` are other fields of `Coding`."""
+        declared = {v.name: v for v in variables if not isinstance(v, Continuous)}
+        numeric = tuple(v.name for v in variables if isinstance(v, Continuous))
+        view = copy.copy(self)
+        view.facts = Facts([v.name for v in variables], declared, self.facts.n_rows, self.facts.where)
+        view._coding = self._coding._replace(variables=declared, continuous=numeric, by_kind=False, **coding)
+        view._kinds, view._settled, view._told = (frozenset(numeric), False), True, True
+        return view
+
+    @property
     def passes(self) -> int:
         """How many passes over the data were made so far, discovery among them."""
         return self.facts.passes
@@ -332,18 +353,23 @@ class Streamed(ABC):
         by_kind = continuous is None
         numeric = {continuous} if isinstance(continuous, str) else set(continuous or ())
         numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
-        if (numeric or by_kind) and not self._told:
-            return self._deciding(numeric, by_kind).viewed(names, declared, hidden, continuous)
         given: dict[str, Any] = {**self.facts.declared, **(declared or {})}
+        stated = {name for name, own in given.items() if not isinstance(own, Continuous)}
+        if not self._told:
+            names = None if names is None else list(names)
+            open_ones = {*(self.facts.columns if names is None else names)} - stated - unseen
+            if numeric or (by_kind and open_ones):
+                return self._deciding(numeric, by_kind).viewed(names, declared, hidden, continuous)
         variables: dict[str, Variable] = {}
-        for name in self.coding.variables if names is None else names:
+        wanted = [*self.coding.variables, *self.continuous] if names is None else list(names)
+        for name in wanted:
             there = name in self.facts.columns
             if name in unseen:
                 column = self.found.columns[name] if there else None
                 if column is not None and column.values:
                     value = next(iter(column.values.values()))
                     raise DataError(f"hidden variable {name!r} has values in the data, such as {value!r}")
-            elif name in self.continuous:
+            elif name in self.continuous and not (by_kind and name in stated):
                 if names is not None and name not in numeric and not by_kind:
                     raise DataError(
                         f"the data give {name!r} numbers, but it is not continuous; continuous= says so"
@@ -360,7 +386,7 @@ class Streamed(ABC):
         view = copy.copy(self)
         view._coding = self._coding._replace(
             variables=variables,
-            continuous=tuple(n for n in self.continuous if names is None or n in set(names)),
+            continuous=tuple(n for n in self.continuous if n in wanted and n not in variables),
         )
         view._settled = view._some = view._told = True
         return view

@@ -70,14 +70,15 @@ class RawColumns(NamedTuple):
         """The rows of data that do not fit in memory, as a source of these variables."""
         from bbn.data.streams.open import open_data
 
-        return open_data(
-            self.data,
-            variables=list(variables),
-            weights=self.weights,
-            missing=self.missing,
-            unseen="missing",
-            decimal=self.description.decimals,
-        )
+        how = {
+            "weights": self.weights,
+            "missing": self.missing,
+            "unseen": "missing",
+            "decimal": self.description.decimals,
+        }
+        if is_source(self.data):
+            return self.data.reopened(list(variables), **how)
+        return open_data(self.data, variables=list(variables), **how)
 
     def sample(self) -> CodedTable:
         """Some rows of data that do not fit in memory: the SAMPLE with the lowest hashes of their places."""
