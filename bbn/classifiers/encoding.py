@@ -1,9 +1,9 @@
 """Columns of attributes as codes: what a classifier learns of each column when it is fitted, applied ever after.
 
 Each column is read by the rules of `bbn.describe`, as `bbn.learn` reads it: its values are states, or it is numbers, or
-it tells nothing and is left out. Numbers are cut as `bbn.learn` cuts them to predict a target, towards the class (Fayyad
-and Irani 1993), or at their quantiles. A missing value has the code `card`, and so has a value that was not there when
-fitting: both say nothing about the class.
+it tells nothing and is left out. Numbers are cut as `bbn.learn` cuts them to predict a target, towards the class
+(Fayyad and Irani 1993), or at their quantiles. A missing value has the code `card`, and so has a value that was not
+there when fitting: both say nothing about the class.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ class Classes(NamedTuple):
 
     labels: NDArray[np.int64] | None = None
     weights: Array | None = None
+
+
+NO_CLASSES = Classes()
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Encoder:
         cls,
         table: Any,
         names: Sequence[str],
-        classes: Classes = Classes(),
+        classes: Classes = NO_CLASSES,
         bins: int | None = None,
         kinds: Mapping[str, str] | None = None,
         whole: bool = True,

@@ -63,8 +63,8 @@ class NaiveBayes(NetworkClassifier):
     Notes
     -----
     Columns may be text, booleans, categoricals or numbers, side by side in a DataFrame, and are read as `bbn.describe`
-    says; identifiers and dates are left out. Numbers are cut, or Gaussians where `continuous` says so. A missing value (None,
-    NaN) and a value never seen in fitting are summed out. A missing label (None, NaN in y) is filled by EM.
+    says; identifiers and dates are left out. Numbers are cut, or Gaussians where `continuous` says so. A missing value
+    (None, NaN) and a value never seen in fitting are summed out. A missing label (None, NaN in y) is filled by EM.
 
     >>> from bbn.datasets import play_tennis
     >>> days = play_tennis()

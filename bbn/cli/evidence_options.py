@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from bbn.core.errors import EvidenceError, nearest
-from bbn.model.evidence import Not, OneOf, Soft, Virtual
 from bbn.model.binned import Binned
+from bbn.model.evidence import Not, OneOf, Soft, Virtual
 from bbn.model.variable import Continuous
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _number(variable: Variable, text: str) -> float:
 
 
 def find_state(variable: Variable, text: str) -> State:
-    """The state whose text this is, or in whose interval the number; `true` and `false` are those of a boolean variable."""
+    """The state whose text this is, or whose interval holds the number; `true` and `false` are those of a boolean."""
     if isinstance(variable, Continuous):
         raise EvidenceError(variable.unknown(text))
     for state in variable.states:

@@ -22,7 +22,6 @@ from bbn.data.error_places import located
 from bbn.data.kinds import ColumnDict, Kind, Matrix, Narwhals, Pandas, RowList
 from bbn.data.text_values import SEMICOLONS
 
-
 Decimal = str | Mapping[str, str] | None
 """The decimal mark of all columns of text, or of each; None where it is not told."""
 
@@ -43,7 +42,7 @@ class RawTable(NamedTuple):
     """Columns that are dictionaries of text, but declare no order of states."""
     decimal: str = ""
     """What is known of the decimal mark of text; see `text_values.chosen_form`."""
-    decimals: Mapping[str, str] = {}  # noqa: RUF012
+    decimals: Mapping[str, str] = {}
     """The decimal mark of those columns of which more is known."""
 
     def levels(self, name: str) -> Levels:

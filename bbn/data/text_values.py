@@ -3,8 +3,8 @@
 A column is decided as a whole, by what all of its distinct values can be: each value allows some forms, and the column
 has those that every value allows. So "1,5" and "1,234" make a column of decimal commas, "1,234" and "1,234,567" one of
 thousands, and "12" goes with either. "1,234" and "12,000" alone may be both: in a file whose fields are separated by
-semicolons the comma is the decimal one, elsewhere nothing is guessed. Words that mean missing, such as "NA", do so in a column of numbers, truth values
-or dates alone: in a column of words they may be states.
+semicolons the comma is the decimal one, elsewhere nothing is guessed. Words that mean missing, such as "NA", do so in a
+column of numbers, truth values or dates alone: in a column of words they may be states.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ def column_form(name: str, values: Iterable[Any], forms: int, decimal: str = "")
     shown = next((text for text in texts if "," in text or "." in text), "1,234")
     raise AmbiguousNumbersError(
         f"column {name!r} holds {shown!r}, which is {number_of(shown, EUROPEAN)} with a decimal comma, but "
-        f"{number_of(shown, THOUSANDS)} with a decimal point, and no other value tells which; decimal=',' or decimal='.' "
-        "says it (of bbn.learn, bbn.describe, and bbn.open_data, whose result every learner takes)"
+        f"{number_of(shown, THOUSANDS)} with a decimal point, and no other value tells which; decimal=',' or "
+        "decimal='.' says it (of bbn.learn, bbn.describe, and bbn.open_data, whose result every learner takes)"
     )
 
 

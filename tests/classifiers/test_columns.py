@@ -77,7 +77,7 @@ def test_kinds_overrule_the_reading():
     assert isinstance(model.network_.variable("dozen"), bbn.Binned)
     assert isinstance(model.network_.variable("id"), bbn.Binned)
     assert model.network_.states("many") == tuple(sorted(set(X["many"].tolist())))
-    with pytest.raises(bbn.DataError, match="kinds= names 'dozens', which is not a column.*'dozen'"):
+    with pytest.raises(bbn.DataError, match=r"kinds= names 'dozens', which is not a column.*'dozen'"):
         bbn.TAN(kinds={"dozens": "number"}).fit(X, y)
 
 
@@ -91,7 +91,7 @@ def test_the_network_takes_the_numbers_that_were_cut():
 
 @pytest.mark.parametrize("boosted", [False, True])
 def test_a_weight_is_a_number_of_rows_for_cuts_too(boosted):
-    """Whole weights are repeated rows; weights that add up to 1, as in boosting, cut as if each row counted about once."""
+    """Whole weights are repeated rows; weights that add up to 1, as in boosting, cut as if each row counted once."""
     X, y = FRAME[["real", "many"]], FRAME["class"]
     weights = RNG.integers(0, 4, N)
     if boosted:

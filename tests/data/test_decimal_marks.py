@@ -59,7 +59,7 @@ def test_a_column_is_read_as_it_was_written_or_not_at_all(seed):
     for mark, numbers in truth.items():
         assert code({"x": texts}, continuous=["x"], decimal=mark).numbers["x"].tolist() == numbers
     if "," in "".join(texts) and len(truth) == 2:
-        with pytest.raises(bbn.AmbiguousNumbersError, match="column 'x' .* decimal=',' or decimal='.'"):
+        with pytest.raises(bbn.AmbiguousNumbersError, match=r"column 'x' .* decimal=',' or decimal='.'"):
             code({"x": texts}, continuous=["x"])
         return
     wanted = truth["."] if "." in truth else truth[","]  # a point alone is a decimal point
@@ -103,7 +103,7 @@ LEARNERS = [
 def test_every_learner_refuses_to_guess(learner):
     data = pd.DataFrame({"x": ["1,234", "12,000", "5"] * 10, "y": ["a", "b", "a"] * 10})
     with pytest.raises(
-        bbn.AmbiguousNumbersError, match="column 'x' holds '1,234', which is 1.234 with a decimal comma"
+        bbn.AmbiguousNumbersError, match=r"column 'x' holds '1,234', which is 1.234 with a decimal comma"
     ):
         learner(data)
 
@@ -129,9 +129,9 @@ def test_what_decimal_says_is_taken_everywhere(make):
 
 def test_decimal_itself_is_checked():
     for ask in (bbn.describe, bbn.learn, bbn.open_data):
-        with pytest.raises(ValueError, match="decimal is ';'; expected ',' or '.'"):
+        with pytest.raises(ValueError, match=r"decimal is ';'; expected ',' or '.'"):
             ask({"x": ["1", "2"]}, decimal=";")
-        with pytest.raises(bbn.DataError, match="decimal= names 'prise', which is not a column.*'price'"):
+        with pytest.raises(bbn.DataError, match=r"decimal= names 'prise', which is not a column.*'price'"):
             ask({"price": ["1", "2"]}, decimal={"prise": ","})
 
 

@@ -42,7 +42,7 @@ LEARNERS = {
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("data", [pd.DataFrame(), pd.DataFrame({"a": [], "b": []})], ids=["empty", "no rows"])
 def test_an_empty_table_has_no_rows(learner, data):
-    with pytest.raises(bbn.DataError, match="^the data have no rows; expected one row per case"):
+    with pytest.raises(bbn.DataError, match=r"^the data have no rows; expected one row per case"):
         LEARNERS[learner](data)
 
 

@@ -46,8 +46,9 @@ class ArrowBatch(RawTable):
         try:
             return super().levels(name)
         except pa.ArrowException:
+            kind = self.column(name).type
             raise DataError(
-                f"column {name!r} holds values of type {self.column(name).type}; expected text, whole numbers or truth values"
+                f"column {name!r} holds values of type {kind}; expected text, whole numbers or truth values"
             ) from None
 
 

@@ -35,7 +35,6 @@ from bbn.data.text_values import NUMBERS, chosen_form, decimal_mark
 from bbn.model.binned import Binned
 from bbn.model.variable import Continuous, State, Variable
 
-
 R = TypeVar("R")
 
 
@@ -346,8 +345,8 @@ class Streamed(ABC):
         """The same data as a learner wants them: these columns, with these states, in this order of states.
 
         DataError if a column is absent, holds no value, is hidden but holds some, holds a value that is not a state,
-        or has numbers where states are wanted or the other way round. Where nothing was said about numbers when the data
-        were opened, `continuous` means what it means for a table in memory.
+        or has numbers where states are wanted or the other way round. Where nothing was said about numbers when the
+        data were opened, `continuous` means what it means for a table in memory.
         """
         unseen = set(hidden)
         by_kind = continuous is None

@@ -121,8 +121,9 @@ def timed_rows(
         gap = np.diff(when) * (np.diff(owner) == 0)
         k = int(np.argmax(gap))
         raise BudgetError(
-            f"row {members[k + 1]}: the column {time!r} holds {when[k + 1]}, {gap[k]:,} steps after the one before it in "
-            f"sequence {names[owner[k]]!r} (row {members[k]}), and gaps are filled with unobserved steps; {_EXPECTED}"
+            f"row {members[k + 1]}: the column {time!r} holds {when[k + 1]}, {gap[k]:,} steps after the one before "
+            f"it in sequence {names[owner[k]]!r} (row {members[k]}), and gaps are filled with unobserved steps; "
+            f"{_EXPECTED}"
         )
     cells = float(lengths.sum(dtype=np.float64)) * max(n_columns, 1)
     require_memory(

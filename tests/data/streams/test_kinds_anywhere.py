@@ -51,12 +51,17 @@ def arcs(graph):
 
 def mean(net):
     """What a network expects of y."""
-    return pytest.approx(float(net.query("y").mean), rel=1e-9)
+    return [float(net.query("y").mean)]
+
+
+def same(found, truth):
+    """Whether arcs are the same, and numbers but for rounding."""
+    return found == (pytest.approx(truth, rel=1e-9, abs=1e-9) if isinstance(truth[0], float) else truth)
 
 
 def shares(posterior):
     """The probability of each arc."""
-    return pytest.approx([posterior[a, b] for a in FRAME for b in FRAME if a != b], abs=1e-9)
+    return [posterior[a, b] for a in FRAME for b in FRAME if a != b]
 
 
 LEARNERS = {
@@ -67,7 +72,7 @@ LEARNERS = {
     "ges": lambda d, **o: arcs(bbn.ges(d, **o)),
     "exact_search": lambda d, **o: arcs(bbn.exact_search(d, **o)),
     "k2": lambda d, **o: arcs(bbn.k2(d, list("akxyw"), **o)),
-    "score": lambda d, **o: pytest.approx(bbn.score(ARCS, d, **o), rel=1e-9),
+    "score": lambda d, **o: [bbn.score(ARCS, d, **o)],
     "arc_posterior": lambda d, **o: shares(bbn.arc_posterior(d, score="bic", max_parents=1, **o)),
     "fit": lambda d, **o: mean(bbn.fit(ARCS, d, **o)),
     "fit_em": lambda d, **o: mean(bbn.fit_em(ARCS, d, **o).network),
@@ -85,17 +90,17 @@ def test_columns_of_numbers_are_the_same_everywhere(tmp_path, learner, continuou
     ask = LEARNERS[learner]
     truth = ask(FRAME, continuous=continuous)
     if learner != "learn":  # which decides more than code does
-        assert ask(code(FRAME, continuous=continuous), continuous=continuous) == truth
+        assert same(ask(code(FRAME, continuous=continuous), continuous=continuous), truth)
     for what, data in sources(tmp_path).items():
-        assert ask(data, continuous=continuous) == truth, what
-        assert ask(data, continuous=continuous) == truth, f"{what}, again"
+        assert same(ask(data, continuous=continuous), truth), what
+        assert same(ask(data, continuous=continuous), truth), f"{what}, again"
 
 
 @pytest.mark.parametrize("learner", [name for name in LEARNERS if "fit" not in name and "known" not in name])
 def test_what_was_said_on_opening_stays(tmp_path, learner):
     ask = LEARNERS[learner]
     data = bbn.open_data(FRAME, continuous=NUMBERS)
-    assert ask(data) == ask(FRAME, continuous=NUMBERS)
+    assert same(ask(data), ask(FRAME, continuous=NUMBERS))
     for given in (bbn.open_data(FRAME, continuous=["x", "y"]), code(FRAME, continuous=["x", "y"])):
         with pytest.raises(bbn.DataError, match="'w' states, but it is continuous"):
             ask(given, continuous=NUMBERS)
@@ -108,7 +113,7 @@ def test_one_source_asked_in_several_ways():
     assert arcs(by_kind) == arcs(bbn.hill_climb(FRAME))
     assert arcs(told) == arcs(bbn.hill_climb(FRAME, continuous=NUMBERS)) != arcs(by_kind)
     assert arcs(bbn.hill_climb(data)) == arcs(by_kind)
-    with pytest.raises(bbn.DataError, match="column 'y' holds 2.. different numbers"):
+    with pytest.raises(bbn.DataError, match=r"column 'y' holds 2.. different numbers"):
         bbn.hill_climb(data, continuous=["x"])
     with pytest.raises(bbn.DataError, match="no column 'z'"):
         bbn.hill_climb(data, continuous=["z"])

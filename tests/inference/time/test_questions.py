@@ -99,7 +99,7 @@ def test_a_number_far_from_the_other_steps_is_named_with_its_row(stray):
 
 @pytest.mark.parametrize("stray", [2**63, -(2**70), "2024-13-45", 1.5, pd.Timestamp("2024-01-01")])
 def test_what_cannot_number_a_step(stray):
-    with pytest.raises(bbn.EvidenceError, match="the column 't' holds .* expected whole numbers of steps"):
+    with pytest.raises(bbn.EvidenceError, match=r"the column 't' holds .* expected whole numbers of steps"):
         UMBRELLA.filter({"Umbrella": DAYS, "t": [0, 1, 2, 3, stray]}, time="t")
 
 
