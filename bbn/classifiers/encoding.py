@@ -205,11 +205,11 @@ class Encoder:
             states = column.variable.states
             if not isinstance(column, Discrete) or type(states[0]) is not int or len(states) > NARROW:
                 return None
-            first, last = min(states), max(states)
-            if int(last) - int(first) >= 1 << 16 or max(abs(first), abs(last)) >= EXACT:
+            first, last = int(min(states)), int(max(states))
+            if last - first >= 1 << 16 or max(abs(first), abs(last)) >= EXACT:
                 return None
-            look_up = np.full(int(last) - int(first) + 1, len(states), dtype=np.uint8)
-            look_up[np.array(states) - int(first)] = np.arange(len(states))
+            look_up = np.full(last - first + 1, len(states), dtype=np.uint8)
+            look_up[np.array(states) - first] = np.arange(len(states))
             low.append(first)
             look_ups.append(look_up)
         ptr = np.cumsum([0, *map(len, look_ups)], dtype=np.int64)

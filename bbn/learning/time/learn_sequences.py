@@ -147,8 +147,8 @@ def _columns(raw: RawColumns, told: Told, steps: Steps) -> tuple[Any, dict[str, 
     many = is_many(raw.data)
     variables, numbers = list(raw.variables), raw.numbers
     if steps.numbers == "cut" and numbers:
-        table = raw._replace(weights=None).sample() if many else raw._replace(weights=None).coded()
-        variables += cut_variables(table, "quantiles", BINS).values()
+        coded = raw._replace(weights=None).sample() if many else raw._replace(weights=None).coded()
+        variables += cut_variables(coded, "quantiles", BINS).values()
         numbers = ()
     reading: dict[str, Any] = {"states": {v.name: v for v in variables}, "continuous": list(numbers)}
     if many:
