@@ -19,6 +19,7 @@ from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassif
 from bbn.classifiers.scoring import Scorer
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.threads import all_or_nothing
 from bbn.data.coded_table import CodedTable
 from bbn.hypotheses.space import HypothesisSpace
@@ -117,6 +118,7 @@ class BayesNetClassifier(NetworkClassifier):
     networks_: list[BayesianNetwork]
     space_: HypothesisSpace
 
+    @keywords_checked
     def __init__(
         self,
         structure: Any = None,
@@ -140,6 +142,7 @@ class BayesNetClassifier(NetworkClassifier):
         self.kinds = kinds
         self.costs = costs
 
+    @keywords_checked
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesNetClassifier:
         """Learn the structure, unless it is given, and the tables.
 
@@ -328,6 +331,7 @@ class TAN(BayesNetClassifier):
     array(['same', 'different'], dtype='<U9')
     """
 
+    @keywords_checked
     def __init__(
         self,
         m: float = 1.0,
