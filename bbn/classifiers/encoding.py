@@ -23,9 +23,9 @@ from bbn.data.column_codes import code_column
 from bbn.data.column_levels import Levels, column_levels
 from bbn.data.column_rules import NUMBER, OUT, STATES, are_states
 from bbn.data.column_rules import Column as Described
-from bbn.data.column_states import meant
+from bbn.data.column_states import holds_fractions, meant
 from bbn.data.columns import RawTable
-from bbn.data.describe import Description, describe
+from bbn.data.describe import describe
 from bbn.data.discretize import mdlp_cuts, quantile_cuts
 from bbn.data.kinds import ColumnDict
 from bbn.data.number_columns import read_numbers
@@ -178,9 +178,9 @@ class Encoder:
         found = None if kinds else _whole_numbers(table)
         if found is not None:
             return cls([Discrete(Variable(n, states)) for n, states in zip(names, found, strict=True)])
-        lines = described(table, names, kinds)
-        columns = zip(lines, split(table), strict=True)
-        return cls([_learn(line, column, classes, bins, whole) for line, column in columns])
+        told = kinds or {}
+        columns = zip(names, split(table), strict=True)
+        return cls([_learn(_described(n, c, told.get(n)), c, classes, bins, whole) for n, c in columns])
 
     def grown(self, table: Any) -> Encoder:
         """These columns with the states of more rows beside their own; cuts stay as they are."""
@@ -239,13 +239,12 @@ def as_numbers(column: Any) -> Array | None:
     return np.array([np.nan if is_missing(value) else float(value) for value in array])
 
 
-def described(table: Any, names: Sequence[str], kinds: Mapping[str, str] | None = None) -> Description:
-    """What `bbn.describe` says of each column by itself: none of them holds the weights of the rows."""
-    lines: list[Described] = []
-    for name, column in zip(names, split(table), strict=True):
-        raw = RawTable((name,), len(column), lambda _, column=column: column, ColumnDict())  # type: ignore[misc]
-        lines += describe(raw, {name: kinds[name]} if kinds and name in kinds else None)
-    return Description(tuple(lines), len(table))
+def _described(name: str, column: Any, kind: str | None) -> Described:
+    """What `bbn.describe` says of a column by itself: it holds no weights of the rows."""
+    if kind is None and holds_fractions(column):  # numbers, as a look at all different values would find too
+        return Described(name, "number", 0, None, NUMBER, "numbers with fractions")
+    raw = RawTable((name,), len(column), lambda _: column, ColumnDict())
+    return describe(raw, None if kind is None else {name: kind})[name]
 
 
 def _learn(line: Described, column: Any, classes: Classes, bins: int | None, whole: bool) -> Column:
