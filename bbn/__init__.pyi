@@ -121,6 +121,7 @@ from .core.errors import (
     NotIdentifiableError as NotIdentifiableError,
     NoSampleError as NoSampleError,
     DataError as DataError,
+    AmbiguousNumbersError as AmbiguousNumbersError,
     ParseError as ParseError,
     BudgetError as BudgetError,
     ClusterError as ClusterError,

@@ -64,6 +64,10 @@ class DataError(BBNError, ValueError):
     """A table of data that does not fit the variables it is meant for."""
 
 
+class AmbiguousNumbersError(DataError):
+    """Text that is numbers whether its commas are decimal commas or set off thousands; `decimal=` says which."""
+
+
 class ParseError(BBNError, ValueError):
     """A fault in the content of a file: where (path, line, column) and what.
 

@@ -14,10 +14,10 @@ says; numbers are cut into intervals or become Gaussians, whichever explains hel
 from __future__ import annotations
 
 import inspect
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from time import perf_counter as clock
 from typing import Any, NamedTuple
 
 from bbn.core.display import counted
@@ -28,6 +28,7 @@ from bbn.data import DataSource, as_source
 from bbn.data.describe import Description
 from bbn.data.reading import Reading
 from bbn.data.source import is_source
+from bbn.data.streams.readers import is_many
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
@@ -43,6 +44,8 @@ from bbn.learning.structure.structural_em import structural_em
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import BDeu, Prior
+from bbn.learning.time.lagged import Told
+from bbn.learning.time.learn_sequences import Steps, learn_sequences
 from bbn.model.equivalence import is_cpdag, to_dag
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
@@ -81,7 +84,11 @@ def learn(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
+    decimal: str | Mapping[str, str] | None = None,
+    sequence: str | None = None,
+    time: str | None = None,
+    lag: int | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> LearnResult:
@@ -121,6 +128,14 @@ def learn(
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
         Names of columns that are Gaussians, besides those that the structure says are.
+    decimal
+        The decimal mark of text that is numbers, "," or ".", or column to mark. Needed only where the text does not
+        tell: "1,234" is a thousand or 1.234.
+    sequence, time
+        Where rows are steps of sequences, the columns that say of which, and which step: what is learned is then a
+        `DynamicNetwork`. Numbers stay numbers unless numbers="cut".
+    lag
+        How many steps back arcs may reach: 1 where there are sequences. Given alone, the rows are one sequence.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
@@ -156,21 +171,34 @@ def learn(
     structure unknown, data complete: hill-climb, then counting
     """
     _check(method, numbers)
-    began = time.perf_counter()
+    continuous = () if continuous is None else continuous
+    decided = is_source(data) and not is_many(data)
+    if decided and kinds:
+        raise DataError("kinds= comes too late for data that are coded already; say it where they are read")
+    if any(own is not None for own in (sequence, time, lag)):
+        steps = Steps(
+            Told(sequence, time), lag, kinds, states, weights, missing, unseen, continuous, decimal, numbers
+        )
+        if structure is None:
+            check_options("hill-climb", options)
+        return learn_sequences(data, structure, hidden, method, prior, options, steps)
+    began = clock()
     given = _Given(structure, hidden, method, target, prior, progress, unseen, options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BBNWarning)
-        if is_source(data) or _declares_all(structure, states, continuous):
+        if decided or _declares_all(structure, states, continuous):
             reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
+            if decimal is not None:
+                reading["decimal"] = decimal
             if continuous:
                 reading["continuous"] = continuous
             learned = _learn_coded(data, given, reading)
         else:
             names = None if structure is None else _observed(structure, hidden)
-            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target)
+            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target, decimal)
             learned = _learn_raw(raw, given, "gaussian" if continuous else numbers)
     told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return _result(learned, given, told, time.perf_counter() - began)
+    return _result(learned, given, told, clock() - began)
 
 
 class _Given(NamedTuple):
