@@ -33,6 +33,7 @@ from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
 from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
 from bbn.learning.raw.raw_columns import RawColumns, read_raw
+from bbn.learning.raw.small_families import TOO_MANY, bounded_search, left_out, table_prior
 from bbn.learning.structure.chow_liu import chow_liu, tan
 from bbn.learning.structure.exact.exact_search import exact_search
 from bbn.learning.structure.ges import ges
@@ -42,7 +43,7 @@ from bbn.learning.structure.pc import pc
 from bbn.learning.structure.structural_em import structural_em
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import fit
-from bbn.learning.tables.priors import BDeu, Prior
+from bbn.learning.tables.priors import Prior
 from bbn.model.equivalence import is_cpdag, to_dag
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
@@ -63,8 +64,6 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
 METHODS = ("auto", *TABLES, *STRUCTURES)
 NUMBERS = ("auto", "cut", "gaussian")
 """How numbers may be modelled."""
-TOO_MANY = 10
-"""A warning is given where there are more free parameters than this many times the rows."""
 
 
 def learn(
@@ -295,9 +294,9 @@ def run(
     if chosen in TABLES:
         result = TABLES[chosen](structure, source, hidden, prior, progress=progress, **options)
         return result.network, result
-    smooth = scored_prior(options.get("score")) if prior is None else prior
+    smooth = table_prior(prior, options)
     if chosen == "structural-em":
-        result = structural_em(source, hidden, progress=progress, **options)
+        result = bounded_search(structural_em, source, options, hidden=hidden, progress=progress)
         states = {v.name: v.states for v in result.network.variables if v.name in (hidden or {})}
         end = fit_em(result.network, source, states or None, smooth, max_iter=100, seed=0, progress=False)
         return end.network, result
@@ -311,13 +310,13 @@ def run(
     if chosen not in ("chow-liu", "tan"):
         settings.setdefault("progress", progress)
     with all_or_nothing() if chosen == "pc" else nullcontext():  # too many edges are no use
-        graph = STRUCTURES[chosen](source, **settings)
+        if chosen == "hill-climb":
+            graph = bounded_search(hill_climb, source, settings)
+        else:
+            graph = STRUCTURES[chosen](source, **settings)
     return fit(to_dag(graph) if is_cpdag(graph) else graph, source, smooth), graph
 
 
-def scored_prior(score: Any) -> BDeu:
-    """The prior that goes with a score: BDeu with its equivalent sample size."""
-    return score if isinstance(score, BDeu) else BDeu(1.0)
 
 
 def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: float) -> LearnResult:
@@ -353,7 +352,7 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
     passes = getattr(source, "passes", None) if learned.passes is None else learned.passes
     if passes is not None:
         lines.append(f"{passes} pass{'es' * (passes != 1)} over the data")
-    lines += learned.notes
+    lines += [*learned.notes, *left_out(detail, n_rows)]
     lines += [f"note: {sentence}" for sentence in told]
     lines.append(f"{seconds:.2f} s")
     columns: Description | None = learned.columns

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.core.errors import BBNError, BBNWarning, TimeLimitError
+from bbn.core.errors import BBNError, BBNWarning, DataError, TimeLimitError
 from bbn.core.frozen import Array
 from bbn.core.threads import all_or_nothing
 from bbn.data import CodedTable
@@ -22,6 +22,7 @@ from bbn.learning.evaluation.resample import take
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import cut, cut_variables
+from bbn.learning.raw.small_families import bounded_search, too_large
 from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.learning.structure.chow_liu import tan
 from bbn.learning.structure.hill_climb import hill_climb
@@ -35,6 +36,8 @@ JUDGED = 6_000
 FOLDS = 3
 BINS = (3, 5, 8)
 """How many intervals quantiles are tried with."""
+FEW = 50
+"""With fewer rows than this numbers are cut into three intervals only, and eight are not tried below ten times as many."""
 WITH_NUMBERS = (
     "bic",
     "mdl",
@@ -111,7 +114,9 @@ class Judged(NamedTuple):
     loss: float
 
 
-def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequence[str]) -> list[Candidate]:
+def candidates(
+    numbers: str, has_numbers: bool, target: bool, structures: Sequence[str], n_rows: int
+) -> list[Candidate]:
     """The ways worth trying.
 
     Parameters
@@ -124,7 +129,10 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
         Whether there is a target with states.
     structures
         The structures that may be chosen from.
+    n_rows
+        The number of rows.
     """
+    tried = BINS[:1] if n_rows < FEW else BINS[:2] if n_rows < 10 * FEW else BINS
     found = []
     for structure in structures:
         if structure == "logistic":
@@ -135,7 +143,7 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
             continue
         if numbers != "gaussian" and structure != "linked":
             found += [Candidate("cut", "mdlp", 5, structure)] if target else []
-            bins = BINS if not target else BINS[1:2]
+            bins = tried if not target else (usual_bins(n_rows),)
             found += [Candidate("cut", "quantiles", n, structure) for n in bins]
         if numbers != "cut" and structure in ("hill-climb", "naive-bayes", "linked"):
             found.append(Candidate("gaussian", "quantiles", 5, structure))
@@ -165,7 +173,7 @@ def choose(
     """The candidate that is best on held-out rows; the usual one where rows are too few or columns too many."""
     discrete = target if target not in table.numbers else None
     listed = structures or (tuple(STRUCTURE_WORDS) if discrete is not None else ("hill-climb",))
-    ways = candidates(numbers, bool(table.numbers), discrete is not None, listed)
+    ways = candidates(numbers, bool(table.numbers), discrete is not None, listed, table.n_rows)
     if len(ways) == 1 or is_small(table):
         return usual(table, numbers) if len(ways) > 1 else ways[0]
     return judge(table, ways, discrete, options or {}, prior)[0].candidate
@@ -179,7 +187,12 @@ def is_small(table: CodedTable) -> bool:
 def usual(table: CodedTable, numbers: str) -> Candidate:
     """The candidate where nothing is tried out."""
     how = {"auto": "cut"}.get(numbers, numbers) if table.numbers else ""
-    return Candidate(how, "quantiles", BINS[0] if table.n_rows < 100 else BINS[1])
+    return Candidate(how, "quantiles", usual_bins(table.n_rows))
+
+
+def usual_bins(n_rows: int) -> int:
+    """Into how many intervals numbers are cut where nothing is tried out."""
+    return BINS[n_rows >= FEW]
 
 
 def judge(
@@ -263,6 +276,8 @@ def build(
     if way.structure == "logistic":
         return Built(*logistic_network(source, str(target), way.strength, way.cuts == LINEAR), cuts)
     graph = search(filled(source), way, target, options)
+    if way.structure != "hill-climb" and too_large(graph, table.n_rows):
+        raise DataError(f"{way}: more parameters than {table.n_rows:,} rows can bear")
     return Built(fitted(graph, source, tuple(table.numbers) if gaussian else (), prior)[0], graph, cuts)
 
 
@@ -284,7 +299,7 @@ def search(coded: CodedTable, way: Candidate, target: str | None, options: Mappi
     score = options.get("score", "bdeu")
     if numbers and score not in WITH_NUMBERS:
         score = "bic"
-    return hill_climb(coded, **{**options, "score": score})
+    return bounded_search(hill_climb, coded, {**options, "score": score})
 
 
 def fitted(

@@ -11,7 +11,6 @@ from bbn.data import CodedTable, as_source
 from bbn.data.describe import Description
 from bbn.data.streams.readers import is_many
 from bbn.learning.raw.candidates import (
-    BINS,
     LINEAR,
     STRUCTURE_WORDS,
     Candidate,
@@ -23,12 +22,13 @@ from bbn.learning.raw.candidates import (
     judge,
     search,
     usual,
+    usual_bins,
 )
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
+from bbn.learning.raw.small_families import table_prior
 from bbn.learning.structure.score_cache import family_scorer
 from bbn.learning.structure.structure import read_structure
-from bbn.learning.tables.priors import BDeu
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
@@ -128,9 +128,8 @@ def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Jud
     if numbers and problem.method not in ("hill-climb", "structural-em"):  # these take states alone
         return Candidate("cut"), []
     several = problem.free and discrete and not problem.hidden and not problem.options
-    ways = candidates(
-        problem.numbers, bool(numbers), discrete, tuple(STRUCTURE_WORDS) if several else ("hill-climb",)
-    )
+    structures = tuple(STRUCTURE_WORDS) if several else ("hill-climb",)
+    ways = candidates(problem.numbers, bool(numbers), discrete, structures, table.n_rows)
     if len(ways) == 1:
         return ways[0], []
     if problem.hidden or is_small(table):
@@ -138,15 +137,9 @@ def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Jud
     options = {
         k: v for k, v in problem.options.items() if k not in ("restarts", "em_iter", "tol", "progress")
     }
-    judged = judge(table, ways, problem.target if discrete else None, options, _prior(problem))
+    prior = table_prior(problem.prior, problem.options)
+    judged = judge(table, ways, problem.target if discrete else None, options, prior)
     return judged[0].candidate, judged
-
-
-def _prior(problem: RawProblem) -> Any:
-    score = problem.options.get("score")
-    if problem.prior is not None:
-        return problem.prior
-    return score if isinstance(score, BDeu) else BDeu(1.0)
 
 
 def _searched(
@@ -195,7 +188,8 @@ def _searched(
         seen = filled(table if gaussian else coded)
         options = {k: v for k, v in options.items() if k not in ("em_iter", "tol")}
         graph = search(seen, way, problem.target, options)
-        network, result = fitted(graph, source, raw.numbers if gaussian else (), _prior(problem))
+        prior = table_prior(problem.prior, problem.options)
+        network, result = fitted(graph, source, raw.numbers if gaussian else (), prior)
         detail = result or graph
         words = STRUCTURE_WORDS[way.structure] if way.structure != "hill-climb" else "hill-climb"
         words += ", then EM" if holes else ""
@@ -272,7 +266,7 @@ def _known_structure(problem: RawProblem, table: CodedTable, many: bool, run: Ru
     )
     if gaussian and not allowed and problem.numbers == "auto":
         gaussian = False
-    cuts = {} if gaussian else cut_variables(table, "quantiles", 3 if table.n_rows < 100 else BINS[1])
+    cuts = {} if gaussian else cut_variables(table, "quantiles", usual_bins(table.n_rows))
     variables = [*raw.variables, *(map(Continuous, raw.numbers) if gaussian else cuts.values())]
     coded = table if gaussian else cut(table, cuts)
     source: Any = raw.opened(variables) if many else coded

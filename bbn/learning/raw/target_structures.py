@@ -15,6 +15,7 @@ import numpy as np
 
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
+from bbn.learning.raw.small_families import bounded_search
 from bbn.learning.structure.hill_climb import hill_climb
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def target_last(coded: CodedTable, target: str, options: Mapping[str, Any]) -> n
     """Hill climbing without arcs out of the target."""
     names = [v.name for v in coded.variables if v.name != target]
     forbidden = [*options.get("forbidden", ()), *((target, name) for name in names)]
-    return hill_climb(coded, **{**options, "forbidden": forbidden})
+    return bounded_search(hill_climb, coded, {**options, "forbidden": forbidden})
 
 
 def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:
@@ -66,7 +67,7 @@ def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.
         *((name, target) for name in names),
     ]
     required = [(target, name) for name in chosen]
-    return hill_climb(coded, **{**options, "forbidden": forbidden, "required": required})
+    return bounded_search(hill_climb, coded, {**options, "forbidden": forbidden, "required": required})
 
 
 def choose_columns(coded: CodedTable, target: str, seed: int = 0) -> list[str]:

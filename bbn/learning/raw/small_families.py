@@ -1,0 +1,84 @@
+"""Families that the rows can bear: a bound on the cells of their tables, and tables that lean on the child's shares.
+
+A table with many more cells than there are rows cannot earn its score, yet counting it may take all of the memory. So a
+search looks at families of no more than CELLS_PER_ROW cells per row (with one parent twice as many), known from the
+cardinalities before anything is counted. Where all families together still have more than TOO_MANY parameters per row, it
+searches again with half of that bound, until they have not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bbn.data import DataSource
+from bbn.learning.tables.priors import BackOff, BDeu, Prior
+
+CELLS_PER_ROW = 5
+"""The most cells of a family's table, per row of the data."""
+TOO_MANY = 10
+"""The most parameters of a network, per row of the data."""
+LEAST_CELLS = 4
+"""No table is smaller than this, so a smaller bound would change nothing."""
+
+
+def bounded_search(
+    search: Callable[..., Any], source: DataSource, options: Mapping[str, Any], **more: Any
+) -> Any:
+    """What a search by hill climbing finds among families that are small enough for the rows.
+
+    Parameters
+    ----------
+    search
+        `hill_climb`, or a function that takes its options and gives its graph, or a result with a network.
+    source
+        The data, its first argument.
+    options, more
+        Its options; with `max_cells` among them nothing else is done.
+    """
+    if "max_cells" in options:
+        return search(source, **options, **more)
+    rows = max(int(source.n_rows), 1)
+    most = float(CELLS_PER_ROW * rows)
+    while True:
+        found = search(source, **options, **more, max_cells=most)
+        if most < LEAST_CELLS or not too_large(found, rows):
+            return found
+        most /= 2
+
+
+def too_large(found: Any, rows: float) -> bool:
+    """Whether a graph, or a result with a network, has too many parameters for the rows."""
+    network = getattr(found, "network", None)
+    return (n_parameters(found) if network is None else network.n_parameters) > TOO_MANY * rows
+
+
+def n_parameters(graph: Any) -> int:
+    """The free parameters of a graph whose nodes have their states, or are continuous."""
+    total = 0
+    for name, about in graph.nodes(data=True):
+        parents = [graph.nodes[p] for p in graph.predecessors(name)]
+        settings = math.prod(len(p["states"]) for p in parents if not p.get("continuous"))
+        numbers = sum(bool(p.get("continuous")) for p in parents)
+        total += settings * (2 + numbers if about.get("continuous") else len(about["states"]) - 1)
+    return total
+
+
+def table_prior(prior: Prior | None, options: Mapping[str, Any]) -> Prior:
+    """The prior of tables whose structure was searched for: as told, as the score says, or `BackOff`."""
+    if prior is not None:
+        return prior
+    score = options.get("score")
+    return score if isinstance(score, BDeu) else BackOff()
+
+
+def left_out(detail: Any, rows: int) -> tuple[str, ...]:
+    """The note that says which families were not looked at, if any."""
+    n = getattr(detail, "graph", {}).get("n_too_large", 0)
+    if not n:
+        return ()
+    return (
+        f"left out of the search: {n:,} families whose tables are too large for {rows:,} rows "
+        f"(more than {CELLS_PER_ROW} cells a row; max_cells= sets another limit)",
+    )
