@@ -19,15 +19,14 @@ from bbn.core.frozen import Array
 from bbn.core.threads import all_or_nothing
 from bbn.data import CodedTable
 from bbn.learning.evaluation.resample import take
-from bbn.learning.incomplete.em import fit_em
+from bbn.learning.raw.holes import filled, fitted
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import cut, cut_variables
-from bbn.learning.raw.small_families import bounded_search, too_large
+from bbn.learning.raw.small_families import TOO_MANY, bounded_search, n_parameters
 from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.learning.structure.chow_liu import tan
 from bbn.learning.structure.hill_climb import hill_climb
-from bbn.learning.tables.fit import fit
-from bbn.learning.tables.priors import NormalInverseGamma, Prior
+from bbn.learning.tables.priors import Prior
 from bbn.model.binned import Binned
 from bbn.model.network import BayesianNetwork
 
@@ -276,7 +275,7 @@ def build(
     if way.structure == "logistic":
         return Built(*logistic_network(source, str(target), way.strength, way.cuts == LINEAR), cuts)
     graph = search(filled(source), way, target, options)
-    if way.structure != "hill-climb" and too_large(graph, table.n_rows):
+    if way.structure != "hill-climb" and n_parameters(graph, source) > TOO_MANY * table.n_rows:
         raise DataError(f"{way}: more parameters than {table.n_rows:,} rows can bear")
     return Built(fitted(graph, source, tuple(table.numbers) if gaussian else (), prior)[0], graph, cuts)
 
@@ -300,53 +299,6 @@ def search(coded: CodedTable, way: Candidate, target: str | None, options: Mappi
     if numbers and score not in WITH_NUMBERS:
         score = "bic"
     return bounded_search(hill_climb, coded, {**options, "score": score})
-
-
-def fitted(
-    graph: Any, source: Any, numbers: Sequence[str], prior: Prior | None, hidden: Any = None, **options: Any
-) -> tuple[BayesianNetwork, Any]:
-    """The network of a structure, by counting or by EM, and what EM gave on the way."""
-    import networkx as nx
-
-    shape: Any = graph
-    settings: dict[str, Any] = dict(options)
-    if numbers:
-        shape = nx.DiGraph()
-        shape.add_nodes_from(graph.nodes)
-        shape.add_edges_from(graph.edges)
-        settings |= {"continuous": list(numbers), "gaussian_prior": NormalInverseGamma()}
-    if not source.incomplete and not hidden:
-        settings.pop("seed", None)
-        return fit(shape, source, prior, **settings), None
-    settings.setdefault("seed", 0)
-    settings.setdefault("max_iter", 100)
-    result = fit_em(shape, source, hidden, prior, **settings)
-    return result.network, result
-
-
-def filled(coded: CodedTable, seed: int = 0) -> CodedTable:
-    """The table with each hole filled by a value drawn from its own column; itself if it has none."""
-    if not coded.incomplete:
-        return coded
-    rng = np.random.default_rng(seed)
-    codes = {}
-    for variable in coded.variables:
-        own = coded.codes[variable.name]
-        gone = own == variable.card
-        if gone.any():
-            there = own[~gone]
-            own = own.copy()
-            own[gone] = there[rng.integers(len(there), size=int(gone.sum()))] if len(there) else 0
-        codes[variable.name] = own
-    numbers = {}
-    for name, values in coded.numbers.items():
-        missing = np.isnan(values)
-        there = values[~missing]
-        numbers[name] = values.copy()
-        numbers[name][missing] = (
-            there[rng.integers(len(there), size=int(missing.sum()))] if len(there) else 0.0
-        )
-    return CodedTable(coded.variables, codes, coded.n_rows, coded.weights, coded.kind, numbers)
 
 
 def loss_of(built: Built, test: CodedTable, target: str | None) -> float:

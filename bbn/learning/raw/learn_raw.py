@@ -16,14 +16,13 @@ from bbn.learning.raw.candidates import (
     Candidate,
     Judged,
     candidates,
-    filled,
-    fitted,
     is_small,
     judge,
     search,
     usual,
     usual_bins,
 )
+from bbn.learning.raw.holes import filled, fitted
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
 from bbn.learning.raw.small_families import table_prior
@@ -32,7 +31,7 @@ from bbn.learning.structure.structure import read_structure
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
-MOST_COMPLETIONS = 500_000
+MOST_COMPLETIONS = 20_000
 """With more ways than this to fill in all holes, arcs are searched on rows whose holes are filled at random."""
 
 
@@ -134,9 +133,8 @@ def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Jud
         return ways[0], []
     if problem.hidden or is_small(table):
         return usual(table, problem.numbers), []
-    options = {
-        k: v for k, v in problem.options.items() if k not in ("restarts", "em_iter", "tol", "progress")
-    }
+    own = {k: v for k, v in problem.options.items() if k not in ("em_iter", "tol", "progress")}
+    options = {"restarts": 0, "escapes": 0, **own}  # plain climbs tell the candidates apart
     prior = table_prior(problem.prior, problem.options)
     judged = judge(table, ways, problem.target if discrete else None, options, prior)
     return judged[0].candidate, judged
@@ -189,10 +187,11 @@ def _searched(
         options = {k: v for k, v in options.items() if k not in ("em_iter", "tol")}
         graph = search(seen, way, problem.target, options)
         prior = table_prior(problem.prior, problem.options)
-        network, result = fitted(graph, source, raw.numbers if gaussian else (), prior)
+        network, result, instead = fitted(graph, source, raw.numbers if gaussian else (), prior)
         detail = result or graph
         words = STRUCTURE_WORDS[way.structure] if way.structure != "hill-climb" else "hill-climb"
-        words += ", then EM" if holes else ""
+        words += ("" if not holes else ", then counting" if instead else ", then EM")
+        notes += (instead,) if instead else ()
         if holes:
             notes += ("for the search, holes were filled with values drawn from their own columns",)
         if many:

@@ -43,25 +43,22 @@ def bounded_search(
     most = float(CELLS_PER_ROW * rows)
     while True:
         found = search(source, **options, **more, max_cells=most)
-        if most < LEAST_CELLS or not too_large(found, rows):
+        network = getattr(found, "network", None)
+        size = n_parameters(found, source) if network is None else network.n_parameters
+        if most < LEAST_CELLS or size <= TOO_MANY * rows:
             return found
         most /= 2
 
 
-def too_large(found: Any, rows: float) -> bool:
-    """Whether a graph, or a result with a network, has too many parameters for the rows."""
-    network = getattr(found, "network", None)
-    return (n_parameters(found) if network is None else network.n_parameters) > TOO_MANY * rows
-
-
-def n_parameters(graph: Any) -> int:
-    """The free parameters of a graph whose nodes have their states, or are continuous."""
+def n_parameters(graph: Any, source: DataSource) -> int:
+    """The free parameters of a structure over the variables of a source; those without states are Gaussians."""
+    cards = {v.name: v.card for v in source.variables}
     total = 0
-    for name, about in graph.nodes(data=True):
-        parents = [graph.nodes[p] for p in graph.predecessors(name)]
-        settings = math.prod(len(p["states"]) for p in parents if not p.get("continuous"))
-        numbers = sum(bool(p.get("continuous")) for p in parents)
-        total += settings * (2 + numbers if about.get("continuous") else len(about["states"]) - 1)
+    for name in graph.nodes:
+        parents = list(graph.predecessors(name))
+        settings = math.prod(cards.get(p, 1) for p in parents)
+        numbers = sum(p not in cards for p in parents)
+        total += settings * (cards[name] - 1 if name in cards else 2 + numbers)
     return total
 
 

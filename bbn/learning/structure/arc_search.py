@@ -167,10 +167,9 @@ class ArcSearch:
         constraints = self.constraints
         full = own.bit_count() >= constraints.max_parents
         add = [] if full else [p for p in self.candidates[child] if not own >> p & 1]
-        if constraints.max_cells < math.inf:
-            small = [p for p in add if constraints.fits(child, own | 1 << p)]
-            self.n_too_large += len(add) - len(small)
-            add = small
+        small = constraints.fitting(child, own, add)
+        self.n_too_large += len(add) - len(small)
+        add = small
         return Around(child, own, add, list(members(own & ~constraints.required[child])))
 
     def _ahead(self, changed: set[int]) -> list[tuple[int, int]]:

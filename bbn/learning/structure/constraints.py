@@ -202,8 +202,19 @@ class Constraints:
         """Whether the table of a child with these parents has few enough cells; required parents always fit."""
         if self.max_cells == math.inf or not mask & ~self.required[child]:
             return True
-        most = self.max_cells * (2 if mask.bit_count() == 1 else 1)
-        return math.prod(self.cards[i] for i in (child, *members(mask))) <= most
+        cells = math.prod([self.cards[i] for i in (child, *members(mask))])
+        return cells <= self._most_cells(mask.bit_count())
+
+    def fitting(self, child: int, own: int, more: Sequence[int]) -> list[int]:
+        """The parents among `more`, each of which beside those of `own` makes a table with few enough cells."""
+        if self.max_cells == math.inf:
+            return list(more)
+        cells = math.prod([self.cards[i] for i in (child, *members(own))])
+        room = self._most_cells(own.bit_count() + 1) / cells
+        return [p for p in more if self.cards[p] <= room]
+
+    def _most_cells(self, n_parents: int) -> float:
+        return self.max_cells * (2 if n_parents == 1 else 1)
 
     def index(self, name: str, what: str) -> int:
         """The position of the variable of this name; DataError if there is none."""
