@@ -32,6 +32,7 @@ from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
 from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
+from bbn.learning.raw.marginals import with_shares
 from bbn.learning.raw.raw_columns import RawColumns, read_raw
 from bbn.learning.raw.small_families import TOO_MANY, bounded_search, left_out, table_prior
 from bbn.learning.structure.chow_liu import chow_liu, tan
@@ -43,7 +44,7 @@ from bbn.learning.structure.pc import pc
 from bbn.learning.structure.structural_em import structural_em
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import fit
-from bbn.learning.tables.priors import Prior
+from bbn.learning.tables.priors import BackOff, Prior
 from bbn.model.equivalence import is_cpdag, to_dag
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
@@ -101,16 +102,21 @@ def learn(
         one.
     numbers
         How columns of numbers are modelled: "cut" into intervals (`Binned`), as they are by "gaussian" distributions,
-        or "auto": whichever has the better held-out log loss of the target, or held-out density of a row.
+        or "auto": whichever predicts the target better in held-out rows, or without a target has the better density of
+        a row.
     kinds
         Column to its kind, where you know better than `bbn.describe`: "category", "number", "whole number",
         "truth value", "date", "identifier", "constant", "counts", or "drop".
     target
         A column that the network is to predict. With method="auto", hill climbing, TAN and naive Bayes are tried, and
-        the one with the best held-out log loss is taken.
+        the one with the best held-out log loss is taken; what predicts better still, but is no joint distribution,
+        stands beside it as `predictor`. A target that is a number stays one: the way with the smallest held-out error,
+        in the target's own units, is taken, and `network.predict` gives numbers.
     prior
-        The prior of the tables: `BDeu`, `Dirichlet` or `MEstimate`. None is BDeu as the structure was scored where one
-        is searched for, so that no row is impossible for want of counts, and maximum likelihood where it is given.
+        The prior of the tables: `BDeu`, `Dirichlet` or `MEstimate`. None is maximum likelihood where the structure is
+        given. Where it is searched for, None is two rows that do what the child does in other rows with few counts, so
+        that no row is impossible for want of counts (or BDeu as the structure was scored, with `score=bbn.BDeu(…)`).
+        Tables whose variables then do not have the shares of their columns are raked to them.
     states
         Column to its states, in the order they are to have, or to a variable such as `Binned`.
     weights
@@ -124,12 +130,13 @@ def learn(
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
         Go to the method: `order` for k2, `restarts`, `seed`, `score`, `max_parents`, `required`, `forbidden`,
-        `time_limit`, …
+        `max_cells` (5 per row unless given, see `hill_climb`), `time_limit`, …
 
     Returns
     -------
     LearnResult
-        With `network`, `report` (print it), `columns` (what was done with each) and `strengths` of the arcs.
+        With `network`, `report` (print it), `columns` (what was done with each), `strengths` of the arcs, and for a
+        target perhaps a `predictor`.
 
     Raises
     ------
@@ -168,6 +175,9 @@ def learn(
             names = None if structure is None else _observed(structure, hidden)
             raw = read_raw(data, kinds, states, weights, missing, continuous, names, target)
             learned = _learn_raw(raw, given, "gaussian" if continuous else numbers)
+        if structure is None and isinstance(table_prior(prior, options), BackOff):
+            network, said = with_shares(learned.network, learned.source, bool(learned.holes))
+            learned = learned._replace(network=network, notes=(*learned.notes, *([said] if said else [])))
     told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     return _result(learned, given, told, time.perf_counter() - began)
 
@@ -317,8 +327,6 @@ def run(
     return fit(to_dag(graph) if is_cpdag(graph) else graph, source, smooth), graph
 
 
-
-
 def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: float) -> LearnResult:
     """The result, with its report."""
     network, chosen, detail, source, holes = learned[:5]
@@ -359,7 +367,15 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
     if columns is not None:
         lines += ["", *column_lines(columns, network), "", *arc_lines(learned.strengths, network)]
     return LearnResult(
-        network, chosen, "\n".join(lines), detail, columns, learned.numbers, learned.strengths, told
+        network,
+        chosen,
+        "\n".join(lines),
+        detail,
+        columns,
+        learned.numbers,
+        learned.strengths,
+        told,
+        learned.predictor,
     )
 
 

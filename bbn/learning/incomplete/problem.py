@@ -48,9 +48,7 @@ class Point(NamedTuple):
     """The log-likelihood plus Σ α ln θ, and the log prior of the Gaussians."""
 
 
-def _pseudocounts(
-    prior: Prior, families: Sequence[tuple[Variable, ...]], source: DataSource
-) -> list[Array]:
+def _pseudocounts(prior: Prior, families: Sequence[tuple[Variable, ...]], source: DataSource) -> list[Array]:
     """The pseudo-counts of each family; a prior that leans on counts gets those of the rows that have all of it."""
     if not isinstance(prior, BackOff):
         return [prior.pseudocounts(family) for family in families]

@@ -1,8 +1,8 @@
 """The tables of a structure from rows with holes: by EM where it is quick, otherwise by what each family has.
 
 EM takes all of a row's numbers and states together, so its cost grows with the settings that the rows leave open. Where
-it would take more than MOST_STEPS, known beforehand from the structure and the holes, a family of states is counted in the
-rows that have all of it (available cases), and holes among Gaussians are filled with values from their own columns.
+it would take more than MOST_STEPS, known beforehand from the structure and the holes, a family of states is counted in
+the rows that have all of it (available cases), and holes among Gaussians are filled with values from their columns.
 """
 
 from __future__ import annotations

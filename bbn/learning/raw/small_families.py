@@ -2,8 +2,8 @@
 
 A table with many more cells than there are rows cannot earn its score, yet counting it may take all of the memory. So a
 search looks at families of no more than CELLS_PER_ROW cells per row (with one parent twice as many), known from the
-cardinalities before anything is counted. Where all families together still have more than TOO_MANY parameters per row, it
-searches again with half of that bound, until they have not.
+cardinalities before anything is counted. Where all families together still have more than TOO_MANY parameters per row,
+it searches again with half of that bound, until they have not.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
 from bbn.learning.raw.small_families import bounded_search
@@ -47,11 +48,18 @@ def linked_gaussians(names: Sequence[str], target: str, numbers: Sequence[str]) 
     return graph
 
 
-def target_last(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:
-    """Hill climbing without arcs out of the target."""
-    names = [v.name for v in coded.variables if v.name != target]
-    forbidden = [*options.get("forbidden", ()), *((target, name) for name in names)]
-    return bounded_search(hill_climb, coded, {**options, "forbidden": forbidden})
+def target_last(
+    coded: CodedTable, target: str, options: Mapping[str, Any], given: Sequence[str] = ()
+) -> nx.DiGraph[str]:
+    """Hill climbing without arcs out of the target, and with arcs into it from those `given`."""
+    names = [name for name in (*coded.codes, *coded.numbers) if name != target]
+    if 2 * len(given) > coded.n_rows:
+        raise DataError(f"{len(given)} numbers are too many parents for {coded.n_rows} rows")
+    own: dict[str, Any] = {
+        "forbidden": [*options.get("forbidden", ()), *((target, name) for name in names)],
+        "required": [*options.get("required", ()), *((name, target) for name in given if name != target)],
+    }
+    return bounded_search(hill_climb, coded, {**options, **own})
 
 
 def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:

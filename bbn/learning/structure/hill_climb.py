@@ -157,10 +157,9 @@ def hill_climb(
     -------
     nx.DiGraph
         One node per variable, with its "states". `graph["score"]` is the score, `graph["n_iter"]` the number of
-        changes, `graph["n_families"]` that of families counted, `graph["n_too_large"]` that of families that `max_cells`
-        left out, and `graph["interrupted"]` whether Ctrl-C or the
-        time limit ended the search, which then gives the best found so far. Over time `graph["lag"]` is there too, and
-        `bbn.fit` makes a DynamicNetwork of it.
+        changes, `graph["n_families"]` that of families counted, `graph["n_too_large"]` that of those that `max_cells`
+        left out, and `graph["interrupted"]` whether Ctrl-C or the time limit ended the search, which then gives the
+        best found so far. Over time `graph["lag"]` is there too, and `bbn.fit` makes a DynamicNetwork of it.
 
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9, "C": [0, 1, 1, 0] * 9}
     >>> hill_climb(data).edges
