@@ -54,6 +54,8 @@ STRENGTHS = (1.0, 0.1)
 """Of naive Bayes trained to predict: one over the weights of the penalty that are tried."""
 LINEAR = "linear"
 """Said of cuts: naive Bayes trained to predict takes whole numbers that are states as numbers."""
+EM_STEPS = 20
+"""The most steps of EM for a candidate; they tell candidates apart, whose tables are learned anew."""
 FEW_ROWS = 18
 """With fewer rows than this nothing can be held out, so nothing is tried out."""
 MOST_JUDGED_COLUMNS = 100
@@ -284,7 +286,7 @@ def build(
     graph = search(filled(source), way, target, options)
     if way.structure != "hill-climb" and n_parameters(graph, source) > TOO_MANY * table.n_rows:
         raise DataError(f"{way}: more parameters than {table.n_rows:,} rows can bear")
-    return Built(fitted(graph, source, tuple(source.numbers), prior)[0], graph, cuts)
+    return Built(fitted(graph, source, tuple(source.numbers), prior, EM_STEPS)[0], graph, cuts)
 
 
 def modelled(table: CodedTable, way: Candidate, target: str | None) -> tuple[CodedTable, dict[str, Binned]]:

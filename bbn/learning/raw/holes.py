@@ -31,7 +31,7 @@ FILLED = "EM would take long: holes were filled with values drawn from their own
 
 
 def fitted(
-    graph: Any, source: Any, numbers: Sequence[str], prior: Prior | None
+    graph: Any, source: Any, numbers: Sequence[str], prior: Prior | None, max_iter: int = 100
 ) -> tuple[BayesianNetwork, Any, str]:
     """The network of a structure, what EM gave on the way, and what to say if it was not EM."""
     import networkx as nx
@@ -49,7 +49,7 @@ def fitted(
         if numbers:
             return fit(shape, filled(source), prior, **settings), None, FILLED
         return available_cases(graph, source, prior), None, AVAILABLE
-    result = fit_em(shape, source, None, prior, seed=0, max_iter=100, **settings)
+    result = fit_em(shape, source, None, prior, seed=0, max_iter=max_iter, **settings)
     return result.network, result, ""
 
 

@@ -3,7 +3,7 @@
 A table with many more cells than there are rows cannot earn its score, yet counting it may take all of the memory. So a
 search looks at families of no more than CELLS_PER_ROW cells per row (with one parent twice as many), known from the
 cardinalities before anything is counted. Where all families together still have more than TOO_MANY parameters per row,
-it searches again with half of that bound, until they have not.
+it searches again with a lower bound.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bbn.data import DataSource
+from bbn.data import DataSource, continuous_columns
+from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.tables.priors import BackOff, BDeu, Prior
 
 CELLS_PER_ROW = 5
@@ -21,6 +22,8 @@ TOO_MANY = 10
 """The most parameters of a network, per row of the data."""
 LEAST_CELLS = 4
 """No table is smaller than this, so a smaller bound would change nothing."""
+WIDE = 60
+"""With more columns than this, numbers counted twice, a search is one plain climb, unless its options say otherwise."""
 
 
 def bounded_search(
@@ -39,27 +42,53 @@ def bounded_search(
     """
     if "max_cells" in options:
         return search(source, **options, **more)
+    if search is hill_climb and is_wide(source):
+        options = {"restarts": 0, "escapes": 0, **options}
     rows = max(int(source.n_rows), 1)
     most = float(CELLS_PER_ROW * rows)
     while True:
         found = search(source, **options, **more, max_cells=most)
         network = getattr(found, "network", None)
-        size = n_parameters(found, source) if network is None else network.n_parameters
-        if most < LEAST_CELLS or size <= TOO_MANY * rows:
+        sizes = family_sizes(found if network is None else network.graph, source)
+        if most < LEAST_CELLS or sum(sizes) <= TOO_MANY * rows:
             return found
-        most /= 2
+        most = min(most / 2, _level(sizes, TOO_MANY * rows))
+
+
+def _level(sizes: list[int], total: float) -> float:
+    """The size at which families are to be cut off so that together they have no more than `total`."""
+    left = total
+    ascending = sorted(sizes)
+    for i, size in enumerate(ascending):
+        share = left / (len(ascending) - i)
+        if size > share:
+            return share
+        left -= size
+    return math.inf
+
+
+def is_wide(source: DataSource) -> bool:
+    """Whether there are so many columns that climbing again and again takes long."""
+    return len(source.variables) + 2 * len(continuous_columns(source)) > WIDE
 
 
 def n_parameters(graph: Any, source: DataSource) -> int:
-    """The free parameters of a structure over the variables of a source; those without states are Gaussians."""
-    cards = {v.name: v.card for v in source.variables}
-    total = 0
+    """The free parameters of a structure over the variables of a source."""
+    return sum(family_sizes(graph, source))
+
+
+def family_sizes(graph: Any, source: DataSource) -> list[int]:
+    """The free parameters of each family; variables without states are Gaussians, hidden ones count as two states."""
+    numbers_there = set(continuous_columns(source))
+    cards = {name: 2 for name in graph.nodes if name not in numbers_there}
+    cards |= {v.name: v.card for v in source.variables}
+    sizes = []
     for name in graph.nodes:
         parents = list(graph.predecessors(name))
         settings = math.prod(cards.get(p, 1) for p in parents)
         numbers = sum(p not in cards for p in parents)
-        total += settings * (cards[name] - 1 if name in cards else 2 + numbers)
-    return total
+        sizes.append(settings * (cards[name] - 1 if name in cards else 2 + numbers))
+    return sizes
 
 
 def table_prior(prior: Prior | None, options: Mapping[str, Any]) -> Prior:
