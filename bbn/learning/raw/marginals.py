@@ -41,7 +41,10 @@ def with_shares(net: BayesianNetwork, source: DataSource, holes: bool) -> tuple[
         return net, ""
     tables = BayesianNetwork([net[name] for name in net.names if net.variable(name).card])
     counts = source.counts([(v.name,) for v in variables])
-    seen = {v.name: count / max(count.sum(), 1e-300) for v, count in zip(variables, counts, strict=True)}
+    seen = {
+        v.name: (count + 1.0 / v.card) / (count.sum() + 1.0)
+        for v, count in zip(variables, counts, strict=True)
+    }
     try:
         found = _marginals(tables)
         shares = _expected(net, source, seen) if holes else seen
@@ -119,6 +122,6 @@ def _raked(cpt: CPT, found: Array, share: Array | None) -> CPT:
     """A table moved towards the share of each state that occurs."""
     if share is None:
         return cpt
-    factor = np.where((share > 0) & (found > 0), share / np.where(found > 0, found, 1.0), 1.0)
+    factor = share / np.maximum(found, 1e-300)
     table = cpt.table * factor
     return CPT.trusted(cpt.variable, cpt.parents, table / table.sum(axis=-1, keepdims=True))

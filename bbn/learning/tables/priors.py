@@ -211,7 +211,8 @@ class BackOff:
         q_k = Σ_j u_j N_jk / Σ_j u_j N_j,        u_j = size / (N_j + size)
 
     This is the only q for which Σ_j N_j (N_jk + size q_k) / (N_j + size) = N_k: the child's own distribution, over the
-    rows as the data have them, stays that of the data. Where a state never occurs, half a row is spread over all.
+    rows as the data have them, stays that of the data. Without parents there is nothing to lean on: one row is spread
+    over the states, as `BDeu(1)` does; so is half a row where a state never occurs.
 
     Parameters
     ----------
@@ -233,6 +234,8 @@ class BackOff:
     def backed_off(self, counts: Array) -> Array:
         """One pseudo-count per entry of the counts, the child's axis last."""
         card = counts.shape[-1]
+        if np.ndim(counts) == 1:
+            return np.full(card, 1.0 / card)
         rows = np.asarray(counts, dtype=np.float64).reshape(-1, card)
         own = rows.sum(axis=1)
         q = (self.size / (own + self.size)) @ rows
