@@ -26,6 +26,8 @@ MOST_CHOSEN = 15
 """The most columns that are chosen for naive Bayes."""
 PARTS = 5
 """Parts of the rows for choosing columns."""
+MORE_PARENTS = 4
+"""The most parents of a number beside all other numbers."""
 MOST_LINKED = 12
 """The most numbers that are linked all round."""
 
@@ -59,6 +61,8 @@ def target_last(
         "forbidden": [*options.get("forbidden", ()), *((target, name) for name in names)],
         "required": [*options.get("required", ()), *((name, target) for name in given if name != target)],
     }
+    if given:
+        own["max_parents"] = options.get("max_parents") or len(given) + MORE_PARENTS
     return bounded_search(hill_climb, coded, {**options, **own})
 
 
