@@ -63,7 +63,8 @@ def with_shares(net: BayesianNetwork, source: DataSource, holes: bool) -> tuple[
     raked, off, worst = _raked(net, shares, _measures(source))
     if off > OFF:
         notes.append(
-            f"tables were raked to the shares of the columns, from which those of {worst!r} were {off:.2g} off"
+            f"the shares of states, and the means of numbers, were moved back to those of the columns: {worst!r} was "
+            f"{off:.2g} {'standard deviations ' if not net.variable(worst).card else ''}off"
         )
         net = raked
     return net, "; ".join(notes)

@@ -87,6 +87,7 @@ def test_a_predictor_stands_beside_the_network_and_never_in_it():
     assert loss(p) < 1.2 * loss(q) + 0.01
 
 
+@pytest.mark.filterwarnings("ignore::bbn.UnseenValuesWarning")
 @pytest.mark.parametrize(
     ("name", "target"), [("mtcars", "mpg"), ("Prestige", "prestige"), ("swiss", "Fertility")]
 )
@@ -122,7 +123,7 @@ def test_a_number_that_steps_with_another_is_predicted_from_its_intervals():
     result = learned(rows[:400], target="y")
     assert result.numbers == "cut"
     found = np.asarray(result.network.predict(rows[400:], "y"))
-    assert np.sqrt(np.mean((found - rows.y[400:]) ** 2)) < 3
+    assert np.sqrt(np.mean((found - rows.y[400:]) ** 2)) < 0.7 * rows.y.std()  # a line explains nothing
 
 
 def test_em_that_would_take_long_is_left_and_the_report_says_so():
