@@ -63,7 +63,8 @@ def target_last(
     }
     if given:
         own["max_parents"] = options.get("max_parents") or len(given) + MORE_PARENTS
-    return bounded_search(hill_climb, coded, {**options, **own})
+    graph: nx.DiGraph[str] = bounded_search(hill_climb, coded, {**options, **own})
+    return graph
 
 
 def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:
@@ -79,7 +80,9 @@ def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.
         *((name, target) for name in names),
     ]
     required = [(target, name) for name in chosen]
-    return bounded_search(hill_climb, coded, {**options, "forbidden": forbidden, "required": required})
+    own = {**options, "forbidden": forbidden, "required": required}
+    graph: nx.DiGraph[str] = bounded_search(hill_climb, coded, own)
+    return graph
 
 
 def choose_columns(coded: CodedTable, target: str, seed: int = 0) -> list[str]:
