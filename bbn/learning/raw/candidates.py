@@ -23,7 +23,7 @@ from bbn.learning.raw.held_out import Built, loss_of
 from bbn.learning.raw.holes import filled, fitted
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import cut, cut_variables
-from bbn.learning.raw.small_families import TOO_MANY, bounded_search, n_parameters
+from bbn.learning.raw.small_families import TOO_MANY, bounded_search, is_wide, n_parameters
 from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.learning.structure.chow_liu import tan
 from bbn.learning.structure.hill_climb import hill_climb
@@ -32,6 +32,8 @@ from bbn.model.binned import Binned
 
 JUDGED = 6_000
 """The most rows that candidates are judged on."""
+JUDGED_WIDE = 1_500
+"""The most where there are so many columns that a search is one plain climb."""
 FOLDS = 3
 BINS = (3, 5, 8)
 """How many intervals quantiles are tried with."""
@@ -242,8 +244,9 @@ def judge(
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(table.n_rows)
-    parts = np.array_split(order[:JUDGED], FOLDS)
-    folds = range(FOLDS if table.n_rows <= JUDGED else 1)
+    most = JUDGED_WIDE if is_wide(table) else JUDGED
+    parts = np.array_split(order[:most], FOLDS)
+    folds = range(FOLDS if table.n_rows <= most else 1)
     losses = []
     for way in ways:
         loss = 0.0

@@ -132,6 +132,7 @@ def test_em_that_would_take_long_is_left_and_the_report_says_so():
     assert result.network.n_parameters <= 10 * 93
 
 
+@pytest.mark.slow
 def test_a_wide_table_ends_in_a_network_that_can_be_asked():
     result = learned(frame("Quarrels"), numbers="cut")
     assert "as with more the network would take long to answer" in result.report
