@@ -173,6 +173,10 @@ class CheckpointWarning(BBNWarning):
     """A checkpoint could not be written; the run went on without it."""
 
 
+class RedundantColumnsWarning(BBNWarning):
+    """Columns that tests of independence cannot use, identifiers and copies of others, were set apart."""
+
+
 class NoMemberWarning(BBNWarning):
     """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
 
