@@ -43,7 +43,8 @@ MOST_STATES = 12
 ALMOST_ALL = 0.5
 """Words are identifiers where there are more of them than this share of the rows."""
 FEW_STATES = 5
-"""Whole numbers with more values than this are states only where there are two rows or more for each."""
+"""Whole numbers with more values than this are states only where there are two rows or more for each; more words than
+this are identifiers where each occurs once."""
 
 _ID_NAME = re.compile(
     r"(^|[\s_.-])(id|ids|uuid|guid|key|index|idx|rownames?|row|rowid|serial|code)$|^unnamed: \d+$|[a-z]I[dD]$",
@@ -205,7 +206,7 @@ def _words(name: str, profile: Profile) -> Column:
         return _constant(name, profile)
     if profile.values is None:
         return _line(name, "identifier", profile, OUT, f"more than {MOST_VALUES:,} different values")
-    if n > max(20, ALMOST_ALL * rows) or (n == rows and n > 12):
+    if n > max(20, ALMOST_ALL * rows) or (n == rows and n > FEW_STATES):
         return _line(name, "identifier", profile, OUT, f"{n} different values in {rows} rows")
     why = f"{n} different {'values' if profile.kinds != ('str',) else 'words'}"
     if profile.odd and profile.n_numbers > max(n / 2, MOST_STATES):

@@ -195,7 +195,7 @@ def _of_numbers(array: NDArray[Any]) -> Profile:
     low, high = array.min().item(), array.max().item()  # as Python's own, which do not overflow
     whole = array.dtype.kind in "iu" or bool((np.floor(array[:SLICE]) == array[:SLICE]).all())
     if whole and array.dtype.kind == "f":
-        whole = bool((np.floor(array) == array).all())
+        whole = bool((np.floor(array) == array).all()) and max(abs(float(low)), abs(float(high))) < 2**53
     if whole and high - low < MOST_VALUES and max(abs(float(low)), abs(float(high))) < 2**53:
         first = int(low)
         counts = np.bincount(array.astype(np.int64) - first)

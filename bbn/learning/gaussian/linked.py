@@ -10,7 +10,8 @@ A missing number that no observed one descends from says nothing and adds nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from bbn.learning.gaussian.m_step import GaussianFamilies
 
 Index = NDArray[np.intp]
+Joint = Callable[[int], tuple[Array, Array]]
+"""The mean of all members in a setting and a root of their covariance, worked out once for all patterns."""
 
 
 class Pattern(NamedTuple):
@@ -62,9 +65,10 @@ class LinkedGaussians:
         """ln p(observed numbers) of each row in each setting, (J, rows)."""
         own = z[self.members]
         logs = np.zeros((self.n_settings, own.shape[1]))
+        joint = cache(lambda j: self._joint(j, numbers))
         for pattern in self._patterns(own):
             for j in range(self.n_settings):
-                logs[j, pattern.rows] = self._log_density(own[:, pattern.rows], pattern, j, numbers)
+                logs[j, pattern.rows] = self._log_density(own[:, pattern.rows], pattern, j, numbers, joint)
         return logs
 
     def add_moments(
@@ -72,11 +76,12 @@ class LinkedGaussians:
     ) -> None:
         """Add each member's expected Σ share (1, parents, child)(1, parents, child)ᵀ to its place in `stats`."""
         own = z[self.members]
+        joint = cache(lambda j: self._joint(j, numbers))
         for pattern in self._patterns(own):
             there = sorted([*pattern.observed, *pattern.inferred])
             for j in range(self.n_settings):
                 weights = shares[j, pattern.rows]
-                filled, spread = self._filled(own[:, pattern.rows], pattern, j, numbers)
+                filled, spread = self._filled(own[:, pattern.rows], pattern, j, joint)
                 filled = np.vstack([np.ones((1, len(weights))), filled])
                 products = (filled * weights) @ filled.T
                 products[1:, 1:] += weights.sum() * spread
@@ -106,7 +111,7 @@ class LinkedGaussians:
             )
 
     def _log_density(
-        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters]
+        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters], joint: Joint
     ) -> Array:
         if not pattern.inferred:  # each given its parents
             logs = np.zeros(own.shape[1])
@@ -115,20 +120,18 @@ class LinkedGaussians:
                 apart = own[k] - means - weights @ own[self.parents[k]]
                 logs += -0.5 * np.log(2 * np.pi * variances) - 0.5 * apart**2 / variances
             return logs
-        mean, root = self._joint(j, numbers)
+        mean, root = joint(j)
         seen = pattern.observed
         triangle = rotated(root[seen]).triangle
         z = solved(triangle, (own[seen] - mean[seen, None]).T)
         constant = 0.5 * len(seen) * np.log(2 * np.pi) + np.log(triangle.diagonal()).sum()
         return np.asarray(-constant - 0.5 * (z**2).sum(axis=1))
 
-    def _filled(
-        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters]
-    ) -> tuple[Array, Array]:
+    def _filled(self, own: Array, pattern: Pattern, j: int, joint: Joint) -> tuple[Array, Array]:
         """The numbers with expected ones where they are missing, and the covariance of what was filled in."""
         filled, spread = np.where(np.isnan(own), 0.0, own), np.zeros((len(own), len(own)))
         if pattern.inferred:
-            mean, root = self._joint(j, numbers)
+            mean, root = joint(j)
             seen, gone = pattern.observed, pattern.inferred
             turn, triangle = rotated(root[seen])
             levers = root[gone] @ turn

@@ -293,7 +293,9 @@ def cut_variables(
 
 
 def cut(table: CodedTable, variables: Mapping[str, Binned]) -> CodedTable:
-    """The table with its numbers cut into the intervals of these variables, which keep the columns' order."""
+    """The table with its numbers cut into the intervals of these variables; numbers not among them stay numbers."""
+    if not variables:
+        return table
     codes = dict(table.codes)
     for name, variable in variables.items():
         values = table.numbers[name]
@@ -301,4 +303,5 @@ def cut(table: CodedTable, variables: Mapping[str, Binned]) -> CodedTable:
         own[np.isnan(values)] = variable.card
         codes[name] = own.astype(np.uint8 if variable.card <= 255 else np.uint16)
     known = (*table.variables, *variables.values())
-    return CodedTable(known, codes, table.n_rows, table.weights, table.kind)
+    left = {name: values for name, values in table.numbers.items() if name not in variables}
+    return CodedTable(known, codes, table.n_rows, table.weights, table.kind, left)

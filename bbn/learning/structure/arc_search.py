@@ -52,6 +52,8 @@ class ArcSearch:
         self.cache, self.constraints, self.max_iter, self.advance = cache, constraints, max_iter, advance
         self.tie = tie_of(cache.source.total)
         self.n_iter, self.interrupted = 0, False
+        self.n_too_large = 0
+        """Families that were not looked at as they have too many cells."""
         self.in_memory = isinstance(cache.source, CodedTable)
         self.allowed, self.required = matrix(constraints.allowed), matrix(constraints.required)
         self.candidates = [list(members(mask)) for mask in constraints.allowed]
@@ -169,6 +171,9 @@ class ArcSearch:
         constraints = self.constraints
         full = own.bit_count() >= constraints.max_parents
         add = [] if full else [p for p in self.candidates[child] if not own >> p & 1]
+        small = constraints.fitting(child, own, add)
+        self.n_too_large += len(add) - len(small)
+        add = small
         return Around(child, own, add, list(members(own & ~constraints.required[child])))
 
     def _ahead(self, changed: set[int]) -> list[tuple[int, int]]:
@@ -200,6 +205,7 @@ class ArcSearch:
             if not mask & ~self.constraints.allowed[c]
             and not self.constraints.required[c] & ~mask
             and mask.bit_count() <= self.constraints.max_parents
+            and self.constraints.fits(c, mask)
         ]
         cards = {v.name: v.card for v in self.cache.source.variables}
         sizes = [cards.get(name, 1) for name in self.constraints.names[:n]]

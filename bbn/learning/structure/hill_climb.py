@@ -70,6 +70,7 @@ def hill_climb(
     score: Any = None,
     *,
     max_parents: int | str | None = "auto",
+    max_cells: float | None = None,
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,
@@ -107,6 +108,9 @@ def hill_climb(
     max_parents
         The most parents of a variable, or None for no limit. "auto" is 8, or no limit where all columns hold numbers,
         whose families do not grow with the settings of their parents.
+    max_cells
+        The most cells that the table of a variable with several parents may have, or None for no limit; with one parent
+        twice as many. Families that have more are neither counted nor chosen, unless `required` asks for them.
     required, forbidden
         Arcs (parent, child) that must, or must not, be there.
     tiers
@@ -154,9 +158,9 @@ def hill_climb(
     -------
     nx.DiGraph
         One node per variable, with its "states". `graph["score"]` is the score, `graph["n_iter"]` the number of
-        changes, `graph["n_families"]` that of families counted, and `graph["interrupted"]` whether Ctrl-C or the
-        time limit ended the search, which then gives the best found so far. Over time `graph["lag"]` is there too, and
-        `bbn.fit` makes a DynamicNetwork of it.
+        changes, `graph["n_families"]` that of families counted, `graph["n_too_large"]` that of those that `max_cells`
+        left out, and `graph["interrupted"]` whether Ctrl-C or the time limit ended the search, which then gives the
+        best found so far. Over time `graph["lag"]` is there too, and `bbn.fit` makes a DynamicNetwork of it.
 
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9, "C": [0, 1, 1, 0] * 9}
     >>> hill_climb(data).edges
@@ -175,7 +179,7 @@ def hill_climb(
     # by name, so that ties fall alike whatever the order of the columns; constant ones, which no arc helps, come last
     still = constant_columns(source)
     variables = sorted(all_variables(source), key=lambda v: (v.name in still, v.name))
-    constraints = Constraints(variables, required, forbidden, tiers, _limit(max_parents, source))
+    constraints = Constraints(variables, required, forbidden, tiers, _limit(max_parents, source), max_cells)
     cache = ScoreCache(source, default_score(score, source, "bdeu"), constraints.names)
     parents = _start(start, constraints)
     n = constraints.leave_alone(len(variables) - len(still), parents)
@@ -216,6 +220,7 @@ def hill_climb(
         **about,
         n_iter=search.n_iter,
         n_families=cache.n_evaluated,
+        n_too_large=search.n_too_large,
         interrupted=search.interrupted,
     )
 

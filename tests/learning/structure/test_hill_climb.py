@@ -237,6 +237,28 @@ def test_a_table_too_large_to_count_is_never_chosen():
     assert sorted(count for _, count in graph.in_degree) == [0, 1, 2, 3, 3]  # four parents: 90^5 cells
 
 
+@pytest.mark.parametrize("most", [8, 15, 30])
+def test_the_best_of_all_families_that_are_no_larger_than_asked(most):
+    data = random_data(np.random.default_rng(5), 300, [2, 3, 4, 3])
+    cards = {name: len(set(column)) for name, column in data.items()}
+
+    def fits(graph):
+        for name in "ABCD":
+            parents = list(graph.predecessors(name))
+            cells = cards[name] * np.prod([cards[p] for p in parents])
+            if parents and cells > most * (2 if len(parents) == 1 else 1):
+                return False
+        return True
+
+    found = bbn.hill_climb(data, max_cells=most)
+    assert fits(found)
+    assert found.graph["score"] == pytest.approx(max(bbn.score(g, data, "bdeu") for g in DAGS if fits(g)))
+    assert found.graph["n_too_large"] > 0
+    assert found.graph["score"] <= bbn.hill_climb(data).graph["score"]
+    large = bbn.hill_climb(data, max_cells=1, required=[("A", "D"), ("B", "D")])
+    assert set(large.edges) == {("A", "D"), ("B", "D")}
+
+
 @pytest.mark.parametrize(
     ("name", "seed"), [("win95pts", 1), ("alarm", 7), *(("insurance", k) for k in range(3))]
 )
