@@ -129,6 +129,7 @@ from .core.errors import (
     LossyFormatWarning as LossyFormatWarning,
     CheckpointWarning as CheckpointWarning,
     NoMemberWarning as NoMemberWarning,
+    LeftOutWarning as LeftOutWarning,
     TimeLimitError as TimeLimitError,
     UnseenRowsWarning as UnseenRowsWarning,
     UnseenValuesWarning as UnseenValuesWarning,

@@ -173,6 +173,10 @@ class CheckpointWarning(BBNWarning):
     """A checkpoint could not be written; the run went on without it."""
 
 
+class LeftOutWarning(BBNWarning):
+    """A list that is too long to be given whole; the message says what was left out."""
+
+
 class NoMemberWarning(BBNWarning):
     """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
 
