@@ -3,8 +3,9 @@
 Of a graph in which every variable is measured, the pairs that are not adjacent, each given the parents of the later
 one, imply all others (Lauritzen et al. 1990). With hidden causes, a pair of measured variables that some set of
 measured variables separates is tested given a smallest such set. P-values are corrected for their number (Holm 1979).
-Variables with states are tested by G², numbers by their partial correlation, a number and a state by the F test of a
-regression; one pass of counting answers all tests of states.
+Variables with states are tested by G², or where small counts are expected by the moments of the permutation test;
+numbers by their partial correlation, a number and a state by the F test of a regression. One pass of counting answers
+all tests of states.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Independence(NamedTuple):
     y: str
     given: tuple[str, ...]
     test: str
-    """"g2", "partial correlation" or "regression"."""
+    """"permutation" (of states: G², or the permutation test where small counts are expected), "partial correlation" or
+    "regression"."""
     p_value: float
     adjusted_p_value: float
     """Corrected for the number of tests (Holm 1979)."""
@@ -234,12 +236,12 @@ def _tested(
 ) -> list[tuple[str, str, tuple[str, ...], str, float]]:
     """Each claim with the test that fits it, and its p-value."""
     counted = [claim for claim in claims if not numbers & {claim[0], claim[1], *claim[2]}]
-    by_counts = dict(zip(counted, CountTests(source, "g2")(counted).tolist(), strict=True))
+    by_counts = dict(zip(counted, CountTests(source, "permutation")(counted).tolist(), strict=True))
     rows = _NumberTests(source) if len(counted) < len(claims) else None
     found = []
     for claim in claims:
         if claim in by_counts:
-            found.append((*claim, "g2", by_counts[claim]))
+            found.append((*claim, "permutation", by_counts[claim]))
         else:
             assert rows is not None
             test = "partial correlation" if {claim[0], claim[1]} <= numbers else "regression"
