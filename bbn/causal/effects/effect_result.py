@@ -95,41 +95,64 @@ class Estimate(NamedTuple):
     treated: Number
     control: Number
     covariance: Array | None = None
-    """(2, 2): of the two, where an influence function gives it."""
+    """(2, 2): of the two, where it has a formula."""
     average_effect: Number = Number(math.nan)
     risk_ratio: Number | None = None
+    freedom: tuple[float, float] = (math.inf, math.inf)
+    """Degrees of freedom of the two variances."""
+    sizes: tuple[float, float] = (math.nan, math.nan)
+    """How many rows of equal weight would tell as much of each."""
 
     def with_intervals(self, level: float, ratio: bool) -> Estimate:
-        """The same with intervals from the covariance, if there is one; of the ratio on the scale of logarithms."""
+        """The same with intervals from the covariance, if there is one: of means by Student's t, of probabilities
+        with pseudo-rows (see `_with_pseudo_rows`), of their ratio on the scale of logarithms."""
         one, other = float(self.treated), float(self.control)
         share = one / other if other else math.nan
         if self.covariance is None:
             return self._replace(
                 average_effect=Number(one - other), risk_ratio=Number(share) if ratio else None
             )
+        if ratio:
+            return self._with_pseudo_rows(level, share)
+        v = self.covariance
+        by_freedom = [float(v[k, k]) ** 2 / self.freedom[k] for k in (0, 1)]
+        total = float(v[0, 0] + v[1, 1])
+        freedom = total**2 / sum(by_freedom) if sum(by_freedom) > 0 else math.inf
+        return self._replace(
+            treated=_around(one, one, v[0, 0], level, self.freedom[0]),
+            control=_around(other, other, v[1, 1], level, self.freedom[1]),
+            average_effect=_around(one - other, one - other, total - 2 * v[0, 1], level, freedom),
+        )
+
+    def _with_pseudo_rows(self, level: float, share: float) -> Estimate:
+        """Intervals of probabilities: pseudo-rows of both kinds are added to each arm, as many as the level asks for.
+
+        z²/2 of each for one probability (Agresti and Coull 1998), z²/4 for a difference of two (Agresti and Caffo
+        2000), with n* = p (1 − p) / variance in place of the number of rows (Korn and Graubard 1998).
+        """
         from scipy.special import ndtri
 
-        z = float(ndtri((1 + level) / 2))
+        assert self.covariance is not None
         v = self.covariance
+        z2 = float(ndtri((1 + level) / 2)) ** 2
+        values = [float(self.treated), float(self.control)]
 
-        def around(centre: float, variance: float) -> Number:
-            half = z * math.sqrt(max(variance, 0.0))
-            return Number(centre, centre - half, centre + half)
+        def smoothed(k: int, added: float) -> tuple[float, float]:
+            p = min(1.0, max(0.0, values[k]))
+            n = p * (1 - p) / float(v[k, k]) if v[k, k] > 0 else 0.0
+            n = n if n > 0 else self.sizes[k]
+            centre = (n * p + added) / (n + 2 * added)
+            return centre, centre * (1 - centre) / (n + 2 * added)
 
-        risk = None
-        if ratio:
-            risk = Number(share)
-            if one > 0 and other > 0:
-                spread = v[0, 0] / one**2 + v[1, 1] / other**2 - 2 * v[0, 1] / (one * other)
-                logs = around(math.log(share), spread)
-                risk = Number(share, math.exp(logs.low), math.exp(logs.high))
-        return Estimate(
-            around(one, v[0, 0]),
-            around(other, v[1, 1]),
-            v,
-            around(one - other, v[0, 0] + v[1, 1] - 2 * v[0, 1]),
-            risk,
-        )
+        wide, narrow = ([smoothed(k, z2 / part) for k in (0, 1)] for part in (2, 4))
+        ends = [_around(values[k], *wide[k], level, math.inf) for k in (0, 1)]
+        (p, vp), (q, vq) = narrow
+        difference = _around(values[0] - values[1], p - q, vp + vq - 2 * v[0, 1], level, math.inf)
+        logs = _around(math.nan, math.log(p / q), vp / p**2 + vq / q**2 - 2 * v[0, 1] / (p * q), level, math.inf)
+        risk = Number(share)
+        if not math.isnan(share):
+            risk = Number(share, min(share, math.exp(logs.low)), max(share, math.exp(logs.high)))
+        return self._replace(treated=ends[0], control=ends[1], average_effect=difference, risk_ratio=risk)
 
     def with_draws(self, treated: Array, control: Array, level: float, ratio: bool) -> Estimate:
         """The same with intervals between quantiles of draws, stretched where needed to hold the estimate.
@@ -154,6 +177,18 @@ class Estimate(NamedTuple):
         return Estimate(
             around(one, treated), around(other, control), None, around(one - other, treated - control), risk
         )
+
+
+def _around(value: float, centre: float, variance: float, level: float, freedom: float) -> Number:
+    """A value with an interval of this level, stretched where needed to hold the value."""
+    from scipy.special import ndtri, stdtrit
+
+    share = (1 + level) / 2
+    quantile = float(ndtri(share) if math.isinf(freedom) else stdtrit(freedom, share))
+    half = quantile * math.sqrt(max(float(variance), 0.0))
+    if math.isnan(value):
+        return Number(value, centre - half, centre + half)
+    return Number(value, min(value, centre - half), max(value, centre + half))
 
 
 class Effect(Tabular):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.causal.effects.arm_means import ArmMean, ArmRegression
 from bbn.causal.effects.effect_result import EffectQuestion, Estimate, Number
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable, DataSource
@@ -38,8 +39,10 @@ LOGISTIC_STEPS = 50
 def inverse_weighting(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
     """The outcome under both treatments, from rows weighted by how seldom they have the treatment they have."""
     rows = _Rows(plan, source, question)
-    parts = [rows.weighted(state) for state in (question.treated, question.control)]
-    return rows.estimate(parts)
+    states = (question.treated, question.control)
+    if rows.numbers(plan.parents or ()).shape[1]:
+        return rows.by_influence([rows.weighted(state) for state in states])
+    return rows.estimate([rows.standardised(state) for state in states])
 
 
 def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
@@ -47,8 +50,7 @@ def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion
     rows = _Rows(plan, source, question)
     if isinstance(question.treatment, Continuous):
         return rows.slope()
-    parts = [rows.augmented(state) for state in (question.treated, question.control)]
-    return rows.estimate(parts)
+    return rows.estimate([rows.augmented(state) for state in (question.treated, question.control)])
 
 
 class _Rows:
@@ -151,21 +153,44 @@ class _Rows:
         slope = np.divide(top, bottom, out=np.zeros(n_cells), where=bottom > 0)
         return np.asarray(slope[cell] * error)
 
-    def augmented(self, state: Any) -> tuple[float, Array]:
-        """The doubly robust mean under one treatment, and its influence by row."""
+    def regression(self, names: Sequence[str], has: NDArray[np.bool_]) -> ArmRegression:
+        """The outcome on some variables, from the rows that have a treatment."""
+        cell, _ = self.cells(names)
+        return ArmRegression(self.y, self.block.weights * has, cell, self.numbers(names))
+
+    def standardised(self, state: Any) -> ArmMean:
+        """The Hájek mean where the propensity is that of cells: the mean of each cell, by the cells' shares."""
+        fit = self.regression(self.plan.parents or (), self.has(state))
+        shares = self.weights * fit.seen[fit.cell]
+        shares /= shares.sum()
+        weights = fit.weights_of(shares)
+        return fit.mean(float((fit.times * weights) @ self.y), weights)
+
+    def augmented(self, state: Any) -> ArmMean:
+        """The doubly robust mean under one treatment."""
         share, _ = self.propensity(state)
         has = self.has(state)
-        predicted = self.fitted(self.y, self.plan.predictors, has)
-        plain = float(self.weights @ (self.y * has) / max(float(self.weights @ has), 1e-300))
-        predicted = np.where(
-            np.isnan(predicted), plain, predicted
-        )  # in cells that never had it, which are warned of
-        seen = share > 0
-        each = predicted + np.where(has & seen, (self.y - predicted) / np.where(seen, share, 1.0), 0.0)
-        value = self.mean(each)
-        return value, each - value
+        inverse = np.where(has & (share > 0), 1.0 / np.where(share > 0, share, 1.0), 0.0)
+        fit = self.regression(self.plan.predictors, has)
+        base = self.weights * (1.0 - inverse)
+        weights = self.weights / np.maximum(self.block.weights, 1e-300) * inverse + fit.weights_of(base)
+        # cells that never had it, which are warned of, are predicted by the mean of all that did
+        blind = float(base[~fit.seen[fit.cell]].sum())
+        weights = weights + blind / max(float(fit.times.sum()), 1e-300)
+        return fit.mean(float((fit.times * weights) @ self.y), weights)
 
-    def estimate(self, parts: Sequence[tuple[float, Array]]) -> Estimate:
+    def estimate(self, parts: Sequence[ArmMean]) -> Estimate:
+        """Two means and their covariance: what each arm's rows leave open, and what the covariates do."""
+        predicted = np.column_stack([np.where(np.isnan(p.predicted), p.value, p.predicted) for p in parts])
+        apart = predicted - self.weights @ predicted
+        covariance = (apart * self.weights[:, None]).T @ apart / self.n
+        covariance = covariance + np.diag([p.within for p in parts])
+        one, other = (Number(p.value) for p in parts)
+        return Estimate(
+            one, other, covariance, freedom=(parts[0].freedom, parts[1].freedom), sizes=(parts[0].size, parts[1].size)
+        )
+
+    def by_influence(self, parts: Sequence[tuple[float, Array]]) -> Estimate:
         """Two means, and the covariance that their influences give."""
         influence = np.column_stack([part for _, part in parts])
         covariance = (influence * self.weights[:, None]).T @ influence / self.n
