@@ -1,13 +1,12 @@
-"""Inverse weighting and the doubly robust estimator, with their influence functions.
+"""Inverse weighting and the doubly robust estimator, for treatments with states, and a slope for those that are numbers.
 
-With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by logistic regression where
-some are numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
+With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by tilting where some are
+numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
 
     inverse weighting   ψ_x = Σ 1(x_i = x) y_i / π_i  /  Σ 1(x_i = x) / π_i                         (Hájek 1971)
     doubly robust       ψ_x = mean of m(x, o_i) + 1(x_i = x) (y_i − m(x, o_i)) / π_i                (Robins et al. 1994)
 
-Each estimate is a mean of influences, whose variance gives the interval; as π is fitted, that of inverse weighting is
-less its part along the score of π (Hirano, Imbens and Ridder 2003). A treatment that is a number acts by a slope, that
+Both are linear in y, which gives their variance: see `arm_means`. A treatment that is a number acts by a slope, that
 of residuals on residuals (Robinson 1988); weights by densities vary too much for a trustworthy interval.
 """
 
@@ -32,17 +31,18 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1_000_000
 """The most cells for which rows are merged by counting."""
-LOGISTIC_STEPS = 50
-"""Newton steps of a logistic regression."""
+NEWTON_STEPS = 50
+"""Steps of Newton's method at most."""
+MOST_DUMMIES = 100
+"""As many cells have a column each in a propensity by tilting."""
+FAR = 50.0
+"""A coefficient beyond this is on its way to infinity."""
 
 
 def inverse_weighting(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
     """The outcome under both treatments, from rows weighted by how seldom they have the treatment they have."""
     rows = _Rows(plan, source, question)
-    states = (question.treated, question.control)
-    if rows.numbers(plan.parents or ()).shape[1]:
-        return rows.by_influence([rows.weighted(state) for state in states])
-    return rows.estimate([rows.standardised(state) for state in states])
+    return rows.estimate([rows.weighted(state) for state in (question.treated, question.control)])
 
 
 def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
@@ -117,61 +117,41 @@ class _Rows:
         """Which rows have this treatment."""
         return np.asarray(self.x == self.question.treatment.code(state))
 
-    def propensity(self, state: Any) -> tuple[Array, Array]:
-        """P(treatment = state | parents) for each row, and (rows, k): what its score is made of."""
+    def propensity(self, state: Any) -> Array:
+        """P(treatment = state | parents) for each row: the share of its cell, or by tilting where some are numbers."""
         parents = self.plan.parents or ()
-        has = self.has(state).astype(float)
-        lines = self.numbers(parents)
-        if not lines.shape[1]:
-            return self.fitted(has, parents), np.empty((len(has), 0))
-        cell, n_cells = self.cells(parents)
-        dummies = np.eye(n_cells)[cell] if n_cells <= 100 else np.ones((len(has), 1))
-        design = np.column_stack([dummies, lines])
-        return _logistic(design, has, self.weights), design
-
-    def weighted(self, state: Any) -> tuple[float, Array]:
-        """The Hájek mean under one treatment, and its influence by row."""
-        share, design = self.propensity(state)
         has = self.has(state)
-        seen = share > 0
-        inverse = np.where(has & seen, 1.0 / np.where(seen, share, 1.0), 0.0)
-        whole = self.mean(inverse)
-        value = self.mean(inverse * self.y) / whole
-        influence = inverse * (self.y - value) / whole
-        return value, influence - self._along_score(influence, has - share, design)
+        lines = self.numbers(parents)
+        cell, n_cells = self.cells(parents)
+        if not lines.shape[1]:
+            shares = np.bincount(cell, self.weights * has, n_cells) / np.bincount(cell, self.weights, n_cells)
+            return np.asarray(shares[cell])
+        dummies = np.eye(n_cells)[cell] if n_cells <= MOST_DUMMIES else np.ones((len(has), 1))
+        design = np.column_stack([dummies, lines])
+        return tilted(design, has, self.weights)
 
-    def _along_score(self, influence: Array, error: Array, design: Array) -> Array:
-        """The part of an influence that the fitted propensity takes away: its projection on the score."""
-        if design.shape[1]:
-            score = design * error[:, None]
-            root = np.sqrt(self.weights)[:, None]
-            slopes = np.linalg.lstsq(score * root, influence * root[:, 0], rcond=1e-10)[0]
-            return np.asarray(score @ slopes)
-        cell, n_cells = self.cells(self.plan.parents or ())
-        top = np.bincount(cell, self.weights * influence * error, n_cells)
-        bottom = np.bincount(cell, self.weights * error**2, n_cells)
-        slope = np.divide(top, bottom, out=np.zeros(n_cells), where=bottom > 0)
-        return np.asarray(slope[cell] * error)
+    def inverse(self, state: Any) -> Array:
+        """1 / propensity for the rows that have a treatment, 0 for others."""
+        share = self.propensity(state)
+        seen = self.has(state) & (share > 0)
+        return np.where(seen, 1.0 / np.where(seen, share, 1.0), 0.0)
+
+    def weighted(self, state: Any) -> ArmMean:
+        """The Hájek mean under one treatment."""
+        fit = self.regression(self.plan.parents or (), self.has(state))
+        inverse = self.inverse(state)
+        weights = inverse / float(self.block.weights @ inverse)
+        return fit.mean(float((fit.times * weights) @ self.y), weights)
 
     def regression(self, names: Sequence[str], has: NDArray[np.bool_]) -> ArmRegression:
         """The outcome on some variables, from the rows that have a treatment."""
         cell, _ = self.cells(names)
         return ArmRegression(self.y, self.block.weights * has, cell, self.numbers(names))
 
-    def standardised(self, state: Any) -> ArmMean:
-        """The Hájek mean where the propensity is that of cells: the mean of each cell, by the cells' shares."""
-        fit = self.regression(self.plan.parents or (), self.has(state))
-        shares = self.weights * fit.seen[fit.cell]
-        shares /= shares.sum()
-        weights = fit.weights_of(shares)
-        return fit.mean(float((fit.times * weights) @ self.y), weights)
-
     def augmented(self, state: Any) -> ArmMean:
         """The doubly robust mean under one treatment."""
-        share, _ = self.propensity(state)
-        has = self.has(state)
-        inverse = np.where(has & (share > 0), 1.0 / np.where(share > 0, share, 1.0), 0.0)
-        fit = self.regression(self.plan.predictors, has)
+        inverse = self.inverse(state)
+        fit = self.regression(self.plan.predictors, self.has(state))
         base = self.weights * (1.0 - inverse)
         weights = self.weights / np.maximum(self.block.weights, 1e-300) * inverse + fit.weights_of(base)
         # cells that never had it, which are warned of, are predicted by the mean of all that did
@@ -189,12 +169,6 @@ class _Rows:
         return Estimate(
             one, other, covariance, freedom=(parts[0].freedom, parts[1].freedom), sizes=(parts[0].size, parts[1].size)
         )
-
-    def by_influence(self, parts: Sequence[tuple[float, Array]]) -> Estimate:
-        """Two means, and the covariance that their influences give."""
-        influence = np.column_stack([part for _, part in parts])
-        covariance = (influence * self.weights[:, None]).T @ influence / self.n
-        return Estimate(Number(parts[0][0]), Number(parts[1][0]), covariance)
 
     def slope(self) -> Estimate:
         """The outcome at two numbers on a line, whose slope is that of residuals on residuals."""
@@ -221,18 +195,70 @@ def _merged(source: CodedTable, names: Sequence[str]) -> Block:
     return Block(dict(zip(wanted, filled, strict=True)), np.asarray(counts[filled], dtype=np.float64))
 
 
-def _logistic(design: Array, has: Array, weights: Array) -> Array:
-    """P(has) by logistic regression, fitted by Newton's method."""
+def tilted(design: Array, has: NDArray[np.bool_], weights: Array) -> Array:
+    """P(has) = 1 / (1 + exp(−design · γ)), with γ so that the rows weighted by 1 / P have the means of all rows.
+
+    Inverse probability tilting (Graham, Pinto and Egel 2012): γ minimises Σ_has w exp(−d γ) + Σ_others w d γ, which is
+    convex. Where the rows that have the treatment do not surround the others there is no such γ, and logistic
+    regression takes its place.
+
+    Parameters
+    ----------
+    design : array
+        (rows, k)
+    has : array of bool
+        (rows,)
+    weights : array
+        (rows,)
+    """
+    others = (weights * ~has) @ design
+    inside, own = design[has], weights[has]
+    gamma = logistic(design, has.astype(float), weights)
+
+    def loss(at: Array) -> float:
+        return float(own @ np.exp(np.minimum(-inside @ at, 700.0)) + others @ at)
+
+    for _ in range(NEWTON_STEPS):
+        odds = own * np.exp(np.minimum(-inside @ gamma, 700.0))
+        off = others - odds @ inside
+        if np.abs(off).max() < 1e-9:
+            return np.asarray(_sigmoid(design @ gamma))
+        step = np.linalg.lstsq((inside * odds[:, None]).T @ inside, off, rcond=1e-12)[0]
+        size, before = 1.0, loss(gamma)
+        while size > 1e-6 and not loss(gamma - size * step) < before:
+            size /= 2
+        if size <= 1e-6 or np.abs(gamma).max() > FAR:
+            break
+        gamma = gamma - size * step
+    return np.asarray(_sigmoid(design @ logistic(design, has.astype(float), weights)))
+
+
+def logistic(design: Array, has: Array, weights: Array) -> Array:
+    """The coefficients of a logistic regression, by Newton's method.
+
+    Parameters
+    ----------
+    design : array
+        (rows, k)
+    has : array
+        (rows,) 1 or 0.
+    weights : array
+        (rows,)
+    """
     slopes = np.zeros(design.shape[1])
-    for _ in range(LOGISTIC_STEPS):
-        p = 1 / (1 + np.exp(-np.clip(design @ slopes, -30, 30)))
+    for _ in range(NEWTON_STEPS):
+        p = _sigmoid(design @ slopes)
         spread = weights * np.maximum(p * (1 - p), 1e-12)
         curvature = (design * spread[:, None]).T @ design + 1e-12 * np.eye(design.shape[1])
         step = np.linalg.solve(curvature, design.T @ (weights * (has - p)))
         slopes = slopes + step
-        if np.abs(step).max() < 1e-10:
+        if np.abs(step).max() < 1e-10 or np.abs(slopes).max() > FAR:
             break
-    return np.asarray(1 / (1 + np.exp(-np.clip(design @ slopes, -30, 30))))
+    return slopes
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
 
 
 def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> str:
