@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
 
-POOLED = 2.0
+POOLED = 6.0
 """As many rows the variance of the whole arm counts in each cell."""
 
 
