@@ -14,11 +14,10 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from bbn.causal.effects.effect_models import EffectPlan, fitted, plan_of
+from bbn.causal.effects.effect_models import EffectPlan, fitted, numbers_among, plan_of
 from bbn.causal.effects.effect_result import Effect, EffectQuestion, Estimate
 from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, strata_without
 from bbn.causal.effects.uncertainty import bootstrap_draws, credible_draws, of_draws
-from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, as_source, complete_data
@@ -43,6 +42,7 @@ def effect(
     control: State | float | None = None,
     event: State | None = None,
     continuous: str | Iterable[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     interval: Literal["credible", "bootstrap"] | None = "credible",
     level: float = 0.95,
     n_draws: int = 1000,
@@ -73,7 +73,10 @@ def effect(
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
         unless an event is named.
     continuous
-        Columns of numbers; by default those whose values are not whole.
+        Columns of numbers; by default what the graph declares so, and otherwise by the rules of `bbn.describe`: those
+        with fractions, or of more whole numbers than could be states.
+    kinds
+        Column to its kind, as in `bbn.describe`: "number" or "category", where you know better.
     interval
         "credible", from the posterior of the fitted tables (influence functions for the two other estimators);
         "bootstrap", which resamples rows and does everything again; None for no intervals.
@@ -130,7 +133,7 @@ def effect(
     if n_draws < 2:
         raise EvidenceError(f"n_draws is {n_draws}; expected at least 2")
     plan = plan_of(graph, treatment, outcome, latent, adjusted)
-    source = _read(data, plan, continuous, states, weights, missing)
+    source = _read(data, graph, plan, continuous, kinds, states, weights, missing)
     question = _question(source, plan, treated, control, event)
     models = fitted(plan, source, prior, keep_counts=interval == "credible")
     found = Effect(question, plan, models, source)
@@ -160,20 +163,22 @@ def effect(
 
 def _read(
     data: Any,
+    graph: Any,
     plan: EffectPlan,
     continuous: str | Iterable[str] | None,
+    kinds: Mapping[str, str] | None,
     states: Mapping[str, Sequence[State]] | None,
     weights: Any,
     missing: Any,
 ) -> DataSource:
     """The columns that the effect needs, coded, complete."""
-    numeric = numeric_columns(data, plan.columns) if continuous is None else _listed(continuous)
-    known = {name: own for name, own in (states or {}).items() if name in plan.columns}
+    known = {**plan.states, **{name: own for name, own in (states or {}).items() if name in plan.columns}}
+    numeric = numbers_among(data, plan.columns, graph, continuous, kinds, known, missing)
     source = as_source(
         data,
         names=list(plan.columns),
-        states={**plan.states, **known},
-        continuous=[name for name in plan.columns if name in numeric],
+        states={name: own for name, own in known.items() if name not in numeric},
+        continuous=numeric,
         weights=weights,
         missing=missing,
         extra="ignore",
@@ -184,10 +189,6 @@ def _read(
         "column {} has missing values",
         "drop those rows, or fill them in with bbn.fit_em",
     )
-
-
-def _listed(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _question(
@@ -212,8 +213,8 @@ def _question(
         return EffectQuestion(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
     if x.card < 2:
         raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
-    one = _good(x) if treated is None else x.states[x.code(treated)]
-    other = next(s for s in x.states if s != one) if control is None else x.states[x.code(control)]
+    one = _good(x) if treated is None else _state(x, treated)
+    other = next(s for s in x.states if s != one) if control is None else _state(x, control)
     if one == other:
         raise EvidenceError(f"treated and control are both {one!r}")
     if isinstance(y, Continuous):
@@ -223,6 +224,12 @@ def _question(
     averaged = event is None and isinstance(y.states[0], int) and not isinstance(y.states[0], bool)
     counted = None if averaged else _good(y) if event is None else y.states[y.code(event)]
     return EffectQuestion(x, y, one, other, counted)
+
+
+def _state(variable: Variable, value: Any) -> State:
+    """The state that is meant; of whole numbers it may be a float."""
+    whole = isinstance(value, float) and value.is_integer() and all(type(s) is int for s in variable.states)
+    return variable.states[variable.code(int(value) if whole else value)]
 
 
 def _good(variable: Variable) -> State:

@@ -17,6 +17,7 @@ from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.identification.adjustment import adjustment_sets, check_adjustment
 from bbn.causal.identification.estimand import Estimand
+from bbn.causal.identification.evaluation import numeric_columns
 from bbn.causal.identification.front_door import one_measured
 from bbn.causal.identification.identify import identify
 from bbn.core.errors import EvidenceError, NotIdentifiableError, UnseenRowsWarning
@@ -92,6 +93,34 @@ def declared_states(graph: Any) -> dict[str, Sequence[State]]:
     if hasattr(graph, "nodes") and hasattr(graph, "predecessors"):
         return {name: listed for name, listed in graph.nodes(data="states") if listed}
     return {}
+
+
+def declared_numbers(graph: Any) -> frozenset[str]:
+    """The variables that a graph's nodes, or a network, declare to be numbers."""
+    if isinstance(graph, BayesianNetwork):
+        return frozenset(graph.continuous)
+    if hasattr(graph, "nodes") and hasattr(graph, "predecessors"):
+        return frozenset(name for name, told in graph.nodes(data="continuous") if told)
+    return frozenset()
+
+
+def numbers_among(
+    data: Any,
+    names: Sequence[str],
+    graph: Any,
+    continuous: str | Iterable[str] | None,
+    kinds: Mapping[str, str] | None,
+    states: Mapping[str, Sequence[State]],
+    missing: Any,
+) -> list[str]:
+    """Which columns are numbers: those that are named, else what the graph or `kinds` says, else by what they hold."""
+    if continuous is not None:
+        listed = {continuous} if isinstance(continuous, str) else set(continuous)
+        return [name for name in names if name in listed]
+    numbers = declared_numbers(graph) - set(kinds or {}) - set(states)
+    open_ones = [name for name in names if name not in numbers and name not in states]
+    found = {*numbers, *numeric_columns(data, open_ones, kinds, missing)}
+    return [name for name in names if name in found]
 
 
 def _chosen(

@@ -10,7 +10,7 @@ all tests of states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.graph.separators import smallest_separator
-from bbn.causal.identification.evaluation import numeric_columns
+from bbn.causal.effects.effect_models import numbers_among
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen
@@ -125,6 +125,7 @@ def check_independences(
     *,
     alpha: float = 0.05,
     continuous: str | Iterable[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     states: Any = None,
     missing: Any = (),
 ) -> IndependenceChecks:
@@ -141,7 +142,9 @@ def check_independences(
     alpha
         The probability of a false alarm, of all tests together.
     continuous
-        Columns of numbers; by default those whose values are not whole.
+        Columns of numbers; by default as in `effect`.
+    kinds
+        Column to its kind, as in `bbn.describe`: "number" or "category", where you know better.
     states, missing
         How to read the data, as in `bbn.fit`.
 
@@ -184,8 +187,7 @@ def check_independences(
     full = as_causal_graph(graph, latent)
     measured = full.projected()
     names = list(measured.nodes)
-    numeric = numeric_columns(data, names) if continuous is None else continuous
-    numeric = [numeric] if isinstance(numeric, str) else list(numeric)
+    numeric = numbers_among(data, names, graph, continuous, kinds, states or {}, missing)
     options: dict[str, Any] = {"states": states} if states is not None else {}
     source = as_source(data, names=names, continuous=numeric, missing=missing, extra="ignore", **options)
     source = complete_data(source, names, "column {} has missing values", "drop those rows")

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.causal.effects.effect import effect
-from bbn.causal.effects.effect_models import declared_states
+from bbn.causal.effects.effect_models import declared_states, numbers_among
 from bbn.causal.effects.effect_result import Effect
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError, OverlapWarning, nearest
 from bbn.core.frozen import Array, Frozen, read_only
@@ -194,15 +193,14 @@ def _table(
     missing: Any,
 ) -> CodedTable:
     """The columns of measured variables that are there, coded once; columns that are absent are not needed."""
-    numeric = numeric_columns(data, causal.observed) if continuous is None else continuous
-    numbers = [numeric] if isinstance(numeric, str) else list(numeric)
     known = {**declared_states(graph), **(states or {})}
     there = [name for name in read_table(data).names if name in causal.observed]
+    numbers = numbers_among(data, there, graph, continuous, None, known, missing)
     return code(
         data,
         names=there,
-        states={name: own for name, own in known.items() if name in there},
-        continuous=[name for name in numbers if name in there],
+        states={name: own for name, own in known.items() if name in there and name not in numbers},
+        continuous=numbers,
         missing=missing,
         extra="ignore",
     )

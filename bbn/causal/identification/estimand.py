@@ -122,7 +122,7 @@ class Estimand(Frozen):
         states, weights, missing
             How to read data, as in `bbn.fit`.
         continuous
-            Columns of numbers; by default those whose values are not whole.
+            Columns of numbers; by default those with fractions, or of more whole numbers than could be states.
         memory_limit
             The most bytes that a table may take.
 
