@@ -1,6 +1,7 @@
 """Effects from data: how the outcome changes if the treatment is set, with intervals, by three estimators side by side.
 
-    g-formula            P(y | do(x)) of the network fitted to the data, or of the estimand that `identify` finds
+    g-formula            P(y | do(x)) of the network fitted to the data, or of the estimand that `identify` finds, or by
+                         regression of an outcome with states on causes that are numbers
     inverse weighting    rows weighted by 1 / P(x | parents of x)                      (Hájek; Robins et al. 1994)
     doubly robust        both: right if either the outcome's or the treatment's model is (Robins et al. 1994)
 
@@ -17,6 +18,7 @@ from typing import Any, Literal
 from bbn.causal.effects.effect_models import EffectPlan, fitted, numbers_among, plan_of
 from bbn.causal.effects.effect_result import Effect, EffectQuestion, Estimate
 from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, strata_without
+from bbn.causal.effects.outcome_regression import OutcomeRegression
 from bbn.causal.effects.uncertainty import bootstrap_draws, credible_draws, of_draws
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
 from bbn.core.keywords import keywords_checked
@@ -61,7 +63,7 @@ def effect(
     graph
         A `CausalGraph`, a DiGraph, a network (its tables play no part), a list of arcs, or a CPDAG.
     treatment, outcome
-        Names. The outcome may be a column of numbers; so may the treatment, if the outcome is.
+        Names. Both may be columns of numbers.
     latent
         Variables of the graph that are not measured.
     adjusted
@@ -134,12 +136,15 @@ def effect(
         raise EvidenceError(f"n_draws is {n_draws}; expected at least 2")
     plan = plan_of(graph, treatment, outcome, latent, adjusted)
     source = _read(data, graph, plan, continuous, kinds, states, weights, missing)
+    plan = plan.suited_to(source)
     question = _question(source, plan, treated, control, event)
     models = fitted(plan, source, prior, keep_counts=interval == "credible")
     found = Effect(question, plan, models, source)
     for method, value in _others(plan, source, question).items():
         found = found._with_estimate(method, value)
     _warn_of_overlap(plan, source, question, models)
+    if interval == "credible" and isinstance(models, OutcomeRegression):
+        return found._with_estimate("g-formula", models.estimate(question))._at_level(level)
     if interval == "credible":
         draws = credible_draws(plan, source, question, models, prior, n_draws, seed)
         return found._with_draws("g-formula", *draws, level)
@@ -204,26 +209,28 @@ def _question(
     x = own.get(plan.treatment) or Continuous(plan.treatment)
     y = own.get(plan.outcome) or Continuous(plan.outcome)
     if isinstance(x, Continuous):
-        if not isinstance(y, Continuous):
-            raise DataError(
-                f"the treatment {x.name!r} is numbers and the outcome {y.name!r} states; bbn.discretize cuts the "
-                "treatment into intervals"
-            )
         middle = float(numbers[x.name].mean()) if control is None else x.number(control)
-        return EffectQuestion(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
+        above = middle + 1.0 if treated is None else x.number(treated)
+        if above == middle:
+            raise EvidenceError(f"treated and control are both {middle:g}")
+        return EffectQuestion(x, y, above, middle, _counted(y, event))
     if x.card < 2:
         raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
     one = _good(x) if treated is None else _state(x, treated)
     other = next(s for s in x.states if s != one) if control is None else _state(x, control)
     if one == other:
         raise EvidenceError(f"treated and control are both {one!r}")
+    return EffectQuestion(x, y, one, other, _counted(y, event))
+
+
+def _counted(y: Variable, event: State | None) -> State | None:
+    """The state of the outcome that is counted; None where it is averaged."""
     if isinstance(y, Continuous):
         if event is not None:
             raise EvidenceError(f"the outcome {y.name!r} is numbers, and has no event {event!r}")
-        return EffectQuestion(x, y, one, other, None)
+        return None
     averaged = event is None and isinstance(y.states[0], int) and not isinstance(y.states[0], bool)
-    counted = None if averaged else _good(y) if event is None else y.states[y.code(event)]
-    return EffectQuestion(x, y, one, other, counted)
+    return None if averaged else _good(y) if event is None else _state(y, event)
 
 
 def _state(variable: Variable, value: Any) -> State:
@@ -246,10 +253,13 @@ def _others(plan: EffectPlan, source: DataSource, question: EffectQuestion) -> d
     """The estimators besides the g-formula, where an adjustment set makes them possible and rows are in memory."""
     if plan.parents is None or not isinstance(source, CodedTable):
         return {}
-    found = {"doubly robust": doubly_robust(plan, source, question)}
     if isinstance(question.treatment, Continuous):
-        return found
-    return {"inverse weighting": inverse_weighting(plan, source, question), **found}
+        straight = isinstance(question.outcome, Continuous)  # a probability is no straight line in a number
+        return {"doubly robust": doubly_robust(plan, source, question)} if straight else {}
+    return {
+        "inverse weighting": inverse_weighting(plan, source, question),
+        "doubly robust": doubly_robust(plan, source, question),
+    }
 
 
 def _warn_of_overlap(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
+from bbn.causal.effects.outcome_regression import OutcomeRegression, needs_regression
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.identification.adjustment import adjustment_sets, check_adjustment
@@ -49,6 +50,25 @@ class EffectPlan(NamedTuple):
     """The set that is adjusted for, or the parents of the treatment."""
     saturated: bool = False
     """Whether everything in that set may depend on everything else."""
+    regressed: bool = False
+    """Whether the outcome has states and a cause that is a number: then it is regressed, and there are no tables."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether the treatment has a way to the outcome, by the structure."""
+        return self.arcs is None or nx.has_path(nx.DiGraph(self.arcs), self.treatment, self.outcome)
+
+    def suited_to(self, source: DataSource) -> EffectPlan:
+        """The plan for these data: tables cannot have parents that are numbers, so the outcome is regressed there."""
+        numbers = frozenset(continuous_columns(source))
+        if self.arcs is None or not needs_regression(self.arcs, numbers):
+            return self
+        if self.outcome not in numbers:
+            return self._replace(regressed=True)
+        arcs = [(a, self.outcome) for a in (*((self.treatment,) if self.acts else ()), *self.predictors)]
+        return self._replace(
+            arcs=_with_all(arcs, (self.treatment, *self.predictors, self.outcome)), saturated=True
+        )
 
 
 def plan_of(
@@ -192,8 +212,10 @@ def structure(plan: EffectPlan, source: DataSource) -> nx.DiGraph[str]:
 
 def fitted(
     plan: EffectPlan, source: DataSource, prior: Prior | None, keep_counts: bool = False
-) -> BayesianNetwork | Estimand:
-    """The network fitted to the data in which the treatment has no causes, or the estimand."""
+) -> BayesianNetwork | Estimand | OutcomeRegression:
+    """The network fitted to the data in which the treatment has no causes, the estimand, or the regression."""
+    if plan.regressed:
+        return OutcomeRegression(plan, source)
     if plan.arcs is None:
         assert plan.estimand is not None
         return plan.estimand

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bbn.causal.effects.effect_models import EffectPlan
+    from bbn.causal.effects.outcome_regression import OutcomeRegression
     from bbn.results.mixture_posterior import MixturePosterior
 
 
@@ -223,7 +224,7 @@ class Effect(Tabular):
         self,
         question: EffectQuestion,
         plan: EffectPlan,
-        models: BayesianNetwork | Estimand,
+        models: BayesianNetwork | Estimand | OutcomeRegression,
         source: Any = None,
         estimates: Mapping[str, Estimate] | None = None,
         level: float = 0.95,
@@ -301,6 +302,8 @@ class Effect(Tabular):
         name, models = self._plan.treatment, self._models
         if isinstance(models, Estimand):
             return models.evaluate(self._source, do={name: value})
+        if not isinstance(models, BayesianNetwork):
+            return models.under(value)
         answer: Posterior | MixturePosterior = models.query(self._plan.outcome, do={name: value})
         return answer
 
@@ -327,16 +330,17 @@ class Effect(Tabular):
 
     def _with_draws(self, method: str, treated: Array, control: Array, level: float) -> Effect:
         """The same with intervals of one estimator from draws, at this level for all."""
+        found = self._at_level(level)
+        own = found.estimates[method].with_draws(treated, control, level, self._question.has_ratio)
+        return found._with({**found.estimates, method: own})
+
+    def _at_level(self, level: float) -> Effect:
+        """The same with the intervals that have a formula at this level."""
         ratio = self._question.has_ratio
         done = {
-            name: one
-            if name == method
-            else one.with_intervals(level, ratio)
-            if one.covariance is not None
-            else one
+            name: one if one.covariance is None else one.with_intervals(level, ratio)
             for name, one in self.estimates.items()
         }
-        done[method] = done[method].with_draws(treated, control, level, ratio)
         return self._with(done, level)
 
     def _with(self, estimates: Mapping[str, Estimate], level: float | None = None) -> Effect:

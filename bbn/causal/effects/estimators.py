@@ -264,7 +264,7 @@ def _sigmoid(x: Array) -> Array:
 def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> str:
     """What to warn of: groups of rows that never had a treatment, or rows of tables that no data reach; or nothing."""
     x = question.treatment
-    if isinstance(x, Continuous) or not isinstance(models, BayesianNetwork):
+    if isinstance(x, Continuous):
         return ""
     own = {v.name: v for v in source.variables}
     parents = [own[name] for name in plan.parents or () if name in own]
@@ -274,7 +274,7 @@ def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestio
             told = _group_without(counts, parents, x, state)
             if told:
                 return told
-    return _unseen_rows(source, question, models)
+    return _unseen_rows(source, question, models) if isinstance(models, BayesianNetwork) else ""
 
 
 def _group_without(counts: NDArray[Any], parents: Sequence[Variable], x: Variable, state: Any) -> str:
