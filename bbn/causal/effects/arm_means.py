@@ -91,8 +91,10 @@ class ArmRegression:
         return found
 
     def mean(self, value: float, weights: Array) -> ArmMean:
-        """The arm's mean Σ ω · times · y = value, with its variance."""
+        """The arm's mean Σ ω · times · y = value, with its variance; NaN where no row is in the arm."""
         arm = self.times > 0
+        if not arm.any():
+            return ArmMean(np.nan, self.predicted, np.nan, 1.0, 0.0)
         cell, times, omega = self.cell[arm], self.times[arm], weights[arm]
         left = (self.y - np.where(np.isnan(self.predicted), 0.0, self.predicted))[arm]
         squares = np.bincount(cell, times * left**2, self.n_cells)

@@ -112,6 +112,8 @@ def effect(
     -----
     OverlapWarning
         If some groups of rows never had a treatment: what is said about them is a guess.
+    CollapsedWarning
+        If the rows leave no spread at all, so that there is an estimate but no interval.
 
     See Also
     --------
@@ -138,16 +140,18 @@ def effect(
     source = _read(data, graph, plan, continuous, kinds, states, weights, missing)
     plan = plan.suited_to(source)
     question = _question(source, plan, treated, control, event)
+    if plan.arcs is not None:
+        _require_both(source, question)
     models = fitted(plan, source, prior, keep_counts=interval == "credible")
     found = Effect(question, plan, models, source)
     for method, value in _others(plan, source, question).items():
         found = found._with_estimate(method, value)
     _warn_of_overlap(plan, source, question, models)
     if interval == "credible" and isinstance(models, OutcomeRegression):
-        return found._with_estimate("g-formula", models.estimate(question))._at_level(level)
-    if interval == "credible":
+        found = found._with_estimate("g-formula", models.estimate(question))._at_level(level)
+    elif interval == "credible":
         draws = credible_draws(plan, source, question, models, prior, n_draws, seed)
-        return found._with_draws("g-formula", *draws, level)
+        found = found._with_draws("g-formula", *draws, level)
     if interval == "bootstrap":
         most = n_draws if n_draws != 1000 else 200
         again = bootstrap_draws(source, most, seed)
@@ -162,8 +166,7 @@ def effect(
 
         for method, one, other in of_draws(everything(rows) for rows in again):
             found = found._with_draws(method, one, other, level)
-        return found
-    return found
+    return found._without_empty_intervals()
 
 
 def _read(
@@ -209,6 +212,7 @@ def _question(
     x = own.get(plan.treatment) or Continuous(plan.treatment)
     y = own.get(plan.outcome) or Continuous(plan.outcome)
     if isinstance(x, Continuous):
+        _require_spread(x, numbers)
         middle = float(numbers[x.name].mean()) if control is None else x.number(control)
         above = middle + 1.0 if treated is None else x.number(treated)
         if above == middle:
@@ -223,6 +227,25 @@ def _question(
     return EffectQuestion(x, y, one, other, _counted(y, event))
 
 
+def _require_spread(x: Continuous, numbers: Mapping[str, Any]) -> None:
+    """DataError where a treatment that is a number is the same in all rows."""
+    column = numbers.get(x.name)
+    if column is not None and (len(column) == 0 or float(column.min()) == float(column.max())):
+        always = f"always {float(column[0]):g}" if len(column) else "in no row"
+        raise DataError(f"the treatment {x.name!r} is {always}: there is nothing to compare")
+
+
+def _require_both(source: DataSource, question: EffectQuestion) -> None:
+    """DataError where no row at all has one of the two treatments."""
+    x = question.treatment
+    if isinstance(x, Continuous):
+        return
+    (counts,) = source.counts([[x.name]])
+    for state in (question.treated, question.control):
+        if not counts[x.code(state)]:
+            raise DataError(f"no row has {x.name}={state}: there is nothing to compare")
+
+
 def _counted(y: Variable, event: State | None) -> State | None:
     """The state of the outcome that is counted; None where it is averaged."""
     if isinstance(y, Continuous):
@@ -235,8 +258,12 @@ def _counted(y: Variable, event: State | None) -> State | None:
 
 def _state(variable: Variable, value: Any) -> State:
     """The state that is meant; of whole numbers it may be a float."""
-    whole = isinstance(value, float) and value.is_integer() and all(type(s) is int for s in variable.states)
-    return variable.states[variable.code(int(value) if whole else value)]
+    counting = all(type(state) is int for state in variable.states)
+    code = variable.find(int(value) if counting and isinstance(value, float) and value.is_integer() else value)
+    if code is None:
+        way_out = f"; kinds={{{variable.name!r}: 'number'}} takes it as a number" if counting else ""
+        raise EvidenceError(variable.unknown(value) + way_out)
+    return variable.states[code]
 
 
 def _good(variable: Variable) -> State:

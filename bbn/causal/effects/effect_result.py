@@ -11,6 +11,7 @@ import numpy as np
 
 from bbn.causal.identification.estimand import Estimand
 from bbn.core.display import Table, Tabular
+from bbn.core.errors import CollapsedWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from bbn.causal.effects.effect_models import EffectPlan
     from bbn.causal.effects.outcome_regression import OutcomeRegression
     from bbn.results.mixture_posterior import MixturePosterior
+
+
+POINT = 1e-9
+"""An interval no wider than this, for an effect of 1, is but rounding."""
 
 
 class Number(float):
@@ -109,7 +114,7 @@ class Estimate(NamedTuple):
         with pseudo-rows (see `_with_pseudo_rows`), of their ratio on the scale of logarithms."""
         one, other = float(self.treated), float(self.control)
         share = one / other if other else math.nan
-        if self.covariance is None:
+        if self.covariance is None or math.isnan(one - other):
             return self._replace(
                 average_effect=Number(one - other), risk_ratio=Number(share) if ratio else None
             )
@@ -164,7 +169,10 @@ class Estimate(NamedTuple):
         ends = [(1 - level) / 2, (1 + level) / 2]
 
         def around(value: float, draws: Array) -> Number:
-            low, high = np.quantile(draws, ends).tolist()
+            known = draws[np.isfinite(draws)]  # resamples without the treatment tell nothing
+            if math.isnan(value) or not len(known):
+                return Number(value)
+            low, high = np.quantile(known, ends).tolist()
             return Number(value, min(low, value), max(high, value))
 
         one, other = float(self.treated), float(self.control)
@@ -342,6 +350,25 @@ class Effect(Tabular):
             for name, one in self.estimates.items()
         }
         return self._with(done, level)
+
+    def _without_empty_intervals(self) -> Effect:
+        """The same with no interval, and a warning, where one would be a point: no data are as sure as that."""
+        empty = [
+            name
+            for name, one in self.estimates.items()
+            if one.average_effect.high - one.average_effect.low <= POINT * abs(one.average_effect)
+        ]
+        if not empty:
+            return self
+        warn_user(
+            f"the rows leave no spread around the estimate, so there is no interval of {', '.join(empty)}: there are "
+            f"too few rows, or {self.outcome!r} is a function of the others in all of them",
+            CollapsedWarning,
+        )
+        points = ((name, self.estimates[name]) for name in empty)
+        gone = {name: Estimate(Number(one.treated), Number(one.control)) for name, one in points}
+        bare = {name: one.with_intervals(self.level, self._question.has_ratio) for name, one in gone.items()}
+        return self._with({**self.estimates, **bare})
 
     def _with(self, estimates: Mapping[str, Estimate], level: float | None = None) -> Effect:
         return Effect(self._question, self._plan, self._models, self._source, estimates, level or self.level)

@@ -140,7 +140,7 @@ class _Rows:
         """The Hájek mean under one treatment."""
         fit = self.regression(self.plan.parents or (), self.has(state))
         inverse = self.inverse(state)
-        weights = inverse / float(self.block.weights @ inverse)
+        weights = inverse / max(float(self.block.weights @ inverse), 1e-300)
         return fit.mean(float((fit.times * weights) @ self.y), weights)
 
     def regression(self, names: Sequence[str], has: NDArray[np.bool_]) -> ArmRegression:

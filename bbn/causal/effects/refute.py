@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from bbn.causal.effects.effect_models import declared_states, numbers_among
 from bbn.causal.effects.effect_result import Effect
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.core.display import Table, Tabular
-from bbn.core.errors import EvidenceError, OverlapWarning, nearest
+from bbn.core.errors import DataError, EvidenceError, OverlapWarning, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, code
@@ -176,10 +177,15 @@ def refute(
     draws: dict[str, Array] = {}
     for kind in chosen:
         again = (_again(kind, table, causal, treatment, outcome, rng) for _ in range(n))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OverlapWarning)  # told about the estimate itself
-            new = [effect(rows, g, treatment, outcome, **asked).average_effect for rows, g in again]
-        draws[kind] = np.array(new, dtype=float)
+        new = []
+        for rows, other in again:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OverlapWarning)  # told about the estimate itself
+                with suppress(DataError):  # a subset without one of the treatments
+                    new.append(float(effect(rows, other, treatment, outcome, **asked).average_effect))
+        if len(new) < 2:
+            raise DataError(f"too few rows have both treatments for {kind!r}: hardly any new data hold both")
+        draws[kind] = np.array(new)
     value = float(found.average_effect)
     return Refutations([_judged(kind, value, own, alpha) for kind, own in draws.items()], draws)
 

@@ -249,6 +249,10 @@ def _gaussian_draws(
     ranks = [np.linalg.matrix_rank(own, hermitian=True) if p else 0 for own in inner]
     degrees = np.maximum(moments.n - 1 - ranks, 0.0)
     pooled = _pooled_variance(left, degrees, group)
+    if not degrees.any():  # a row for each coefficient: the spread of the column, at most
+        total = max(float(moments.n.sum()), 2.0)
+        apart = moments.means[:, p] - moments.n @ moments.means[:, p] / total
+        pooled = np.full(n_settings, float(moments.n @ apart**2 + moments.scatter[:, p, p].sum()) / (total - 1))
     starts, weights = np.zeros((n_draws, n_settings)), np.zeros((n_draws, n_settings, p))
     fitted: Any = net[family.name]
     for j in range(n_settings):

@@ -101,7 +101,8 @@ def _arrays(columns: Mapping[str, Any]) -> dict[str, Any]:
     for name, column in columns.items():
         array = plain_array(column)
         if array is None and isinstance(column, list | tuple):
-            array = np.asarray(column) if len({type(value) for value in column}) == 1 else None
+            kinds = {type(value) for value in column}
+            array = np.asarray(column) if len(kinds) == 1 or kinds == {int, float} else None
         if array is not None:
             found[name] = array
     return found
