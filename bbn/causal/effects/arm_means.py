@@ -62,7 +62,7 @@ class ArmRegression:
         """(cells,) Whether any row of the arm is there."""
         self.inverses: dict[int, Array] = {}
         if lines.shape[1]:
-            for c in np.flatnonzero(self.seen):
+            for c in np.flatnonzero(self.seen).tolist():
                 self._fit(c)
         else:
             with np.errstate(invalid="ignore", divide="ignore"):

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from bbn.causal.effects.effect_models import EffectPlan, fitted, numbers_among, plan_of
-from bbn.causal.effects.effect_result import Effect, EffectQuestion, Estimate
+from bbn.causal.effects.effect_result import Effect
+from bbn.causal.effects.estimate import EffectQuestion, Estimate
 from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, strata_without
 from bbn.causal.effects.outcome_regression import OutcomeRegression
 from bbn.causal.effects.uncertainty import bootstrap_draws, credible_draws, of_draws
@@ -259,7 +260,9 @@ def _counted(y: Variable, event: State | None) -> State | None:
 def _state(variable: Variable, value: Any) -> State:
     """The state that is meant; of whole numbers it may be a float."""
     counting = all(type(state) is int for state in variable.states)
-    code = variable.find(int(value) if counting and isinstance(value, float) and value.is_integer() else value)
+    code = variable.find(
+        int(value) if counting and isinstance(value, float) and value.is_integer() else value
+    )
     if code is None:
         way_out = f"; kinds={{{variable.name!r}: 'number'}} takes it as a number" if counting else ""
         raise EvidenceError(variable.unknown(value) + way_out)

@@ -1,4 +1,4 @@
-"""Inverse weighting and the doubly robust estimator, for treatments with states, and a slope for those that are numbers.
+"""Inverse weighting and the doubly robust estimator for treatments with states, and a slope for those that are numbers.
 
 With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by tilting where some are
 numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.causal.effects.arm_means import ArmMean, ArmRegression
-from bbn.causal.effects.effect_result import EffectQuestion, Estimate, Number
+from bbn.causal.effects.estimate import EffectQuestion, Estimate, Number
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable, DataSource
 from bbn.model.network import BayesianNetwork
@@ -167,7 +167,11 @@ class _Rows:
         covariance = covariance + np.diag([p.within for p in parts])
         one, other = (Number(p.value) for p in parts)
         return Estimate(
-            one, other, covariance, freedom=(parts[0].freedom, parts[1].freedom), sizes=(parts[0].size, parts[1].size)
+            one,
+            other,
+            covariance,
+            freedom=(parts[0].freedom, parts[1].freedom),
+            sizes=(parts[0].size, parts[1].size),
         )
 
     def slope(self) -> Estimate:

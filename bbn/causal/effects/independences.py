@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bbn.causal.effects.effect_models import numbers_among
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.graph.separators import smallest_separator
-from bbn.causal.effects.effect_models import numbers_among
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen

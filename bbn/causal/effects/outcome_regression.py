@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bbn.causal.effects.effect_result import EffectQuestion, Estimate, Number
+from bbn.causal.effects.estimate import EffectQuestion, Estimate, Number
 from bbn.core.errors import ConvergenceWarning, DataError, warn_user
 from bbn.core.frozen import Array
 from bbn.data import CodedTable, DataSource
@@ -92,7 +92,7 @@ class OutcomeRegression:
         return Estimate(*values, np.array(slopes) @ self.covariance @ np.array(slopes).T + between)
 
     def _design(self, value: State | float | None = None) -> Array:
-        """(rows, k): one, then the columns of each cause; the treatment as it is in the rows unless a value is given."""
+        """(rows, k): one, then the columns of each cause; the treatment as in the rows unless a value is given."""
         columns = [np.ones((len(self.weights), 1))]
         for name in self.names:
             variable = self.variables.get(name)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.causal.effects.arm_means import POOLED
-from bbn.causal.effects.effect_result import EffectQuestion
+from bbn.causal.effects.estimate import EffectQuestion
 from bbn.causal.identification.estimand import Estimand
 from bbn.causal.identification.gaussian_evaluation import normal_draws
 from bbn.core.errors import DataError
@@ -252,7 +252,9 @@ def _gaussian_draws(
     if not degrees.any():  # a row for each coefficient: the spread of the column, at most
         total = max(float(moments.n.sum()), 2.0)
         apart = moments.means[:, p] - moments.n @ moments.means[:, p] / total
-        pooled = np.full(n_settings, float(moments.n @ apart**2 + moments.scatter[:, p, p].sum()) / (total - 1))
+        pooled = np.full(
+            n_settings, float(moments.n @ apart**2 + moments.scatter[:, p, p].sum()) / (total - 1)
+        )
     starts, weights = np.zeros((n_draws, n_settings)), np.zeros((n_draws, n_settings, p))
     fitted: Any = net[family.name]
     for j in range(n_settings):

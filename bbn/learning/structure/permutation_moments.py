@@ -48,7 +48,7 @@ def small_count_tests(counts: FlatCounts, firsts: NDArray[np.int64]) -> tuple[ND
 
 
 class _Tables:
-    """The tables of all tests by their counts above 0, with the margins of each stratum that has two rows and columns."""
+    """The tables of all tests by their counts above 0, with the margins of each stratum."""
 
     def __init__(self, counts: FlatCounts, firsts: NDArray[np.int64]) -> None:
         self.counts, self.firsts = counts, firsts
@@ -100,7 +100,9 @@ class _Tables:
         )
         known = variance > 1e-9 * mean
         p = np.ones(self.n_tests)
-        p[known] = gammaincc(mean[known] ** 2 / variance[known], (x * mean / np.where(known, variance, 1))[known])
+        p[known] = gammaincc(
+            mean[known] ** 2 / variance[known], (x * mean / np.where(known, variance, 1))[known]
+        )
         return p
 
     def strata_of(self, k: int) -> Array:
@@ -113,9 +115,7 @@ class _Tables:
 class _Margin:
     """The sums of rows, or of columns, in each stratum."""
 
-    def __init__(
-        self, of_count: NDArray[np.intp], stratum: NDArray[np.intp], n: Array, total: Array
-    ) -> None:
+    def __init__(self, of_count: NDArray[np.intp], stratum: NDArray[np.intp], n: Array, total: Array) -> None:
         self.sums = np.bincount(of_count, n)
         self.size = np.bincount(stratum, minlength=len(total))
         """(strata,) How many there are."""
