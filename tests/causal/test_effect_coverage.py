@@ -54,6 +54,9 @@ def number(rng, n, states):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore::bbn.core.errors.OverlapWarning", "ignore::bbn.core.errors.CollapsedWarning"
+)
 @pytest.mark.parametrize("states", [True, False], ids=["states", "numbers"])
 @pytest.mark.parametrize("design", [two_states, many_states, number])
 def test_intervals_hold_in_rare_arms(design, states):

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from bbn.causal.effects.effect_models import EffectPlan, fitted, numbers_among, plan_of
+from bbn.causal.effects.effect_models import EffectPlan, declared_numbers, fitted, numbers_among, plan_of
 from bbn.causal.effects.effect_result import Effect
 from bbn.causal.effects.estimate import EffectQuestion, Estimate
 from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, strata_without
@@ -24,6 +24,7 @@ from bbn.causal.effects.uncertainty import bootstrap_draws, credible_draws, of_d
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, as_source, complete_data
+from bbn.data.column_states import holds_fractions
 from bbn.learning.tables.priors import Prior
 from bbn.model.variable import Continuous, State, Variable
 
@@ -71,13 +72,15 @@ def effect(
         A set to adjust for, instead of what the graph suggests; EvidenceError if it does not suffice.
     treated, control
         The two treatments to compare. By default True, 1 or a word such as "yes" if there are two states, otherwise
-        the last state, against the first other one. Of a column of numbers, its mean and one more.
+        the last state, against the first other one. Of a column of whole numbers the largest and the smallest; of
+        other numbers, or where the graph, `kinds` or `continuous` calls the column one, its mean and one more.
     event
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
         unless an event is named.
     continuous
         Columns of numbers; by default what the graph declares so, and otherwise by the rules of `bbn.describe`: those
-        with fractions, or of more whole numbers than could be states.
+        with fractions, or of more whole numbers than could be states; a treatment of more than a handful of whole
+        numbers also if hardly any row has some of them.
     kinds
         Column to its kind, as in `bbn.describe`: "number" or "category", where you know better.
     interval
@@ -140,7 +143,8 @@ def effect(
     plan = plan_of(graph, treatment, outcome, latent, adjusted)
     source = _read(data, graph, plan, continuous, kinds, states, weights, missing)
     plan = plan.suited_to(source)
-    question = _question(source, plan, treated, control, event)
+    told = continuous is not None or treatment in declared_numbers(graph) or treatment in (kinds or {})
+    question = _question(source, plan, treated, control, event, levels=not told)
     if plan.arcs is not None:
         _require_both(source, question)
     models = fitted(plan, source, prior, keep_counts=interval == "credible")
@@ -182,7 +186,7 @@ def _read(
 ) -> DataSource:
     """The columns that the effect needs, coded, complete."""
     known = {**plan.states, **{name: own for name, own in (states or {}).items() if name in plan.columns}}
-    numeric = numbers_among(data, plan.columns, graph, continuous, kinds, known, missing)
+    numeric = numbers_among(data, plan.columns, graph, continuous, kinds, known, missing, plan.treatment)
     source = as_source(
         data,
         names=list(plan.columns),
@@ -206,19 +210,22 @@ def _question(
     treated: State | float | None,
     control: State | float | None,
     event: State | None,
+    levels: bool,
 ) -> EffectQuestion:
-    """What is compared with what."""
+    """What is compared with what; of whole numbers that nobody called numbers, the levels at both ends."""
     own: dict[str, Variable] = {v.name: v for v in source.variables}
     numbers = getattr(source, "numbers", {})
     x = own.get(plan.treatment) or Continuous(plan.treatment)
     y = own.get(plan.outcome) or Continuous(plan.outcome)
     if isinstance(x, Continuous):
         _require_spread(x, numbers)
-        middle = float(numbers[x.name].mean()) if control is None else x.number(control)
-        above = middle + 1.0 if treated is None else x.number(treated)
-        if above == middle:
-            raise EvidenceError(f"treated and control are both {middle:g}")
-        return EffectQuestion(x, y, above, middle, _counted(y, event))
+        column = numbers[x.name]
+        ends = levels and not holds_fractions(column)
+        low = (column.min() if ends else column.mean()) if control is None else x.number(control)
+        high = (column.max() if ends else low + 1.0) if treated is None else x.number(treated)
+        if high == low:
+            raise EvidenceError(f"treated and control are both {low:g}")
+        return EffectQuestion(x, y, float(high), float(low), _counted(y, event))
     if x.card < 2:
         raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
     one = _good(x) if treated is None else _state(x, treated)

@@ -18,7 +18,7 @@ from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.identification.adjustment import adjustment_sets, check_adjustment
 from bbn.causal.identification.estimand import Estimand
-from bbn.causal.identification.evaluation import numeric_columns
+from bbn.causal.identification.evaluation import has_thin_levels, numeric_columns
 from bbn.causal.identification.front_door import one_measured
 from bbn.causal.identification.identify import identify
 from bbn.core.errors import EvidenceError, NotIdentifiableError, UnseenRowsWarning
@@ -132,6 +132,7 @@ def numbers_among(
     kinds: Mapping[str, str] | None,
     states: Mapping[str, Sequence[State]],
     missing: Any,
+    treatment: str | None = None,
 ) -> list[str]:
     """Which columns are numbers: those that are named, else what the graph or `kinds` says, else by what they hold."""
     if continuous is not None:
@@ -140,6 +141,8 @@ def numbers_among(
     numbers = declared_numbers(graph) - set(kinds or {}) - set(states)
     open_ones = [name for name in names if name not in numbers and name not in states]
     found = {*numbers, *numeric_columns(data, open_ones, kinds, missing)}
+    if treatment in open_ones and treatment not in (kinds or {}) and has_thin_levels(data, treatment):
+        found.add(treatment)
     return [name for name in names if name in found]
 
 

@@ -278,7 +278,28 @@ def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestio
             told = _group_without(counts, parents, x, state)
             if told:
                 return told
-    return _unseen_rows(source, question, models) if isinstance(models, BayesianNetwork) else ""
+    told = _too_few_for_lines(plan, source, question)
+    return told or (_unseen_rows(source, question, models) if isinstance(models, BayesianNetwork) else "")
+
+
+def _too_few_for_lines(plan: EffectPlan, source: DataSource, question: EffectQuestion) -> str:
+    """Groups that had a treatment, but in fewer rows than a line through the numbers adjusted for needs."""
+    own = {v.name: v for v in source.variables}
+    groups = [name for name in plan.predictors if name in own]
+    k = len(plan.predictors) - len(groups)
+    x = question.treatment
+    if not k or plan.regressed:
+        return ""
+    (counts,) = source.counts([[*groups, x.name]])
+    for state in (question.treated, question.control):
+        rows = counts[..., x.code(state)]
+        short = (rows > 0) & (rows < k + 2)
+        if short.any():
+            return (
+                f"{int(rows[short].sum())} rows had {x.name}={state} in {int(short.sum())} groups that are too small "
+                f"for a line through the {k} number{'s' * (k > 1)} adjusted for: there the effect is not adjusted"
+            )
+    return ""
 
 
 def _group_without(counts: NDArray[Any], parents: Sequence[Variable], x: Variable, state: Any) -> str:

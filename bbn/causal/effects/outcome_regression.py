@@ -134,11 +134,11 @@ class OutcomeRegression:
             curvature = _curvature(design, shares[:, 1:], times) + np.diag(precision.ravel())
             step = np.linalg.solve(curvature, slope.ravel()).reshape(k, width)
             size, before = 1.0, loss(at)
+            if float((slope * step).sum()) < 1e-12 * (1 + before):  # what is left to gain, twice
+                break
             while size > 1e-9 and loss(at - size * step) > before:
                 size /= 2
             at = at - size * step
-            if np.abs(step).max() < 1e-9:
-                break
         else:
             warn_user(f"the regression of {self.outcome.name!r} did not converge", ConvergenceWarning)
         shares = self._shares(design, at)

@@ -168,7 +168,7 @@ def refute(
     if n < 2:
         raise EvidenceError(f"n is {n}; expected at least 2")
     causal = as_causal_graph(graph, latent)
-    table = _table(data, graph, causal, continuous, states, missing)
+    table = _table(data, graph, causal, treatment, continuous, states, missing)
     asked: dict[str, Any] = {"adjusted": adjusted, "prior": prior, "interval": None}
     compared: dict[str, Any] = {"treated": treated, "control": control, "event": event}
     found = effect(table, causal, treatment, outcome, **asked, **compared)
@@ -194,6 +194,7 @@ def _table(
     data: Any,
     graph: Any,
     causal: CausalGraph,
+    treatment: str,
     continuous: str | Iterable[str] | None,
     states: Mapping[str, Sequence[State]] | None,
     missing: Any,
@@ -201,7 +202,7 @@ def _table(
     """The columns of measured variables that are there, coded once; columns that are absent are not needed."""
     known = {**declared_states(graph), **(states or {})}
     there = [name for name in read_table(data).names if name in causal.observed]
-    numbers = numbers_among(data, there, graph, continuous, None, known, missing)
+    numbers = numbers_among(data, there, graph, continuous, None, known, missing, treatment)
     return code(
         data,
         names=there,

@@ -18,7 +18,7 @@ from bbn.causal.identification.gaussian_evaluation import Normal, normal_of_data
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.data import as_source, complete_data, continuous_columns
-from bbn.data.column_rules import NUMBER
+from bbn.data.column_rules import FEW_STATES, NUMBER
 from bbn.data.column_states import holds_fractions
 from bbn.data.columns import read_table
 from bbn.data.describe import describe
@@ -32,6 +32,10 @@ from bbn.model.variable import Continuous, State, Variable
 
 FEW_CELLS = 4096
 """The most cells of a product that is written out; beyond, the engine orders the sums."""
+
+
+FEW_ROWS = 5
+"""Fewer rows than this do not tell what a level of a treatment does."""
 
 
 class Measured(Protocol):
@@ -93,6 +97,18 @@ def numeric_columns(
         if line.use == NUMBER
         or (line.name not in told and (line.kind == "identifier" or holds_fractions(numeric[line.name])))
     ]
+
+
+def has_thin_levels(data: Any, name: str) -> bool:
+    """Whether a column is whole numbers, more than a handful, some of which hardly any row has: a number, rounded."""
+    if is_source(data) or is_many(data):
+        return False
+    table = read_table(data)
+    array = _arrays({name: table.column(name)} if name in table.names else {}).get(name)
+    if array is None or array.dtype.kind not in "iuf" or holds_fractions(array):
+        return False
+    levels, rows = np.unique(array[np.isfinite(array)], return_counts=True)
+    return len(levels) > FEW_STATES and int(rows.min()) < FEW_ROWS
 
 
 def _arrays(columns: Mapping[str, Any]) -> dict[str, Any]:
