@@ -154,7 +154,7 @@ def effect(
     _warn_of_overlap(plan, source, question, models)
     if interval == "credible" and isinstance(models, OutcomeRegression):
         found = found._with_estimate("g-formula", models.estimate(question))._at_level(level)
-    elif interval == "credible":
+    elif interval == "credible" and not isinstance(models, OutcomeRegression):
         draws = credible_draws(plan, source, question, models, prior, n_draws, seed)
         found = found._with_draws("g-formula", *draws, level)
     if interval == "bootstrap":

@@ -89,7 +89,8 @@ class OutcomeRegression:
             values.append(Number(float(self.weights @ mean)))
         apart = np.column_stack(means) - [float(v) for v in values]
         between = (apart * self.weights[:, None]).T @ apart / self.n
-        return Estimate(*values, np.array(slopes) @ self.covariance @ np.array(slopes).T + between)
+        one, other = values
+        return Estimate(one, other, np.array(slopes) @ self.covariance @ np.array(slopes).T + between)
 
     def _design(self, value: State | float | None = None) -> Array:
         """(rows, k): one, then the columns of each cause; the treatment as in the rows unless a value is given."""
@@ -142,7 +143,8 @@ class OutcomeRegression:
         else:
             warn_user(f"the regression of {self.outcome.name!r} did not converge", ConvergenceWarning)
         shares = self._shares(design, at)
-        return at, np.linalg.inv(_curvature(design, shares[:, 1:], times) + np.diag(precision.ravel()))
+        curvature = _curvature(design, shares[:, 1:], times) + np.diag(precision.ravel())
+        return at, np.asarray(np.linalg.inv(curvature), dtype=np.float64)
 
 
 def _curvature(design: Array, shares: Array, times: Array) -> Array:

@@ -68,7 +68,7 @@ class _Tables:
         columns, self.column = np.unique(
             self.stratum * int(counts.cards.max(initial=1)) + last, return_inverse=True
         )
-        self.total = np.bincount(self.stratum, self.n)
+        self.total: Array = np.asarray(np.bincount(self.stratum, self.n), dtype=np.float64)
         self.across = _Margin(self.row, rows // int(firsts.max(initial=1)), self.n, self.total)
         self.down = _Margin(self.column, columns // int(counts.cards.max(initial=1)), self.n, self.total)
         self.tells = (self.across.size > 1) & (self.down.size > 1)
@@ -95,7 +95,7 @@ class _Tables:
             rest = np.where(n > 3, 2 * n / (n - 3) * (va - wa) * (vb - wb), 0.0)
             variance = np.where(n > 2, rest + n**2 / (n - 1) * wa * wb, 0.0)
         x, mean, variance = (
-            np.bincount(self.test[self.tells], values[self.tells], self.n_tests)
+            np.asarray(np.bincount(self.test[self.tells], values[self.tells], self.n_tests), dtype=np.float64)
             for values in (statistic, mean, variance)
         )
         known = variance > 1e-9 * mean
