@@ -147,7 +147,7 @@ def _pooled(counts: Array, group: NDArray[np.intp]) -> Array:
 
     Of the S rows of a group, each has 1/S of the reference counts, so that a group has them once, and the rest in the
     shares of the whole group: otherwise many short rows would all be drawn towards equal shares. For the same reason
-    the spread of many rows is that of shares of n, p (1 − p) / n, not what the added counts would make of it.
+    the spread of many rows is that of shares of n, p (1 − p) / (n − 1), not what the added counts make of it.
     """
     rows = counts.reshape(-1, counts.shape[-1])
     n = rows.sum(axis=1, keepdims=True)
@@ -157,7 +157,7 @@ def _pooled(counts: Array, group: NDArray[np.intp]) -> Array:
     part = 1.0 / np.maximum(np.bincount(group, n[:, 0] > 0), 1.0)[group][:, None]
     shares = ((whole + REFERENCE) / (whole.sum(axis=1, keepdims=True) + k))[group]
     centre = (rows + REFERENCE * part + k * (1 - part) * shares) / (n + k)
-    size = np.maximum(n + k - (1 - part) * (k + 1), REFERENCE)
+    size = np.maximum(n + k - (1 - part) * (k + 2), REFERENCE)
     return np.asarray((centre * size).reshape(counts.shape))
 
 
