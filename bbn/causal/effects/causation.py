@@ -21,7 +21,8 @@ of Z, cause and effect.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from bbn.causal.identification.adjustment import adjustment_sets
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
-from bbn.model.holding_state import positive_code
+from bbn.model.holding_state import holding_code
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 
@@ -40,15 +41,33 @@ SLACK = 1e-9
 """How far a cause that never prevents may lower the effect, for rounding."""
 
 
-class Causation(NamedTuple):
-    """Bounds of the probabilities of causation, each (least, greatest)."""
-
+class _Bounds(NamedTuple):
     necessity: Ends
     """P(the effect would have failed without the cause | both were there)."""
     sufficiency: Ends
     """P(the cause would have brought the effect about | neither was there)."""
     necessity_and_sufficiency: Ends
     """P(the effect with the cause, and not without it)."""
+
+
+class Causation(_Bounds):
+    """Bounds of the probabilities of causation, each (least, greatest), in a tuple of three.
+
+    Attributes
+    ----------
+    cause_state, effect_state
+        The states that counted as cause and effect.
+    """
+
+    cause_state: State
+    effect_state: State
+
+    def __repr__(self) -> str:
+        said = f", cause_state={self.cause_state!r}, effect_state={self.effect_state!r})"
+        return f"Causation{super().__repr__().removeprefix(type(self).__name__)[:-1]}{said}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_states, (tuple(self), self.cause_state, self.effect_state)
 
 
 @keywords_checked
@@ -73,7 +92,8 @@ def causation_bounds(
     effect
         A discrete variable.
     cause_state, effect_state
-        The states that count as cause and effect; by default True, 1, or otherwise the first state.
+        The states that count as cause and effect; by default, of two states, the one whose word says that it holds
+        (True, 1, "yes", "present", …). Where the words do not tell, or there are more states, they must be named.
     monotonic
         Whether the cause never prevents the effect: then the bounds meet.
 
@@ -81,13 +101,13 @@ def causation_bounds(
     -------
     Causation
         `.necessity`, `.sufficiency` and `.necessity_and_sufficiency`, each (least, greatest); (NaN, NaN) where what
-        they are conditioned on never occurs.
+        they are conditioned on never occurs. `.cause_state` and `.effect_state` are the states that were taken.
 
     Raises
     ------
     EvidenceError
-        For an unknown name or state, a continuous variable, a cause of more than two states, or tables that are not
-        monotonic where `monotonic` says so.
+        For an unknown name or state, a continuous variable, a cause of more than two states, if nothing says which
+        state is the cause or the effect, or for tables that are not monotonic where `monotonic` says so.
     BudgetError
         If the other causes have too many settings together.
 
@@ -111,8 +131,8 @@ def causation_bounds(
         raise EvidenceError(f"{cause!r} is both cause and effect")
     if x.card != 2:
         raise EvidenceError(f"the cause {cause!r} has {x.card} states; expected two")
-    i = positive_code(x) if cause_state is None else x.code(cause_state)
-    j = (positive_code(y) if y.card == 2 else 0) if effect_state is None else y.code(effect_state)
+    i = _state(x, cause_state, "cause_state")
+    j = _state(y, effect_state, "effect_state")
     acts = effect in as_causal_graph(net).descendants(cause)
     others = _others(net, cause, effect) if acts else []
     # axes: z, cause (x, x'), effect (y, y'); and P(z), P(z, y_x), P(z, y_x')
@@ -130,11 +150,26 @@ def causation_bounds(
         most = least
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.where(share[:, None] > 0, joint.sum(axis=2) / share[:, None], 0.0)
-    return Causation(
+    bounds = (
         _within(shares[:, 0], least, most, float(joint[:, 0, 0].sum())),
         _within(shares[:, 1], least, most, float(joint[:, 1, 1].sum())),
         _within(np.ones(len(share)), least, most, 1.0),
     )
+    return _of_states(bounds, x.states[i], y.states[j])
+
+
+def _of_states(bounds: Sequence[Ends], cause_state: State, effect_state: State) -> Causation:
+    """The bounds, in the order of the tuple, and the states that they are of."""
+    made = Causation(*bounds)
+    made.cause_state, made.effect_state = cause_state, effect_state
+    return made
+
+
+def _state(variable: Variable, told: State | None, option: str) -> int:
+    """The code of the state that counts: as told, otherwise by the words."""
+    if told is not None:
+        return variable.code(told)
+    return holding_code(variable, "causation_bounds", f"{option}=STATE", EvidenceError)
 
 
 def _others(net: BayesianNetwork, cause: str, effect: str) -> list[str]:
