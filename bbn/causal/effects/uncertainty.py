@@ -255,12 +255,16 @@ def _gaussian_draws(
         pooled = np.full(
             n_settings, float(moments.n @ apart**2 + moments.scatter[:, p, p].sum()) / (total - 1)
         )
+    centre = (left + POOLED * pooled) / (degrees + POOLED)
+    # no setting is known better than its group; an average over many settings is no wider than their variances say
+    known = np.minimum(degrees + POOLED, np.maximum(np.bincount(group, degrees)[group], 1.0))
+    alone = 1.0 / np.bincount(group)[group]
+    spread = known - np.where(known > 2, 2 * (1 - alone), 0.0)
     starts, weights = np.zeros((n_draws, n_settings)), np.zeros((n_draws, n_settings, p))
     fitted: Any = net[family.name]
     for j in range(n_settings):
         n, mean = moments.n[j], moments.means[j]
-        chi2 = rng.chisquare(degrees[j] + POOLED, n_draws)
-        variance = (left[j] + POOLED * pooled[j]) / chi2
+        variance = centre[j] * spread[j] / rng.chisquare(known[j], n_draws)
         noise = rng.standard_normal(n_draws) * np.sqrt(variance / max(n, 1.0))
         if not n > 0:  # no row: what was fitted there, as if by one
             starts[:, j] = fitted.means.reshape(-1)[j] + noise
