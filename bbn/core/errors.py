@@ -177,6 +177,10 @@ class LeftOutWarning(BBNWarning):
     """A list that is too long to be given whole; the message says what was left out."""
 
 
+class RedundantColumnsWarning(BBNWarning):
+    """Columns that tests of independence cannot use, identifiers and copies of others, were set apart."""
+
+
 class NoMemberWarning(BBNWarning):
     """A graph with undirected edges does not stand for any DAG; a DAG close to it was returned."""
 

@@ -190,6 +190,15 @@ class Constraints:
             for i, mask in enumerate(parents)
         )
 
+    def leave_alone(self, first: int, parents: Sequence[int]) -> int:
+        """Forbid arcs to and from the variables from `first` on, but for those required or in `parents`; `first`."""
+        others = (1 << first) - 1
+        for child, mask in enumerate(self.allowed):
+            self.allowed[child] = (
+                (mask & others if child < first else 0) | self.required[child] | parents[child]
+            )
+        return first
+
     def index(self, name: str, what: str) -> int:
         """The position of the variable of this name; DataError if there is none."""
         try:

@@ -28,8 +28,8 @@ from bbn.data import DataSource, continuous_columns
 from bbn.learning.structure.constraints import tie_of
 from bbn.learning.structure.discrete_scores import flatten
 from bbn.learning.structure.gaussian_scores import MomentScores
+from bbn.learning.structure.neighbours import MAX_CELLS
 from bbn.learning.structure.permutation_moments import small_count_tests
-from bbn.learning.structure.score_cache import MAX_CELLS
 
 Triple = tuple[str, str, tuple[str, ...]]
 """Two variables, and those to condition on."""
@@ -125,7 +125,7 @@ class _MixedTests:
                 t = np.abs(r) * np.sqrt(np.maximum(freedom, 0.0) / (1 - r**2))
             return np.where(freedom > 0, 2 * stdtr(np.maximum(freedom, 1e-9), -t), 1.0)
         size = self.source.total - given - 3
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             z = np.sqrt(np.maximum(size, 0.0)) * np.arctanh(np.abs(r))
         return np.where(size > 0, 2 * ndtr(-z), 1.0)
 
