@@ -130,6 +130,7 @@ from .core.errors import (
     LossyFormatWarning as LossyFormatWarning,
     CheckpointWarning as CheckpointWarning,
     NoMemberWarning as NoMemberWarning,
+    LeftOutWarning as LeftOutWarning,
     RedundantColumnsWarning as RedundantColumnsWarning,
     TimeLimitError as TimeLimitError,
     UnseenRowsWarning as UnseenRowsWarning,

@@ -177,6 +177,10 @@ class CheckpointWarning(BBNWarning):
     """A checkpoint could not be written; the run went on without it."""
 
 
+class LeftOutWarning(BBNWarning):
+    """A list that is too long to be given whole; the message says what was left out."""
+
+
 class RedundantColumnsWarning(BBNWarning):
     """Columns that tests of independence cannot use, identifiers and copies of others, were set apart."""
 

@@ -91,8 +91,9 @@ def pc(
     test
         "auto" chooses by the kinds of columns: "g2" for states, "fisher-z" for numbers, "lrt" for both. Of states:
         "g2", the likelihood-ratio test, or "chi2", Pearson's, both with degrees of freedom for the rows and columns
-        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not. Of
-        numbers: "fisher-z", or "cor", Student's t test of the partial correlation. Of both: "lrt", the likelihood
+        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not;
+        "permutation", "g2" unless small counts are expected, and there the moments of the permutation test. Of numbers:
+        "fisher-z", or "cor", Student's t test of the partial correlation. Of both: "lrt", the likelihood
         ratio of conditional Gaussians.
     max_condition
         The most variables to condition on, or None for no limit.
