@@ -16,7 +16,7 @@ required = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.to
 # Keep bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test file.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow lint venv build bench peers fuzz asan oldest docs format clean
+.PHONY: demo test slow lint venv build bench peers fuzz asan oldest wheel mutants coverage docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -54,6 +54,23 @@ fuzz: venv
 # The kernels under address and undefined-behaviour sanitizers, with bounds checks, in a copy under build/asan.
 asan: venv
 	$(BIN)/python -m tests.sanitize
+
+# An sdist, and a wheel that runs on any Linux of the last ten years, in dist/.
+wheel: venv
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --quiet --no-isolation --sdist --outdir dist
+	$(BIN)/python -m build --quiet --no-isolation --wheel --outdir build/wheel
+	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	@ls -l dist
+
+# Small faults put in on purpose: does a test notice each?
+mutants: venv
+	$(BIN)/python -m tests.mutants
+
+# Which lines and branches the tests run, by room.
+coverage: venv
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" --cov=bbn --cov-branch --cov-report=
+	$(BIN)/python -m tests.coverage_by_room
 
 docs: venv
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
