@@ -16,7 +16,7 @@ required = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.to
 # Keep bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test file.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow lint venv build bench peers fuzz asan oldest wheel mutants coverage docs format clean
+.PHONY: demo test slow check lint venv build bench peers fuzz asan oldest wheel mutants coverage docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -27,6 +27,10 @@ test: lint
 # The tests that `make test` leaves out: notebooks, the built documentation, the wheel, clusters, long simulations.
 slow: venv
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+
+# Daily work: lint, and the tests of what changed, or of FILES.
+check: venv
+	@$(BIN)/python -m tests.check $(FILES)
 
 lint: venv
 	$(BIN)/ruff check

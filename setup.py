@@ -16,7 +16,11 @@ KERNELS = sorted(Path("bbn/kernels/compiled").glob("*.pyx"))
 SHARED = "bbn.kernels.compiled.shared"
 # Readers and planners run as fast with -O2, which takes half as long to compile; loops over cells and rows do not.
 PLANNERS = {"answers", "arrays", "bif", "coding", "consistency", "decimals", "forest", "layout", "pieces"} | {
-    "triangulate", "triangulate_lists", "watch", "climb"}
+    "triangulate",
+    "triangulate_lists",
+    "watch",
+    "climb",
+}
 # `make asan`: wrong accesses and undefined behaviour end the process, with a stack
 SANITIZED = [
     "-fsanitize=address,undefined",
