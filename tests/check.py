@@ -3,7 +3,7 @@
     python -m tests.check [FILE …]
     (or `make check`, `make check FILES="bbn/io/registry.py"`; without files, all that differs from HEAD)
 
-The test of `bbn/io/formats/bif.py` is `tests/io/test_bif*.py` where there is one, and else the tests of its folder or room.
+The test of `bbn/io/formats/bif.py` is `tests/io/test_bif*.py` where there is one, else the tests of its folder or room.
 """
 
 from __future__ import annotations
