@@ -99,6 +99,28 @@ def write_api(app: object) -> None:
         page.write_text(text)
 
 
+NAMES_HEAD = """# All public names
+
+Every `bbn.NAME` with the first line of its docstring; the [API reference](api.md) has the rest.
+
+| name | what it is |
+|---|---|
+"""
+
+
+def write_names(app: object) -> None:
+    """Write names.md, a line for each public name, from the docstrings."""
+    rows = []
+    for name in bbn.__all__:
+        value = getattr(bbn, name)
+        first = (value.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        rows.append(f"| `{name}` | {' '.join(first.split())} |\n")
+    page = Path(__file__).parent / "names.md"
+    text = NAMES_HEAD + "".join(rows)
+    if not page.exists() or page.read_text() != text:
+        page.write_text(text)
+
+
 LIVE = ("asia", "campfire", "alarm")
 """The networks that pages hold as live ones."""
 
@@ -144,5 +166,6 @@ def setup(app: Any) -> None:
     """Hook the equations, the API page with its examples, and the live networks in."""
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("builder-inited", write_api)
+    app.connect("builder-inited", write_names)
     app.connect("builder-inited", write_live)
     app.connect("autodoc-process-docstring", head_examples, priority=400)

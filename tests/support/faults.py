@@ -1,0 +1,102 @@
+"""Small faults of Python source: a comparison turned, a number off by one, a call left out (for `make mutants`)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+COMPARISONS = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
+    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
+}  # fmt: skip
+ARITHMETIC = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "*",
+    ast.Mod: "*",
+    ast.Pow: "*",
+}
+
+
+class Mutant(NamedTuple):
+    """One fault: the span of a file's text, and what stands there instead."""
+
+    path: str
+    line: int
+    start: int
+    stop: int
+    old: str
+    new: str
+
+    @property
+    def room(self) -> str:
+        parts = Path(self.path).parts
+        return parts[1] if len(parts) > 2 else "bbn"
+
+    @property
+    def key(self) -> str:
+        """The fault without its place in the file, which moves when lines are added above."""
+        return f"{self.path}: {self.old} -> {self.new}"
+
+
+def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
+    """Every small fault of a file."""
+    text = path.read_text()
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line.encode()))
+    data = text.encode()
+    name = path.relative_to(root).as_posix()
+
+    def fault(node: ast.AST, new: str, start: int | None = None, stop: int | None = None) -> Mutant:
+        first = starts[node.lineno - 1] + node.col_offset if start is None else start  # type: ignore[attr-defined]
+        last = starts[node.end_lineno - 1] + node.end_col_offset if stop is None else stop  # type: ignore[attr-defined]
+        return Mutant(name, node.lineno, first, last, data[first:last].decode(), new)  # type: ignore[attr-defined]
+
+    def between(left: ast.expr, right: ast.expr) -> tuple[int, int]:
+        return starts[left.end_lineno - 1] + left.end_col_offset, starts[right.lineno - 1] + right.col_offset  # type: ignore[operator]
+
+    for node in code_nodes(ast.parse(text)):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
+            start, stop = between(node.left, node.comparators[0])
+            if b"(" not in data[start:stop] and b")" not in data[start:stop]:
+                yield fault(node, f" {COMPARISONS[type(node.ops[0])]} ", start, stop)
+        elif (
+            isinstance(node, ast.BinOp)
+            and type(node.op) in ARITHMETIC
+            and not isinstance(node.left, ast.Constant | ast.JoinedStr)
+        ):
+            start, stop = between(node.left, node.right)
+            if data[start:stop].strip().decode() in {"+", "-", "*", "/", "//", "%", "**"}:
+                yield fault(node, f" {ARITHMETIC[type(node.op)]} ", start, stop)
+        elif isinstance(node, ast.BoolOp):
+            start, stop = between(node.values[0], node.values[1])
+            if data[start:stop].strip() in {b"and", b"or"}:
+                yield fault(node, " or " if isinstance(node.op, ast.And) else " and ", start, stop)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            yield fault(node, "", None, starts[node.operand.lineno - 1] + node.operand.col_offset)
+        elif isinstance(node, ast.Constant) and type(node.value) in {int, float, bool}:
+            yield fault(node, str(not node.value if isinstance(node.value, bool) else node.value + 1))
+        elif isinstance(node, ast.If | ast.While | ast.IfExp):
+            yield fault(node.test, f"(not ({ast.unparse(node.test)}))")
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield fault(node, "pass")
+
+
+def code_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run: without annotations, types, and what only a type checker reads."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.AnnAssign):
+        parts: Iterator[ast.AST] = iter([node.value] if node.value else [])
+    elif isinstance(node, ast.arg | ast.JoinedStr | ast.Raise):  # messages: tests of their own ask for them
+        return
+    else:
+        parts = ast.iter_child_nodes(node)
+    yield node
+    for part in parts:
+        yield from code_nodes(part)
