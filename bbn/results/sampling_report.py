@@ -123,5 +123,7 @@ class SamplingReport(Frozen):
         if not self.converged:
             parts.append("not converged")
         elif not self.reliable:
-            parts.append("settled, but how far off is not known" if self.std_error is None else "not reliable")
+            parts.append(
+                "settled, but how far off is not known" if self.std_error is None else "not reliable"
+            )
         return f"<SamplingReport: {', '.join(parts)}>"

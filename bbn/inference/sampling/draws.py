@@ -17,8 +17,17 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
 from bbn.kernels.contracts.moves import SMALLEST_NARROW, Moves, thresholds
+from bbn.kernels.contracts.seen import NO_SEEN, Seen
 from bbn.kernels.contracts.types import Ints
 from bbn.model.network import BayesianNetwork
+
+
+class Term(NamedTuple):
+    """What a draw does to an observed effect: per state the probabilities that it does not bring it, that it does, and
+    that it or what comes later does."""
+
+    effect: int
+    guess: Array
 
 
 class Draw(NamedTuple):
@@ -35,12 +44,15 @@ class Draw(NamedTuple):
         that only weighs has a last axis of length 1.
     log_weights
         What to add to the row's log weight, in the shape of the table, or None.
+    terms
+        The observed effects that it looks at.
     """
 
     column: int
     parents: tuple[int, ...]
     table: Array
     log_weights: Array | None = None
+    terms: tuple[Term, ...] = ()
 
 
 def table_draws(
@@ -79,6 +91,24 @@ def compile_draws(draws: Sequence[Draw]) -> Moves:
         thresholds=_joined(parts, np.int64 if wide else np.int32),
         weight=weight,
         log_weights=_joined(logs, np.float64),
+    )
+
+
+def compile_seen(draws: Sequence[Draw], start: Sequence[Array]) -> Seen:
+    """The observed effects that the draws look at, which start like this, as flat arrays."""
+    if not start:
+        return NO_SEEN
+    terms = [term for draw in draws for term in draw.terms]
+    shares = [draw.table.reshape(-1) if draw.terms else np.empty(0) for draw in draws]
+    looks = [bool(draw.terms) for draw in draws]
+    return Seen(
+        term_ptr=offsets([len(draw.terms) for draw in draws]),
+        effect=np.array([term.effect for term in terms], np.int64),
+        guess=starts([term.guess.size for term in terms]),
+        share=np.where(looks, starts([part.size for part in shares]), -1),
+        start=np.concatenate([np.asarray(pair, float) for pair in start]),
+        guesses=_joined([term.guess.reshape(-1) for term in terms], np.float64),
+        shares=_joined(shares, np.float64),
     )
 
 

@@ -13,7 +13,7 @@ approximation. One iteration costs about twice the size of the tables, there and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -38,6 +38,7 @@ from bbn.results.sampling_report import SamplingReport
 UNDAMPED = 100
 """The iterations after which messages that have not settled are damped, where no damping is given."""
 LOOP_DAMPING = 0.5
+TINY = 1e-300
 SCHEDULES = ("sequential", "flooding")
 
 
@@ -191,6 +192,8 @@ class Messages:
     ----------
     scopes
         The variables of each factor that messages are passed to.
+    place
+        Where each of the factors given is among these, −1 if it is left of one variable at most.
     """
 
     def __init__(
@@ -205,14 +208,17 @@ class Messages:
         self.log_scale = 0.0
         self.scopes: list[tuple[str, ...]] = []
         self.tables: list[Array] = []
+        self.place: list[int] = []
         known: dict[frozenset[str], int] = {}
         for factor in factors:
             names, values = self._sliced(factor, findings.hard)
             if len(names) < 2:
                 self._weigh(names, values)
+                self.place.append(-1)
                 continue
             scope = frozenset(names)
             at = known.get(scope) if merged else None
+            self.place.append(len(self.scopes) if at is None else at)
             if at is None:
                 known[scope] = len(self.scopes)
                 self.scopes.append(names)
@@ -240,6 +246,7 @@ class Messages:
             [*(np.full(self.cards[v], 1 / self.cards[v]) for scope in edges for v in scope), np.empty(0)]
         )
         self.starts = offsets([self.cards[v] for scope in edges for v in scope])
+        self.owner = np.repeat(np.arange(len(edges)), [len(scope) for scope in edges])
         self.states = offsets(self.cards)
         self.beliefs = np.empty(len(self.graph.local))
         self.log_total = self.log_scale
@@ -264,6 +271,16 @@ class Messages:
         """The belief in the states of a variable."""
         v = self.number[name]
         return self.beliefs[self.states[v] : self.states[v + 1]]
+
+    def without(self, name: str, factors: Collection[int]) -> Array:
+        """The belief in the states of a variable but for the messages of these factors."""
+        v = self.number[name]
+        found = np.log(np.maximum(self.graph.local[self.states[v] : self.states[v + 1]], TINY))
+        for edge in np.flatnonzero(self.graph.scope == v).tolist():
+            if int(self.owner[edge]) not in factors:
+                found += np.log(np.maximum(self.to_variable[self.starts[edge] : self.starts[edge + 1]], TINY))
+        found = np.exp(found - found.max())
+        return np.asarray(found / found.sum())
 
     def joint(self, names: tuple[str, ...]) -> Array | None:
         """The belief in the joint states of variables that share a factor; None if no factor holds them all."""

@@ -24,7 +24,14 @@ from bbn.core.threads import in_order
 from bbn.inference.exact.flat_model import factored
 from bbn.inference.sampling.accuracy import LOW_ESS, unseen, weighted_error
 from bbn.inference.sampling.approximate import Estimate
-from bbn.inference.sampling.draws import TABLE_COPIES, Draw, code_type, compile_draws, require_copies
+from bbn.inference.sampling.draws import (
+    TABLE_COPIES,
+    Draw,
+    code_type,
+    compile_draws,
+    compile_seen,
+    require_copies,
+)
 from bbn.inference.sampling.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.inference.sampling.seeded_blocks import BLOCK, Seeds
 from bbn.inference.sampling.tail import is_heavy, largest, pareto_k
@@ -52,6 +59,8 @@ class Proposal(NamedTuple):
     log_scale: float
     accept: Callable[[np.random.SFC64, Codes, Array], None] | None = None
     """Further changes to a block's log weights, given its codes."""
+    seen: Sequence[Array] = ()
+    """How the observed effects start that draws look at."""
 
 
 class Tally:
@@ -141,7 +150,7 @@ class WeightedSampling(MonteCarlo):
         proposal = self._proposal(names, findings, options, seeds)
         if proposal.log_scale == -math.inf:
             return nothing(groups, self.model, 0)
-        moves = compile_draws(proposal.draws)
+        moves, seen = compile_draws(proposal.draws), compile_seen(proposal.draws, proposal.seen)
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
         n_jobs = _threads(cells.n_cells, len(names) * np.dtype(kind).itemsize, options)
@@ -155,7 +164,7 @@ class WeightedSampling(MonteCarlo):
             if codes is None or codes.shape[1] != n:
                 codes = own.codes = np.empty((len(proposal.columns) or 1, n), kind)
             log_weight = np.zeros(n)
-            kernels.sample.forward(bits, moves, codes, log_weight)
+            kernels.sample.forward(bits, moves, codes, log_weight, seen)
             if proposal.accept is not None:
                 proposal.accept(bits, codes, log_weight)
             tally, weights = Tally.of(log_weight, cells.n_cells)

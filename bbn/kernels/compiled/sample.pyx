@@ -4,11 +4,12 @@
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport ldexp
+from libc.math cimport ldexp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from bbn.kernels.contracts.causes import NO_CAUSES, STRONGEST, check_causes
+from bbn.kernels.contracts.seen import NO_SEEN, check_seen
 
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 
@@ -50,6 +51,8 @@ cdef extern from "causes.h":
 cdef enum:
     CHUNK = 1024  # as in `moves`
     MOST_STATES = 1 << 30
+
+cdef double BLIND = 0.1  # as in `seen`
 
 ctypedef fused code_t:
     uint8_t
@@ -222,7 +225,7 @@ cdef int check_table(int64_t start, int64_t rows, int64_t width, int64_t size, i
     return 0
 
 
-cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_weights) except -1:
+cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_weights, int64_t[::1] n_rows) except -1:
     """Raise ValueError unless every move stays inside its arrays whatever it draws; see `move_checks.check_moves`."""
     cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
     cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
@@ -234,7 +237,7 @@ cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_
     for i in range(n):
         if not 1 <= size[i] <= MOST_STATES or not -1 <= member[i] < codes.shape[0]:
             raise ValueError(f"move {i}: {size[i]} states of column {member[i]}")
-        rows = 1 + furthest(codes, known, ptr, parents, strides, i)
+        n_rows[i] = rows = 1 + furthest(codes, known, ptr, parents, strides, i)
         if size[i] > 1:
             check_table(table[i], rows, size[i] - 1, n_thresholds, i)
         if weight[i] >= 0:
@@ -244,15 +247,82 @@ cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_
     return 0
 
 
-def forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight):
+cdef class Looking:
+    """The observed effects that a run looks at, with room for what is left of them in a chunk of rows."""
+
+    cdef const int64_t[::1] term_ptr, effect, guess, share
+    cdef const double[::1] start, guesses, shares
+    cdef double[::1] left, chance
+    cdef int64_t n_effects
+
+    def __init__(self, moves, seen, rows):
+        check_seen(moves, seen, rows)
+        self.term_ptr, self.effect, self.guess, self.share, self.start, self.guesses, self.shares = seen
+        self.n_effects = len(seen.start) // 2
+        self.left = np.empty(max(1, 2 * self.n_effects * CHUNK))
+        self.chance = np.empty(2 * int(moves.size.max(initial=1)))
+
+    cdef void begin(self, int64_t n) noexcept nogil:
+        cdef int64_t f, k
+        for f in range(2 * self.n_effects):
+            for k in range(n):
+                self.left[f * CHUNK + k] = self.start[f]
+
+    cdef uint32_t draw(self, int64_t i, int64_t u, uint32_t row, int64_t size, int64_t k, double* weight) noexcept nogil:
+        """The state drawn for row k of the chunk: as `pure.sample._draw_looking`."""
+        cdef const double* shares = &self.shares[self.share[i] + <int64_t> row * size]
+        cdef const double* g
+        cdef double* guess = &self.chance[0]
+        cdef double* sums = guess + size
+        cdef double* left
+        cdef double total = 0.0, whole = 0.0, factor, level, below, at
+        cdef int64_t t, j
+        for j in range(size):
+            guess[j] = 1.0
+        for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
+            left = &self.left[2 * self.effect[t] * CHUNK + k]
+            below, at = left[0], left[CHUNK]
+            g = &self.guesses[self.guess[t]]
+            for j in range(size):
+                guess[j] *= at + below * g[3 * j + 2]
+        for j in range(size):
+            total += shares[j]
+            whole += shares[j] * guess[j]
+        factor = (1.0 - BLIND) * total / whole if whole > 0.0 else 0.0
+        level = 0.0
+        for j in range(size):
+            guess[j] = guess[j] * factor + BLIND if whole > 0.0 else 1.0
+            level += shares[j] * guess[j]
+            sums[j] = level
+        level = ldexp(<double> u, -53) * sums[size - 1]
+        j = 0
+        while j < size - 1 and sums[j] <= level:
+            j += 1
+        weight[0] -= log(guess[j])
+        for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
+            left = &self.left[2 * self.effect[t] * CHUNK + k]
+            g = &self.guesses[self.guess[t] + 3 * j]
+            left[CHUNK] += left[0] * g[1]
+            left[0] *= g[0]
+        return <uint32_t> j
+
+    cdef void end(self, int64_t n, double* weight) noexcept nogil:
+        """Weigh by the probability of each effect."""
+        cdef int64_t f, k
+        for f in range(self.n_effects):
+            for k in range(n):
+                weight[k] += log(self.left[(2 * f + 1) * CHUNK + k])
+
+
+def forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, seen=NO_SEEN):
     """See `pure.sample.forward`."""
     if moves.thresholds.dtype.itemsize == 4:
-        _forward[code_t, int32_t](bit_generator, moves, codes, log_weight, moves.thresholds)
+        _forward[code_t, int32_t](bit_generator, moves, codes, log_weight, moves.thresholds, seen)
     else:
-        _forward[code_t, int64_t](bit_generator, moves, codes, log_weight, moves.thresholds)
+        _forward[code_t, int64_t](bit_generator, moves, codes, log_weight, moves.thresholds, seen)
 
 
-cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, const bits_t[::1] thresholds):
+cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, const bits_t[::1] thresholds, seen):
     cdef bitgen_t* g = generator(bit_generator)
     cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
     cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
@@ -267,23 +337,38 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
     cdef code_t* block
     cdef code_t* column
     cdef uint32_t s
+    cdef int64_t wide[CHUNK]
+    cdef int64_t[::1] rows = np.empty(n_moves, np.int64)
+    cdef bint looks = len(seen.term_ptr) > 0, own
+    cdef Looking looking
     if n_rows == 0 or n_moves == 0:
         return
     if n_rows > 1 and codes.strides[1] != sizeof(code_t):
         raise ValueError("each column of codes must be contiguous")
-    check_moves(codes, moves, thresholds.shape[0], log_weights.shape[0])
+    check_moves(codes, moves, thresholds.shape[0], log_weights.shape[0], rows)
+    if looks:
+        looking = Looking(moves, seen, np.asarray(rows))
     for i in range(n_moves):
-        if weight[i] >= 0 and log_weight.shape[0] != n_rows:
+        if (looks or weight[i] >= 0) and log_weight.shape[0] != n_rows:
             raise ValueError(f"log_weight: expected length {n_rows}, found {log_weight.shape[0]}")
     with nogil:
         while start < n_rows:
             n = min(<int64_t> CHUNK, n_rows - start)
             block = &codes[0, 0] + start
+            if looks:
+                looking.begin(n)
             for i in range(n_moves):
                 n_parents = ptr[i + 1] - ptr[i]
                 if n_parents:
                     locate(row, block, ld, &parents[ptr[i]], &strides[ptr[i]], n_parents, n)
-                if size[i] > 1:
+                own = looks and looking.term_ptr[i] < looking.term_ptr[i + 1]
+                if own:
+                    fill(g, wide, n)
+                    for k in range(n):
+                        state[k] = looking.draw(
+                            i, wide[k], row[k] if n_parents else 0, size[i], k, &log_weight[start + k]
+                        )
+                elif size[i] > 1:
                     fill(g, bits, n)
                     draw(bits, row, n_parents == 0, &thresholds[table[i]], <uint32_t> size[i], state, n)
                 if member[i] >= 0:
@@ -307,6 +392,9 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
                     else:
                         for k in range(n):
                             total[k] += w[<uint64_t> row[k] * s + state[k]]
+            if looks:
+                looking.end(n, &log_weight[start])
+                done += n * looking.effect.shape[0]
             start += n
             done += n * n_moves
             if done > POLL_CELLS:
