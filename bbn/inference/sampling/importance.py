@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any, Unpack
 
 import numpy as np
 
 from bbn import kernels
 from bbn.core.frozen import Array
-from bbn.inference.sampling.draws import Draw, code_type, compile_draws, compile_seen, offsets, starts
+from bbn.inference.sampling.draws import Draw, Hope, code_type, compile_draws, compile_seen, offsets, starts
 from bbn.inference.sampling.likelihood_weighting import logs, weighing_draws
-from bbn.inference.sampling.loopy import Messages
+from bbn.inference.sampling.loopy import TINY, Messages
 from bbn.inference.sampling.seeded_blocks import Seeds
-from bbn.inference.sampling.seen_effects import Effect, chain_factors, looking, seen_effects
+from bbn.inference.sampling.seen_effects import Effect, active_share, chain_factors, looked, looking, seen_effects
 from bbn.inference.sampling.weighted import Proposal, WeightedSampling
 from bbn.kernels.contracts.moves import Codes, Groups
 from bbn.model.evidence import Findings, Model
@@ -98,10 +99,10 @@ class ImportanceSampling(WeightedSampling):
         columns = {name: i for i, name in enumerate(n for n in seen.names if n not in findings.hard)}
         if seen.scale == 0:
             return Proposal(columns, [], -math.inf)
-        draws, log_scale = learned_draws(self.net, seen.names, columns, seen.findings, seeds, seen.effects)
-        return Proposal(
-            columns, draws, log_scale + math.log(seen.scale), seen=[effect.start for effect in seen.effects]
+        draws, hope, log_scale = learned_draws(
+            self.net, seen.names, columns, seen.findings, seeds, seen.effects
         )
+        return Proposal(columns, draws, log_scale + math.log(seen.scale), hope=hope)
 
 
 def learned_draws(
@@ -111,40 +112,41 @@ def learned_draws(
     findings: Findings,
     seeds: Seeds,
     effects: Sequence[Effect] = (),
-) -> tuple[list[Draw], float]:
-    """Draws of these variables from a learned importance distribution, and the ln of the weight all rows share."""
+) -> tuple[list[Draw], Hope, float]:
+    """Draws of these variables from a learned importance distribution, what they look at, and the ln of the weight that
+    all rows share."""
     names = list(names)
     draws, log_scale = weighing_draws(net, names, columns, findings)
+    draws, unseen = looking(draws, effects, columns)
     causes = {cause.name for effect in effects for cause in effect.causes}
     evidence = {*(name for name in findings.hard if name in names), *findings.likelihood, *causes}
     wanted = net.ancestral_set(evidence)
-    ancestors = {columns[name] for name in wanted if name in columns}
-    moved = [i for i, draw in enumerate(draws) if draw.column in ancestors]
-    if log_scale == -math.inf or not moved or not (effects or any(d.log_weights is not None for d in draws)):
-        return draws, log_scale
-    plain = looking(draws, effects, columns)
-    starts_at = [effect.start for effect in effects]
-    exact = [_normalised(draws[i].table) for i in moved]
-    by_column = {column: name for name, column in columns.items()}
+    if log_scale == -math.inf or not (effects or any(draw.log_weights is not None for draw in draws)):
+        return draws, unseen, log_scale
     messages = _Messages(net, [name for name in names if name in wanted], findings, effects)
+    draws, hope = messages.looked(draws, columns)
+    by_column = {columns[name]: name for name in wanted if name in columns}
+    moved = [i for i, draw in enumerate(draws) if draw.column in by_column]
+    if not moved:
+        return draws, unseen, log_scale
+    exact = [_normalised(draws[i].table) for i in moved]
     shares = [messages.shares(by_column[draws[i].column], p) for i, p in zip(moved, exact, strict=True)]
     begun = list(shares)
-    draws = looking(draws, effects, columns, messages.expected())
     weighing = [i for i, draw in enumerate(draws) if draw.column < 0]
     learning = [k for k, i in enumerate(moved) if not draws[i].terms]
     families = _families([draws[moved[k]] for k in learning])
     ends = [*families.offset.tolist(), families.n_cells]
     kind = code_type(net.variable(name).card for name in columns)
 
-    def stage_of(staged: list[Draw], stage: int) -> tuple[Codes, Array]:
+    def stage_of(staged: list[Draw], hope: Hope, stage: int) -> tuple[Codes, Array]:
         codes, log_weight = np.empty((len(columns), STAGE_ROWS), kind), np.zeros(STAGE_ROWS)
         chosen = [staged[i] for i in sorted([*moved, *weighing])]
-        seen = compile_seen(chosen, starts_at)
+        seen = compile_seen(chosen, hope)
         kernels.sample.forward(seeds.bits(1, stage), compile_draws(chosen), codes, log_weight, seen)
         return codes, log_weight
 
     for stage in range(STAGES if learning else 0):
-        codes, log_weight = stage_of(_proposed(draws, moved, exact, shares), stage)
+        codes, log_weight = stage_of(_proposed(draws, moved, exact, shares), hope, stage)
         counts = np.zeros((families.n_cells, 2))
         kernels.sample.accumulate(codes, families, _flattened(log_weight), counts)
         rate = FIRST_RATE * (LAST_RATE / FIRST_RATE) ** (stage / (STAGES - 1))
@@ -153,8 +155,8 @@ def learned_draws(
             seen_rows = counts[ends[at] : ends[at + 1], 0].reshape(p.shape) + PRIOR_ROWS * p.shape[-1] * p
             shares[k] = shares[k] + rate * (_normalised(seen_rows) - shares[k])
     learned = _proposed(draws, moved, exact, shares)
-    plain_better = _is_better(stage_of(plain, STAGES)[1], stage_of(learned, STAGES + 1)[1])
-    return (plain if plain_better else learned), log_scale
+    plain_better = _is_better(stage_of(draws, unseen, STAGES)[1], stage_of(learned, hope, STAGES + 1)[1])
+    return (draws, unseen, log_scale) if plain_better else (learned, hope, log_scale)
 
 
 class _Messages:
@@ -163,6 +165,7 @@ class _Messages:
     def __init__(
         self, net: BayesianNetwork, names: Sequence[str], findings: Findings, effects: Sequence[Effect]
     ) -> None:
+        self.effects = effects
         chains = chain_factors(effects, net.names)
         factors = [net[name].factor() for name in names] + [factor for chain in chains for factor in chain]
         self.passed = Messages(factors, (), findings, merged=False)
@@ -177,18 +180,49 @@ class _Messages:
     def shares(self, name: str, p: Array) -> Array:
         """p(x | parents) times what comes from below: of a cause, but for its effects."""
         own = self.own[name]
-        below = self.passed.without(name, {own, *(links[name] for links in self.links if name in links)})
+        below = self.passed.without(name, {own, *self._links_of(name)})
         above = (
             (p > 0) if own < 0 else self.passed.tables[own].reshape(p.shape)
         )  # a root's own table is in `below`
         return _normalised(above * below)
 
-    def expected(self) -> list[dict[str, Array]]:
-        """Per effect and cause, what is known of the cause but for this effect."""
-        return [
-            {name: self.passed.without(name, {place}) for name, place in links.items()}
-            for links in self.links
+    def looked(self, draws: Sequence[Draw], columns: Mapping[str, int]) -> tuple[list[Draw], Hope]:
+        """The draws in an order in which causes come early that explain much, and what they look at."""
+        causes = dict.fromkeys(name for links in self.links for name in links)
+        alone = {name: self.passed.without(name, self._links_of(name)) for name in causes}
+        boost = {}
+        for name in causes:
+            now = active_share(name, self.effects, self.passed.belief(name))
+            boost[name] = math.log(max(now, TINY)) - math.log(max(active_share(name, self.effects, alone[name]), TINY))
+        ordered = _reordered(draws, {columns[name]: -boost[name] for name in causes})
+        towards = [
+            {name: self.passed.without(name, {place}) for name, place in links.items()} for links in self.links
         ]
+        return ordered, looked(ordered, self.effects, columns, alone, towards, boost)
+
+    def _links_of(self, name: str) -> set[int]:
+        return {links[name] for links in self.links if name in links}
+
+
+def _reordered(draws: Sequence[Draw], rank: Mapping[int, float]) -> list[Draw]:
+    """The draws, parents first, those with a rank as late as can be and by their rank."""
+    turn = {draw.column: i for i, draw in enumerate(draws) if draw.column >= 0}
+    waiting = [len(draw.parents) for draw in draws]
+    children: dict[int, list[int]] = {}
+    for i, draw in enumerate(draws):
+        for parent in draw.parents:
+            children.setdefault(turn[parent], []).append(i)
+    heap = [(rank.get(draw.column, -math.inf), i) for i, draw in enumerate(draws) if not waiting[i]]
+    heapify(heap)
+    ordered = []
+    while heap:
+        i = heappop(heap)[1]
+        ordered.append(draws[i])
+        for child in children.get(i, ()):
+            waiting[child] -= 1
+            if not waiting[child]:
+                heappush(heap, (rank.get(draws[child].column, -math.inf), child))
+    return ordered
 
 
 def _is_better(plain: Array, learned: Array) -> bool:

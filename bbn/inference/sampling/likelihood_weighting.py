@@ -72,10 +72,8 @@ class LikelihoodWeighting(WeightedSampling):
         draws, log_scale = weighing_draws(self.net, seen.names, columns, seen.findings)
         if log_scale == -math.inf or seen.scale == 0:
             return Proposal(columns, [], -math.inf)
-        draws = looking(draws, seen.effects, columns)
-        return Proposal(
-            columns, draws, log_scale + math.log(seen.scale), seen=[effect.start for effect in seen.effects]
-        )
+        draws, hope = looking(draws, seen.effects, columns)
+        return Proposal(columns, draws, log_scale + math.log(seen.scale), hope=hope)
 
 
 def weighing_draws(

@@ -3,8 +3,8 @@
 Of an observed NoisyMax, and of an observed maximum or minimum, what depends on one cause alone is taken into that cause's
 likelihood (`bbn.inference.sampling.gibbs_causes`). What is left is a noisy-or that is known to be there: 1 − ∏ n_i(x_i), where
 n_i(x) is the probability that cause i in state x does not bring it. Nothing between causes and effect is drawn: rows weigh
-1 − ∏ n_i. Drawing the causes in turn, each may look at what those before it left unexplained, and at what those after
-it are likely to explain: E[n_j] under the message that loopy propagation sends from x_j to the effect.
+1 − ∏ n_i. Drawing the causes in turn, each may look at what those before it left unexplained, and at which cause after it may
+explain that, alone or with others (`bbn.kernels.contracts.seen`). How probable those are is what loopy propagation says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.inference.sampling.draws import Draw, Term
+from bbn.inference.sampling.draws import Draw, Hope, Term
 from bbn.inference.sampling.gibbs_causes import Family, effect_family
 from bbn.model.evidence import Findings, Model
 from bbn.model.expansion import free_names
@@ -23,6 +23,10 @@ from bbn.model.factor import Factor
 from bbn.model.factored import Factored
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
+
+MOST_LEADERS = 32
+"""The most causes that are looked for one by one."""
+FAINT = 1e-12
 
 
 class Effect(NamedTuple):
@@ -144,25 +148,73 @@ def chain_factors(effects: Sequence[Effect], names: Collection[str]) -> list[lis
 
 
 def looking(
+    draws: Sequence[Draw], effects: Sequence[Effect], columns: Mapping[str, int]
+) -> tuple[list[Draw], Hope]:
+    """The draws with what each cause does to the effects; they do not look at them, which only weigh."""
+    terms: dict[int, list[Term]] = {}
+    for f, effect in enumerate(effects):
+        for cause, leaf in zip(effect.causes, effect.leaves, strict=True):
+            terms.setdefault(columns[cause.name], []).append(Term(f, np.ascontiguousarray(leaf)))
+    hope = Hope([effect.start for effect in effects], [], np.empty(0), np.empty((0, len(effects))))
+    return [draw._replace(terms=tuple(terms.get(draw.column, ()))) for draw in draws], hope
+
+
+def looked(
     draws: Sequence[Draw],
     effects: Sequence[Effect],
     columns: Mapping[str, int],
-    expected: Sequence[Mapping[str, Array]] | None = None,
-) -> list[Draw]:
-    """The draws with what each cause does to the effects, and what it leaves to hope for.
+    alone: Mapping[str, Array],
+    towards: Sequence[Mapping[str, Array]],
+    boost: Mapping[str, float],
+) -> Hope:
+    """What draws look at: the causes still to come, and what they reach.
 
-    `expected` gives per effect and cause the distribution that the cause is likely to be drawn from, but for this
-    effect; None: draws do not look at the effects, which only weigh.
+    Parameters
+    ----------
+    draws
+        In order.
+    alone
+        The distribution of each cause but for the effects.
+    towards
+        Per effect and cause, the distribution of the cause but for this effect.
+    boost
+        Of how much more probable the effects make each cause; where there are many causes, those with most lead.
     """
     turn = {draw.column: i for i, draw in enumerate(draws)}
-    terms: dict[int, list[Term]] = {}
-    for f, effect in enumerate(effects):
-        order = sorted(range(len(effect.causes)), key=lambda i: -turn[columns[effect.causes[i].name]])
-        none_later = 1.0
-        for i in order:
-            name, leaf = effect.causes[i].name, effect.leaves[i]
-            hope = np.ones(len(leaf)) if expected is None else leaf[:, 1] + leaf[:, 0] * (1 - none_later)
-            terms.setdefault(columns[name], []).append(Term(f, np.column_stack([leaf, hope])))
-            if expected is not None:
-                none_later *= 1 - float(expected[f][name] @ leaf[:, 1])
-    return [draw._replace(terms=tuple(terms.get(draw.column, ()))) for draw in draws]
+    causes = sorted(alone, key=lambda name: -turn[columns[name]])
+    leading = set(sorted(causes, key=lambda name: -boost[name])[:MOST_LEADERS])
+    leaves = [{c.name: leaf for c, leaf in zip(e.causes, e.leaves, strict=True)} for e in effects]
+    missed = np.ones(len(effects))  # the probability that no cause after this one brings each effect
+    leaders, chance, reach = [], [1.0], [np.full(len(effects), FAINT)]
+    for name in causes:
+        own = [by_cause.get(name) for by_cause in leaves]
+        if name in leading:
+            active = _active(name, own, alone[name])
+            total = float(active.sum())
+            brings = np.array([0.0 if leaf is None else active @ leaf[:, 1] / max(total, FAINT) for leaf in own])
+            leaders.append(columns[name])
+            chance.append(min(total, 1 - FAINT))
+            reach.append(np.maximum(brings + (1 - brings) * (1 - missed), FAINT))
+        for f, leaf in enumerate(own):
+            if leaf is not None:
+                missed[f] *= 1 - float(towards[f][name] @ leaf[:, 1])
+    return Hope(
+        [effect.start for effect in effects],
+        leaders[::-1],
+        np.array(chance[::-1]),
+        np.ascontiguousarray(reach[::-1]),
+    )
+
+
+def active_share(name: str, effects: Sequence[Effect], shares: Array) -> float:
+    """How probable it is that a cause is in another state than the one that brings least."""
+    own = [leaf for e in effects for c, leaf in zip(e.causes, e.leaves, strict=True) if c.name == name]
+    return float(_active(name, own, shares).sum())
+
+
+def _active(name: str, leaves: Sequence[Array | None], shares: Array) -> Array:
+    """The shares of the states but for the one that brings least."""
+    brings = sum(leaf[:, 1] for leaf in leaves if leaf is not None)
+    kept = shares.copy()
+    kept[int(np.argmin(brings))] = 0.0
+    return kept

@@ -27,6 +27,7 @@ from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import (
     TABLE_COPIES,
     Draw,
+    Hope,
     code_type,
     compile_draws,
     compile_seen,
@@ -59,8 +60,8 @@ class Proposal(NamedTuple):
     log_scale: float
     accept: Callable[[np.random.SFC64, Codes, Array], None] | None = None
     """Further changes to a block's log weights, given its codes."""
-    seen: Sequence[Array] = ()
-    """How the observed effects start that draws look at."""
+    hope: Hope | None = None
+    """The observed effects that draws look at."""
 
 
 class Tally:
@@ -150,7 +151,7 @@ class WeightedSampling(MonteCarlo):
         proposal = self._proposal(names, findings, options, seeds)
         if proposal.log_scale == -math.inf:
             return nothing(groups, self.model, 0)
-        moves, seen = compile_draws(proposal.draws), compile_seen(proposal.draws, proposal.seen)
+        moves, seen = compile_draws(proposal.draws), compile_seen(proposal.draws, proposal.hope)
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
         n_jobs = _threads(cells.n_cells, len(names) * np.dtype(kind).itemsize, options)

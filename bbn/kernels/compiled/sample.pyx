@@ -250,61 +250,119 @@ cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_
 cdef class Looking:
     """The observed effects that a run looks at, with room for what is left of them in a chunk of rows."""
 
-    cdef const int64_t[::1] term_ptr, effect, guess, share
-    cdef const double[::1] start, guesses, shares
-    cdef double[::1] left, chance
-    cdef int64_t n_effects
+    cdef const int64_t[::1] term_ptr, effect, bring, share, turn
+    cdef const double[::1] start, brings, shares, chance
+    cdef const double[:, ::1] reach
+    cdef double[::1] left, hopes, ratios, guess, before
+    cdef int64_t n_effects, n_leaders
 
     def __init__(self, moves, seen, rows):
         check_seen(moves, seen, rows)
-        self.term_ptr, self.effect, self.guess, self.share, self.start, self.guesses, self.shares = seen
-        self.n_effects = len(seen.start) // 2
+        self.term_ptr, self.effect, self.bring, self.share, self.turn = seen[:5]
+        self.start, self.brings, self.shares, self.chance, self.reach = seen[5:]
+        self.n_effects, self.n_leaders = len(seen.start) // 2, len(seen.turn)
+        widest = int(moves.size.max(initial=1))
         self.left = np.empty(max(1, 2 * self.n_effects * CHUNK))
-        self.chance = np.empty(2 * int(moves.size.max(initial=1)))
+        self.hopes = np.empty(max(1, self.n_leaders * CHUNK))
+        self.ratios = np.empty(max(1, self.n_leaders * widest * CHUNK))
+        self.guess, self.before = np.empty(widest * CHUNK), np.empty(max(CHUNK, widest))
 
     cdef void begin(self, int64_t n) noexcept nogil:
-        cdef int64_t f, k
+        """What is left of each effect, and what each leader leaves to hope for, before the first draw."""
+        cdef int64_t f, k, j
+        cdef double hope
         for f in range(2 * self.n_effects):
             for k in range(n):
                 self.left[f * CHUNK + k] = self.start[f]
+        for j in range(self.n_leaders):
+            hope = 1.0
+            for f in range(self.n_effects):
+                hope *= self.start[2 * f + 1] + self.start[2 * f] * self.reach[j, f]
+            for k in range(n):
+                self.hopes[j * CHUNK + k] = hope
 
-    cdef uint32_t draw(self, int64_t i, int64_t u, uint32_t row, int64_t size, int64_t k, double* weight) noexcept nogil:
-        """The state drawn for row k of the chunk: as `pure.sample._draw_looking`."""
-        cdef const double* shares = &self.shares[self.share[i] + <int64_t> row * size]
-        cdef const double* g
-        cdef double* guess = &self.chance[0]
-        cdef double* sums = guess + size
+    cdef int64_t look(self, int64_t i, int64_t size, int64_t n) noexcept nogil:
+        """Guess what each state of move i leaves to hope for; the first leader that comes later."""
+        cdef int64_t first = 0, j, k, s, t
+        cdef double reach, effect, weight, none_yet = 1.0
+        cdef double* guess = &self.guess[0]
+        cdef double* before = &self.before[0]
+        cdef double* ratio
+        cdef const double* below
+        cdef const double* at
+        cdef const double* hopes
+        cdef const double* bring
+        while first < self.n_leaders and self.turn[first] <= i:
+            first += 1
+        for k in range(size * CHUNK):
+            guess[k] = 0.0 if first < self.n_leaders else 1.0
+        for j in range(first, self.n_leaders):
+            ratio = &self.ratios[j * size * CHUNK]
+            for k in range(n):
+                before[k] = 1.0
+            for s in range(size):
+                for k in range(n):
+                    ratio[s * CHUNK + k] = 1.0
+            for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
+                below = &self.left[2 * self.effect[t] * CHUNK]
+                at = below + CHUNK
+                reach = self.reach[j, self.effect[t]]
+                bring = &self.brings[self.bring[t]]
+                for k in range(n):
+                    before[k] *= at[k] + below[k] * reach
+                for s in range(size):
+                    effect = bring[2 * s + 1] + bring[2 * s] * reach
+                    for k in range(n):
+                        ratio[s * CHUNK + k] *= at[k] + below[k] * effect
+            weight = none_yet * self.chance[j]
+            none_yet *= 1.0 - self.chance[j]
+            hopes = &self.hopes[j * CHUNK]
+            for k in range(n):
+                before[k] = 1.0 / before[k]
+            for s in range(size):
+                for k in range(n):
+                    ratio[s * CHUNK + k] *= before[k]
+                    guess[s * CHUNK + k] += weight * hopes[k] * ratio[s * CHUNK + k]
+        return first
+
+    cdef void draw(self, int64_t i, const int64_t* bits, const uint32_t* row, int64_t size, uint32_t* state,
+                   double* log_weight, int64_t n) noexcept nogil:
+        """The states drawn: as `pure.sample._draw_looking`. `row` is NULL where there is one row of shares."""
+        cdef int64_t first = self.look(i, size, n), k, s, t, j
+        cdef const double* shares
+        cdef const double* bring
+        cdef double* guess = &self.guess[0]
+        cdef double* sums = &self.before[0]
         cdef double* left
-        cdef double total = 0.0, whole = 0.0, factor, level, below, at
-        cdef int64_t t, j
-        for j in range(size):
-            guess[j] = 1.0
+        cdef double total, whole, level, factor
+        for k in range(n):
+            shares = &self.shares[self.share[i] + (<int64_t> row[k] * size if row != NULL else 0)]
+            total = 0.0
+            whole = 0.0
+            for s in range(size):
+                total += shares[s]
+                whole += shares[s] * guess[s * CHUNK + k]
+            factor = (1.0 - BLIND) * total / whole if whole > 0.0 else 0.0
+            level = 0.0
+            for s in range(size):
+                guess[s * CHUNK + k] = guess[s * CHUNK + k] * factor + BLIND if whole > 0.0 else 1.0
+                level += shares[s] * guess[s * CHUNK + k]
+                sums[s] = level
+            level = ldexp(<double> bits[k], -53) * sums[size - 1]
+            s = 0
+            while s < size - 1 and sums[s] <= level:
+                s += 1
+            state[k] = <uint32_t> s
+            log_weight[k] -= log(guess[s * CHUNK + k])
+        for j in range(first, self.n_leaders):
+            for k in range(n):
+                self.hopes[j * CHUNK + k] *= self.ratios[(j * size + state[k]) * CHUNK + k]
         for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
-            left = &self.left[2 * self.effect[t] * CHUNK + k]
-            below, at = left[0], left[CHUNK]
-            g = &self.guesses[self.guess[t]]
-            for j in range(size):
-                guess[j] *= at + below * g[3 * j + 2]
-        for j in range(size):
-            total += shares[j]
-            whole += shares[j] * guess[j]
-        factor = (1.0 - BLIND) * total / whole if whole > 0.0 else 0.0
-        level = 0.0
-        for j in range(size):
-            guess[j] = guess[j] * factor + BLIND if whole > 0.0 else 1.0
-            level += shares[j] * guess[j]
-            sums[j] = level
-        level = ldexp(<double> u, -53) * sums[size - 1]
-        j = 0
-        while j < size - 1 and sums[j] <= level:
-            j += 1
-        weight[0] -= log(guess[j])
-        for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
-            left = &self.left[2 * self.effect[t] * CHUNK + k]
-            g = &self.guesses[self.guess[t] + 3 * j]
-            left[CHUNK] += left[0] * g[1]
-            left[0] *= g[0]
-        return <uint32_t> j
+            bring = &self.brings[self.bring[t]]
+            left = &self.left[2 * self.effect[t] * CHUNK]
+            for k in range(n):
+                left[CHUNK + k] += left[k] * bring[2 * state[k] + 1]
+                left[k] *= bring[2 * state[k]]
 
     cdef void end(self, int64_t n, double* weight) noexcept nogil:
         """Weigh by the probability of each effect."""
@@ -364,10 +422,7 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
                 own = looks and looking.term_ptr[i] < looking.term_ptr[i + 1]
                 if own:
                     fill(g, wide, n)
-                    for k in range(n):
-                        state[k] = looking.draw(
-                            i, wide[k], row[k] if n_parents else 0, size[i], k, &log_weight[start + k]
-                        )
+                    looking.draw(i, wide, row if n_parents else NULL, size[i], state, &log_weight[start], n)
                 elif size[i] > 1:
                     fill(g, bits, n)
                     draw(bits, row, n_parents == 0, &thresholds[table[i]], <uint32_t> size[i], state, n)
@@ -394,7 +449,7 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
                             total[k] += w[<uint64_t> row[k] * s + state[k]]
             if looks:
                 looking.end(n, &log_weight[start])
-                done += n * looking.effect.shape[0]
+                done += n * looking.effect.shape[0] * (1 + looking.n_leaders)
             start += n
             done += n * n_moves
             if done > POLL_CELLS:

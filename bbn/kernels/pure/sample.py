@@ -38,13 +38,16 @@ def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats, 
         chunk = codes[:, start : start + CHUNK]
         m = chunk.shape[1]
         left = np.repeat(seen.start.reshape(-1, 2)[:, :, None], m, axis=2)
+        hopes = np.ones((len(seen.turn), m))
+        for f in range(len(left)):
+            hopes *= left[f, 1] + left[f, 0] * seen.reach[:, f, None]
         for i in range(len(moves.member)):
             size, member = int(moves.size[i]), int(moves.member[i])
             row = _index(chunk, moves.parent_ptr, moves.parents, moves.strides, i)
             state: Any = 0
             if looks and seen.term_ptr[i] < seen.term_ptr[i + 1]:
                 bits = _bits(bit_generator, m, np.dtype(np.int64))
-                state = _draw_looking(bits, row, size, seen, i, left, log_weight[start : start + m])
+                state = _draw_looking(bits, row, size, seen, i, left, hopes, log_weight[start : start + m])
             elif size > 1:
                 state = _draw(_bits(bit_generator, m, kind), row, moves.thresholds, int(moves.table[i]), size)
             if member >= 0:
@@ -158,18 +161,35 @@ def _draw(bits: NDArray[Any], row: Ints, thresholds: NDArray[Any], table: int, s
 
 
 def _draw_looking(
-    bits: NDArray[Any], row: Ints, size: int, seen: Seen, i: int, left: Floats, log_weight: Floats
+    bits: NDArray[Any],
+    row: Ints,
+    size: int,
+    seen: Seen,
+    i: int,
+    left: Floats,
+    hopes: Floats,
+    log_weight: Floats,
 ) -> Ints:
     """The states drawn by their shares and what they leave to hope for; updates what is left, and the weights."""
     shares = seen.shares[seen.share[i] + row[:, None] * size + np.arange(size)]
-    guess = np.ones_like(shares)
     terms = range(int(seen.term_ptr[i]), int(seen.term_ptr[i + 1]))
-    numbers = [seen.guesses[seen.guess[t] : seen.guess[t] + 3 * size].reshape(size, 3) for t in terms]
-    for t, (_, _, hope) in zip(terms, (part.T for part in numbers), strict=True):
-        below, at = left[seen.effect[t]]
-        guess *= at[:, None] + below[:, None] * hope
-    total = np.zeros(len(row))
-    whole = np.zeros(len(row))
+    brings = [seen.brings[seen.bring[t] : seen.bring[t] + 2 * size].reshape(size, 2) for t in terms]
+    later = range(int(np.searchsorted(seen.turn, i, side="right")), len(seen.turn))
+    ratios = np.ones((len(seen.turn), size, len(row)))
+    guess = np.zeros_like(shares) if later else np.ones_like(shares)
+    none_yet = 1.0
+    for j in later:
+        before = np.ones(len(row))
+        for t, part in zip(terms, brings, strict=True):
+            (below, at), reach = left[seen.effect[t]], seen.reach[j, seen.effect[t]]
+            before *= at + below * reach
+            for k in range(size):
+                ratios[j, k] *= at + below * (part[k, 1] + part[k, 0] * reach)
+        for k in range(size):
+            ratios[j, k] /= before
+            guess[:, k] += none_yet * seen.chance[j] * hopes[j] * ratios[j, k]
+        none_yet *= 1 - seen.chance[j]
+    total, whole = np.zeros(len(row)), np.zeros(len(row))
     for k in range(size):
         total += shares[:, k]
         whole += shares[:, k] * guess[:, k]
@@ -178,8 +198,11 @@ def _draw_looking(
     sums = np.cumsum(shares * chance, axis=1)
     level = np.ldexp(bits.astype(np.float64), -53) * sums[:, -1]
     state = np.asarray((sums[:, :-1] <= level[:, None]).sum(axis=1), dtype=np.int64)
-    log_weight -= np.log(chance[np.arange(len(row)), state])
-    for t, part in zip(terms, numbers, strict=True):
+    here = np.arange(len(row))
+    log_weight -= np.log(chance[here, state])
+    for j in later:
+        hopes[j] *= ratios[j, state, here]
+    for t, part in zip(terms, brings, strict=True):
         below, at = left[seen.effect[t]]
         at += below * part[state, 1]
         below *= part[state, 0]
