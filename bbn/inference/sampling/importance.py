@@ -170,6 +170,8 @@ class _Messages:
         factors = [net[name].factor() for name in names] + [factor for chain in chains for factor in chain]
         self.passed = Messages(factors, (), findings, merged=False)
         self.passed.settle({"max_iter": ITERATIONS, "tol": 1e-6, "damping": None, "schedule": "sequential"})
+        for found in (self.passed.to_variable, self.passed.beliefs):  # the last digits are the kernel's own
+            found[:] = found.astype(np.float32)
         places = iter(self.passed.place)
         self.own = dict(zip(names, places, strict=False))
         self.links = [
@@ -181,9 +183,7 @@ class _Messages:
         """p(x | parents) times what comes from below: of a cause, but for its effects."""
         own = self.own[name]
         below = self.passed.without(name, {own, *self._links_of(name)})
-        above = (
-            (p > 0) if own < 0 else self.passed.tables[own].reshape(p.shape)
-        )  # a root's own table is in `below`
+        above = (p > 0) if own < 0 else self.passed.tables[own].reshape(p.shape)  # a root's is in `below`
         return _normalised(above * below)
 
     def looked(self, draws: Sequence[Draw], columns: Mapping[str, int]) -> tuple[list[Draw], Hope]:

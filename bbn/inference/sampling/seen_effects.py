@@ -24,8 +24,8 @@ from bbn.model.factored import Factored
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
 
-MOST_LEADERS = 32
-"""The most causes that are looked for one by one."""
+MOST_LEADERS = 64
+"""The most causes that are looked for one by one; of more, the others are hoped for together."""
 FAINT = 1e-12
 
 
@@ -185,7 +185,12 @@ def looked(
     leading = set(sorted(causes, key=lambda name: -boost[name])[:MOST_LEADERS])
     leaves = [{c.name: leaf for c, leaf in zip(e.causes, e.leaves, strict=True)} for e in effects]
     missed = np.ones(len(effects))  # the probability that no cause after this one brings each effect
-    leaders, chance, reach = [], [1.0], [np.full(len(effects), FAINT)]
+    others = np.ones(len(effects))  # that no cause does that is no leader
+    for f, by_cause in enumerate(leaves):
+        for name, leaf in by_cause.items():
+            if name not in leading:
+                others[f] *= 1 - float(towards[f][name] @ leaf[:, 1])
+    leaders, chance, reach = [], [1.0], [np.maximum(1 - others, FAINT)]
     for name in causes:
         own = [by_cause.get(name) for by_cause in leaves]
         if name in leading:

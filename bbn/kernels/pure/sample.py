@@ -185,8 +185,9 @@ def _draw_looking(
             before *= at + below * reach
             for k in range(size):
                 ratios[j, k] *= at + below * (part[k, 1] + part[k, 0] * reach)
+        before = 1 / before
         for k in range(size):
-            ratios[j, k] /= before
+            ratios[j, k] *= before
             guess[:, k] += none_yet * seen.chance[j] * hopes[j] * ratios[j, k]
         none_yet *= 1 - seen.chance[j]
     total, whole = np.zeros(len(row)), np.zeros(len(row))
