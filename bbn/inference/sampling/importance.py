@@ -27,9 +27,17 @@ from bbn.inference.sampling.draws import Draw, Hope, code_type, compile_draws, c
 from bbn.inference.sampling.likelihood_weighting import logs, weighing_draws
 from bbn.inference.sampling.loopy import TINY, Messages
 from bbn.inference.sampling.seeded_blocks import Seeds
-from bbn.inference.sampling.seen_effects import Effect, active_share, chain_factors, looked, looking, seen_effects
+from bbn.inference.sampling.seen_effects import (
+    Effect,
+    active_share,
+    chain_factors,
+    looked,
+    looking,
+    seen_effects,
+)
 from bbn.inference.sampling.weighted import Proposal, WeightedSampling
 from bbn.kernels.contracts.moves import Codes, Groups
+from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import SamplingOptions
@@ -138,8 +146,11 @@ def learned_draws(
     ends = [*families.offset.tolist(), families.n_cells]
     kind = code_type(net.variable(name).card for name in columns)
 
+    n_rows = STAGE_ROWS if learning else STAGE_ROWS // 4
+
     def stage_of(staged: list[Draw], hope: Hope, stage: int) -> tuple[Codes, Array]:
-        codes, log_weight = np.empty((len(columns), STAGE_ROWS), kind), np.zeros(STAGE_ROWS)
+        check()
+        codes, log_weight = np.empty((len(columns), n_rows), kind), np.zeros(n_rows)
         chosen = [staged[i] for i in sorted([*moved, *weighing])]
         seen = compile_seen(chosen, hope)
         kernels.sample.forward(seeds.bits(1, stage), compile_draws(chosen), codes, log_weight, seen)
@@ -193,10 +204,13 @@ class _Messages:
         boost = {}
         for name in causes:
             now = active_share(name, self.effects, self.passed.belief(name))
-            boost[name] = math.log(max(now, TINY)) - math.log(max(active_share(name, self.effects, alone[name]), TINY))
+            boost[name] = math.log(max(now, TINY)) - math.log(
+                max(active_share(name, self.effects, alone[name]), TINY)
+            )
         ordered = _reordered(draws, {columns[name]: -boost[name] for name in causes})
         towards = [
-            {name: self.passed.without(name, {place}) for name, place in links.items()} for links in self.links
+            {name: self.passed.without(name, {place}) for name, place in links.items()}
+            for links in self.links
         ]
         return ordered, looked(ordered, self.effects, columns, alone, towards, boost)
 

@@ -196,7 +196,9 @@ def looked(
         if name in leading:
             active = _active(name, own, alone[name])
             total = float(active.sum())
-            brings = np.array([0.0 if leaf is None else active @ leaf[:, 1] / max(total, FAINT) for leaf in own])
+            brings = np.array(
+                [0.0 if leaf is None else active @ leaf[:, 1] / max(total, FAINT) for leaf in own]
+            )
             leaders.append(columns[name])
             chance.append(min(total, 1 - FAINT))
             reach.append(np.maximum(brings + (1 - brings) * (1 - missed), FAINT))
