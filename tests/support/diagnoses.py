@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ MOST_PRESENT = 10
 
 
 def diagnosis(seed: int) -> tuple[bbn.BayesianNetwork, dict[str, str]]:
-    """A network of 20 to 60 causes and 5 to 40 findings with up to 23 causes each, and findings, some of them unlikely."""
+    """A network of 20 to 60 causes and 5 to 40 findings of up to 23 causes, and what is seen, some of it unlikely."""
     rng = np.random.default_rng([seed, 33])
     causes = [bbn.Variable(f"C{i}", ["yes", "no"]) for i in range(int(rng.integers(20, 61)))]
     n_findings = int(rng.integers(5, 41))
@@ -43,8 +42,8 @@ def diagnosis(seed: int) -> tuple[bbn.BayesianNetwork, dict[str, str]]:
 def quickscore(net: bbn.BayesianNetwork, evidence: dict[str, str]) -> tuple[dict[str, float], float]:
     """P(cause = yes | evidence) of each cause, and P(evidence): inclusion and exclusion (Heckerman 1989).
 
-    P(present and absent findings) = Σ over sets S of present ones of (−1)^|S| P(all of S and the absent ones are absent), and
-    given that findings are absent, the causes fall apart. Long doubles, as the terms cancel.
+    P(present and absent findings) = Σ over sets S of present ones of (−1)^|S| P(all of S and the absent ones are
+    absent), and given that findings are absent, the causes fall apart. Long doubles, as the terms cancel.
     """
     names = [v.name for v in net.variables if v.name.startswith("C")]
     at = {name: i for i, name in enumerate(names)}
@@ -62,15 +61,11 @@ def quickscore(net: bbn.BayesianNetwork, evidence: dict[str, str]) -> tuple[dict
         if state == "no":
             leak, own = absent(finding)
             base, spared = base * leak, spared * own
-    present = [absent(finding) for finding, state in evidence.items() if state == "yes"]
-    whole, parts = np.longdouble(0), np.zeros(len(names), np.longdouble)
-    for chosen in product([False, True], repeat=len(present)):
-        sign, kept = base, spared
-        for (leak, own), taken in zip(present, chosen, strict=True):
-            if taken:
-                sign, kept = -sign * leak, kept * own
-        each = prior * kept + (1 - prior)
-        term = sign * each.prod()
-        whole += term
-        parts += term * prior * kept / each
+    sign, kept = np.array([base]), spared[None]
+    for leak, own in [absent(finding) for finding, state in evidence.items() if state == "yes"]:
+        sign, kept = np.concatenate([sign, -sign * leak]), np.concatenate([kept, kept * own])
+    each = prior * kept + (1 - prior)
+    term = sign * each.prod(axis=1)
+    parts = (term[:, None] * prior * kept / each).sum(axis=0)
+    whole = term.sum()
     return {name: float(p / whole) for name, p in zip(names, parts, strict=True)}, float(whole)

@@ -23,7 +23,7 @@ from bbn.model.network import BayesianNetwork
 
 
 class Term(NamedTuple):
-    """What a draw does to an observed effect: per state the probabilities that it does not bring it, and that it does."""
+    """What a draw does to an observed effect: per state the probabilities that it is not brought, and that it is."""
 
     effect: int
     brings: Array

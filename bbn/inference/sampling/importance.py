@@ -1,15 +1,16 @@
 """Adaptive importance sampling: begin where loopy messages point, learn from what is drawn, then draw.
 
-Every ancestor of the evidence is drawn from a table of its own shape, q(x | parents). It starts as p(x | parents) λ(x), λ the
-messages that loopy propagation brings from the evidence (EPIS-BN; Yuan and Druzdzel 2006), and moves, stage by stage,
-towards P(x | parents, evidence) as the weighted samples so far show it (AIS-BN; Cheng and Druzdzel 2000):
-q ← q + η (estimate − q),  η falling from 0.4 to 0.14. Rows that no sample reached return to the start, and what is drawn from
-is 0.9 q + 0.1 p, which bounds every weight (Hesterberg 1995). While few samples agree with the evidence, the stage's weights
-are flattened, w^β, so that what is learned does not rest on a handful of them. The samples of the stages are thrown away;
-those of the answer come from the last q, or from p if that turned out to be better.
+Every ancestor of the evidence is drawn from a table of its own shape, q(x | parents). It starts as p(x | parents)
+λ(x), λ the messages that loopy propagation brings from the evidence (EPIS-BN; Yuan and Druzdzel 2006), and moves,
+stage by stage, towards P(x | parents, evidence) as the weighted samples so far show it (AIS-BN; Cheng and Druzdzel
+2000): q ← q + η (estimate − q),  η falling from 0.4 to 0.14. Rows that no sample reached return to the start, and
+what is drawn from is 0.9 q + 0.1 p, which bounds every weight (Hesterberg 1995). While few samples agree with the
+evidence, the stage's weights are flattened, w^β, so that what is learned does not rest on a handful of them. The
+samples of the stages are thrown away; those of the answer come from the last q, or from p if that turned out to be
+better.
 
-Causes of observed effects do not learn: each looks at what is left to explain (`bbn.inference.sampling.seen_effects`), which no
-table of its own could say.
+Causes of observed effects do not learn: each looks at what is left to explain
+(`bbn.inference.sampling.seen_effects`), which no table of its own could say.
 """
 
 from __future__ import annotations
@@ -121,8 +122,7 @@ def learned_draws(
     seeds: Seeds,
     effects: Sequence[Effect] = (),
 ) -> tuple[list[Draw], Hope, float]:
-    """Draws of these variables from a learned importance distribution, what they look at, and the ln of the weight that
-    all rows share."""
+    """Draws of these variables from what is learned, what they look at, and the ln of the weight that all rows share."""
     names = list(names)
     draws, log_scale = weighing_draws(net, names, columns, findings)
     draws, unseen = looking(draws, effects, columns)

@@ -2,8 +2,8 @@
 
 Fung and Chang 1990; Shachter and Peot 1990. A hard finding x_i = e multiplies the weight by P(e | parents). A
 likelihood λ on x_i is taken into its own draw: x_i is drawn from P(x_i | parents) λ(x_i) / c(parents) and the weight
-is multiplied by c(parents) = Σ P(x_i | parents) λ(x_i), so that no sample is spent on states that λ rules out. Of observed
-effects of many causes only the causes are drawn (`bbn.inference.sampling.seen_effects`).
+is multiplied by c(parents) = Σ P(x_i | parents) λ(x_i), so that no sample is spent on states that λ rules out. Of
+observed effects of many causes only the causes are drawn (`bbn.inference.sampling.seen_effects`).
 """
 
 from __future__ import annotations

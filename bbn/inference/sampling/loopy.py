@@ -45,8 +45,8 @@ SCHEDULES = ("sequential", "flooding")
 class LoopyBeliefPropagation(Approximate):
     """Loopy belief propagation, on networks and factor graphs: exact on trees, elsewhere without a known error.
 
-    That messages settle says nothing about how far off they are: where there are loops, an answer has no standard error,
-    and its report says that it is not `reliable`.
+    That messages settle says nothing about how far off they are: where there are loops, an answer has no standard
+    error, and its report says that it is not `reliable`.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class Messages:
         self.has_loops = _has_loops(edges, len(self.cards))
 
     def settle(self, options: Mapping[str, Any]) -> tuple[int, bool]:
-        """Pass messages until they change no more, and read them; the number of iterations, and whether they settled."""
+        """Pass messages until they change no more, and read them: how many iterations, and whether they settled."""
         max_iter, tol = int(options["max_iter"]), float(options["tol"])
         flooding = _schedule(options["schedule"]) == "flooding"
         damping = _damping(options["damping"])

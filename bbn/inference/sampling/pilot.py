@@ -1,13 +1,14 @@
 """Pilot runs: which sampling method answers a question that exact inference refuses, and how well.
 
-Each method draws a few samples in a fraction of a second. Those whose own report calls them reliable are compared by their
-largest standard error; the same question gets the same advice, unless a method is too slow to have a say.
+Each method draws a few samples in a fraction of a second. Those whose own report calls them reliable are compared by
+their largest standard error; the same question gets the same advice, unless a method is too slow to have a say.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from bbn.core.errors import BBNError, BudgetError, TimeLimitError
 from bbn.core.threads import time_limit
@@ -17,6 +18,8 @@ CONTENDERS = ("importance", "gibbs", "likelihood-weighting")
 N_SAMPLES = 2_000
 SECONDS = 0.5
 """The most time that each method gets."""
+MEMORY = 200_000_000
+"""The most bytes that each method gets."""
 
 
 def advised(
@@ -26,13 +29,22 @@ def advised(
     from bbn.inference import engine_class
 
     errors: dict[str, float] = {}
+    limit = MEMORY if refusal.limit is None else min(MEMORY, refusal.limit)
     for method in CONTENDERS:
         kind = engine_class(method)
-        options = {"burn_in": 50} if method == "gibbs" else {}
+        options: dict[str, Any] = {"burn_in": 50} if method == "gibbs" else {}
         try:
             with warnings.catch_warnings(), time_limit(SECONDS):
                 warnings.simplefilter("ignore")
-                engine = kind(model, n_samples=N_SAMPLES, seed=0, n_jobs=1, progress=False, **options)  # type: ignore[arg-type]
+                engine = kind(
+                    model,
+                    n_samples=N_SAMPLES,
+                    seed=0,
+                    n_jobs=1,
+                    progress=False,
+                    memory_limit=limit,
+                    **options,
+                )
                 answer = engine.posteriors(evidence) if targets is None else engine.query(targets, evidence)
         except (BBNError, TypeError):
             continue

@@ -1,10 +1,11 @@
 """Observed effects of many causes, without their tables: what draws of the causes look at.
 
-Of an observed NoisyMax, and of an observed maximum or minimum, what depends on one cause alone is taken into that cause's
-likelihood (`bbn.inference.sampling.gibbs_causes`). What is left is a noisy-or that is known to be there: 1 − ∏ n_i(x_i), where
-n_i(x) is the probability that cause i in state x does not bring it. Nothing between causes and effect is drawn: rows weigh
-1 − ∏ n_i. Drawing the causes in turn, each may look at what those before it left unexplained, and at which cause after it may
-explain that, alone or with others (`bbn.kernels.contracts.seen`). How probable those are is what loopy propagation says.
+Of an observed NoisyMax, and of an observed maximum or minimum, what depends on one cause alone is taken into that
+cause's likelihood (`bbn.inference.sampling.gibbs_causes`). What is left is a noisy-or that is known to be there: 1 −
+∏ n_i(x_i), where n_i(x) is the probability that cause i in state x does not bring it. Nothing between causes and
+effect is drawn: rows weigh 1 − ∏ n_i. Drawing the causes in turn, each may look at what those before it left
+unexplained, and at which cause after it may explain that, alone or with others (`bbn.kernels.contracts.seen`). How
+probable those are is what loopy propagation says.
 """
 
 from __future__ import annotations
@@ -202,9 +203,9 @@ def looked(
             leaders.append(columns[name])
             chance.append(min(total, 1 - FAINT))
             reach.append(np.maximum(brings + (1 - brings) * (1 - missed), FAINT))
-        for f, leaf in enumerate(own):
-            if leaf is not None:
-                missed[f] *= 1 - float(towards[f][name] @ leaf[:, 1])
+        for f, brought in enumerate(own):
+            if brought is not None:
+                missed[f] *= 1 - float(towards[f][name] @ brought[:, 1])
     return Hope(
         [effect.start for effect in effects],
         leaders[::-1],

@@ -1,7 +1,7 @@
 """What loopy propagation passes messages on: factors over variables, as flat arrays.
 
-An edge joins a factor and one of its variables; edge e is the entry ``scope[e]``, and the message along it to the variable
-has a number for each of that variable's states. Messages lie one after the other, in the order of the edges.
+An edge joins a factor and one of its variables; edge e is the entry ``scope[e]``, and the message along it to the
+variable has a number for each of that variable's states. Messages lie one after the other, in the order of the edges.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Observed effects of many causes, as sampling draws the causes one after the other: each draw looks at what is left.
 
-An observed effect is there if the leak or a cause brings it: with `below` the probability that neither the leak nor a cause
-drawn so far does, and `at` that one does, a cause with the code k leaves below·none[k], and at + below·some[k]. The probability
-of all effects, given the causes drawn so far, is guessed by which cause comes next:
+An observed effect is there if the leak or a cause brings it: with `below` the probability that neither the leak nor a
+cause drawn so far does, and `at` that one does, a cause with the code k leaves below·none[k], and at + below·some[k].
+The probability of all effects, given the causes drawn so far, is guessed by which cause comes next:
 
     hope = Σ_j chance_j ∏_{i<j} (1 − chance_i) ∏_f (at_f + below_f reach_jf)
 
-over the leaders j still to come, where reach_jf is the probability that leader j or a cause after it brings f; the last leader
-stands for no cause at all. A cause is drawn in proportion to its own share times the hope that it leaves, with the share alone
-in one draw of ten. Weights make up for the guesses.
+over the leaders j still to come, where reach_jf is the probability that leader j or a cause after it brings f; the
+last leader stands for no cause at all. A cause is drawn in proportion to its own share times the hope that it leaves,
+with the share alone in one draw of ten. Weights make up for the guesses.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ METHODS = ["importance", "likelihood-weighting", "gibbs"]
 
 
 def coverage(method: str, seeds: range, n_samples: int = 20_000) -> tuple[int, int, int, float]:
-    """Answers without warning, those of them within two standard errors, all answers, the worst error without warning."""
+    """Answers without warning, those of them within two standard errors, all answers, the worst error so claimed."""
     claimed = within = asked = 0
     worst = 0.0
     for seed in seeds:
@@ -62,7 +62,7 @@ def test_importance_sampling_needs_no_warning_and_its_errors_hold():
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_errors_that_are_claimed_hold(method):
-    claimed, within, asked, _ = coverage(method, range(200))
+    claimed, within, asked, _ = coverage(method, range(60 if method == "gibbs" else 200))
     assert within >= 0.93 * claimed
     if method == "importance":
         assert claimed > 0.95 * asked
@@ -139,20 +139,20 @@ def test_twins_look_at_what_is_left_alike(seed, monkeypatch):
 
 
 def test_a_refusal_names_a_method_that_works():
-    causes = [bbn.Variable(f"C{i}", ["yes", "no"]) for i in range(25)]
+    causes = [bbn.Variable(f"C{i}", ["yes", "no"]) for i in range(40)]
     rng = np.random.default_rng(0)
     findings = [
         bbn.NoisyOr(
             bbn.Variable(f"F{j}", ["yes", "no"]),
-            [causes[i] for i in rng.choice(25, 12, replace=False)],
+            [causes[i] for i in rng.choice(40, 12, replace=False)],
             rng.uniform(0.1, 0.9, 12).tolist(),
             leak=0.01,
         )
-        for j in range(9)
+        for j in range(11)
     ]
     net = bbn.BayesianNetwork([*(bbn.CPT(v, table=[0.05, 0.95]) for v in causes), *findings])
-    evidence = {f"F{j}": "yes" for j in range(9)}
+    evidence = {f"F{j}": "yes" for j in range(11)}
     with pytest.raises(bbn.BudgetError, match='method="importance" answers with standard errors of at most'):
-        net.query("C0", evidence, memory_limit="20 kB")
+        net.query("C0", evidence, memory_limit="10 MB")
     with pytest.raises(bbn.BudgetError, match="pilot run"):
-        net.posteriors(evidence, memory_limit="20 kB")
+        net.posteriors(evidence, memory_limit="10 MB")
