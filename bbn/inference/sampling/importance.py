@@ -122,7 +122,7 @@ def learned_draws(
     seeds: Seeds,
     effects: Sequence[Effect] = (),
 ) -> tuple[list[Draw], Hope, float]:
-    """Draws of these variables from what is learned, what they look at, and the ln of the weight that all rows share."""
+    """Draws of these variables from what is learned, what they look at, and the ln of the weight all rows share."""
     names = list(names)
     draws, log_scale = weighing_draws(net, names, columns, findings)
     draws, unseen = looking(draws, effects, columns)

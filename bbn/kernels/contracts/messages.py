@@ -43,8 +43,10 @@ class FactorGraphArrays(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where things lie: factors in `tables`, edges among the messages, variables in `local`, each with its end; the
-    edges of variable v are ``around[around_ptr[v]:around_ptr[v + 1]]``."""
+    """Where things lie: factors in `tables`, edges among the messages, variables in `local`, each with its end.
+
+    The edges of variable v are ``around[around_ptr[v]:around_ptr[v + 1]]``.
+    """
 
     table: Ints
     message: Ints
