@@ -25,7 +25,7 @@ STOPS = (KeyboardInterrupt, TimeLimitError)
 """What ends a search or a climb that gives back the best so far."""
 REASONS = ("interrupted", "time_limit")
 """How results name them."""
-INSTEAD = 'observe more variables, or choose a sampling method such as method="likelihood-weighting"'
+INSTEAD = "observe more variables, or choose a sampling method"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

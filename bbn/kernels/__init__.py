@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import explain as explain
     from bbn.kernels.pure import gaussians as gaussians
     from bbn.kernels.pure import layout as layout
+    from bbn.kernels.pure import messages as messages
     from bbn.kernels.pure import pieces as pieces
     from bbn.kernels.pure import propagate as propagate
     from bbn.kernels.pure import recode as recode
@@ -57,6 +58,7 @@ KERNELS = (
     "explain",
     "gaussians",
     "layout",
+    "messages",
     "pieces",
     "propagate",
     "recode",

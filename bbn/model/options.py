@@ -83,7 +83,7 @@ class LoopyOptions(TypedDict, total=False):
     tol: float
     """Messages have settled when none changes by more than this."""
     damping: float | None
-    """The share of the old message that is kept, in [0, 1); None is 0 on a tree, 0.2 elsewhere."""
+    """The share of the old message that is kept, in [0, 1); None is 0, and 0.5 for messages slow to settle."""
     schedule: Literal["sequential", "flooding"]
     """Whether messages are sent one factor after the other, or all at once."""
     memory_limit: MemoryLimit

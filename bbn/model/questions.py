@@ -111,8 +111,8 @@ class Askable(Frozen):
         tol : float, default 1e-12
             "loopy". Messages have settled when none changes by more than this.
         damping : float, optional
-            "loopy". The share of the old message that is kept, from 0 up to but not including 1; by default 0 on a
-            tree and 0.2 elsewhere.
+            "loopy". The share of the old message that is kept, from 0 up to but not including 1; by default 0,
+            and 0.5 for messages that are slow to settle.
         schedule : {"sequential", "flooding"}, default "sequential"
             "loopy". Whether factors send in turn, each from the newest messages, or all at once.
         n_draws : int, default 500

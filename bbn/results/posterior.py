@@ -186,6 +186,11 @@ class Posterior(Tabular, Frozen):
         """Whether the answer is as good as it was meant to be; always so for an exact posterior."""
         return self.sampling is None or self.sampling.converged
 
+    @property
+    def reliable(self) -> bool:
+        """Whether the error is known and intervals hold as often as they say; always so for an exact posterior."""
+        return self.sampling is None or self.sampling.reliable
+
     def to_dict(self) -> dict[Any, float]:
         """State, or tuple of states for a joint, to probability."""
         return labelled(self.variables, self.values)

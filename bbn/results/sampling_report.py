@@ -30,8 +30,11 @@ class SamplingReport(Frozen):
     interrupted
         Whether the run was stopped by hand before its end.
     converged
-        Whether the answer is as good as it was meant to be: enough effective samples, chains that agree, the
-        standard error that was asked for, messages that settled.
+        Whether the run got where it was meant to: enough effective samples, chains that agree, the standard error that
+        was asked for, messages that settled. Messages that settled may still be far off.
+    reliable
+        Whether the error is known, and the intervals hold as often as they say. False wherever a warning says so, and
+        for loopy belief propagation on a graph with loops.
     pareto_k
         The shape of the tail of the weights; above 0.5 the standard errors are too small. None where weights are even.
     """
@@ -44,6 +47,7 @@ class SamplingReport(Frozen):
         "n_samples",
         "pareto_k",
         "r_hat",
+        "reliable",
         "std_error",
     )
 
@@ -54,6 +58,7 @@ class SamplingReport(Frozen):
     r_hat: float | None
     interrupted: bool
     converged: bool
+    reliable: bool
     pareto_k: float | None
 
     def __init__(
@@ -66,6 +71,7 @@ class SamplingReport(Frozen):
         interrupted: bool = False,
         converged: bool = True,
         pareto_k: float | None = None,
+        reliable: bool | None = None,
     ) -> None:
         if std_error is not None:
             std_error.flags.writeable = False
@@ -77,6 +83,7 @@ class SamplingReport(Frozen):
             r_hat=r_hat,
             interrupted=interrupted,
             converged=converged,
+            reliable=converged if reliable is None else reliable,
             pareto_k=pareto_k,
         )
 
@@ -115,4 +122,8 @@ class SamplingReport(Frozen):
             parts.append("interrupted")
         if not self.converged:
             parts.append("not converged")
+        elif not self.reliable:
+            parts.append(
+                "settled, but how far off is not known" if self.std_error is None else "not reliable"
+            )
         return f"<SamplingReport: {', '.join(parts)}>"

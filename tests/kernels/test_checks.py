@@ -16,6 +16,7 @@ import pytest
 
 from bbn.kernels.contracts import tape
 from bbn.kernels.contracts.causes import Causes
+from bbn.kernels.contracts.messages import FactorGraphArrays
 from bbn.kernels.contracts.moves import Groups, Moves, Sweep
 from bbn.kernels.pure import layout as pure_layout
 from bbn.kernels.pure import propagate as pure_propagate
@@ -69,6 +70,7 @@ CAUSES = Causes(
     *(ints(0, 1), ints(2, 6), ints(0, 1), ints(0, 0), ints(0, 2), ints(0, 2, 5), ints(1, -1, 1, 0, -1)),
     *(ints(0, 0, 0, 0, 0), np.ones(12), ints(0, 1, 2), ints(0, 1, 0, 1, 2, 0, 1, 2)),
 )
+LINKED = FactorGraphArrays(ints(2, 3, 2), ints(0, 2, 4), ints(0, 1, 1, 2), floats(12), floats(7))
 CODES = np.array([[0, 1] * 5, [0, 1, 2, 2, 1] * 2, [1, 0] * 5], np.uint8)
 
 KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
@@ -177,6 +179,9 @@ KERNELS: dict[str, tuple[str, str, Callable[[], list[Any]], set[int | str]]] = {
         {0},
     ),
     "merge_rows": ("coding", lambda: [[CODES[0], CODES[1]]], set()),
+    "settle": ("messages", lambda: [LINKED, floats(10), 3, 0.0, 0.0, False], {0}),
+    "beliefs": ("messages", lambda: [LINKED, floats(10), np.zeros(7)], {0}),
+    "incoming": ("messages", lambda: [LINKED, floats(10), np.zeros(10)], {0}),
     "row_texts": ("decimals", lambda: [floats(6), 3, " ", "\n"], set()),
     "recode": ("recode", lambda: [np.zeros(3, np.uint8), ints(0, 1, 7)], set()),
     "forward": ("sample", lambda: [bits(), MOVES, CODES.copy(), np.zeros(10)], {1}),
@@ -227,7 +232,7 @@ def variants(arguments: list[Any]) -> Iterator[tuple[int, str, str, list[Any]]]:
                     yield place, str(field), how, [*arguments[:place], made, *arguments[place + 1 :]]
 
 
-NUMBERS = {"thresholds", "log_weights", "values", "effects"}
+NUMBERS = {"tables", "local", "thresholds", "log_weights", "values", "effects"}
 """Fields that are no indices: any number will do."""
 
 

@@ -141,6 +141,22 @@ class JunctionTree(Engine):
     def _query(
         self, targets: str | Sequence[str], evidence: Evidence | None, settings: Mapping[str, Any]
     ) -> Posterior:
+        try:
+            return self._asked_query(targets, evidence, settings)
+        except BudgetError as refusal:
+            raise self._advised(refusal, targets, evidence) from None
+
+    def _advised(
+        self, refusal: BudgetError, targets: str | Sequence[str] | None, evidence: Evidence | None
+    ) -> BudgetError:
+        """The refusal, with a method that would answer."""
+        from bbn.inference.sampling.pilot import advised, is_advisable
+
+        return advised(refusal, self.model, targets, evidence) if is_advisable(refusal) else refusal
+
+    def _asked_query(
+        self, targets: str | Sequence[str], evidence: Evidence | None, settings: Mapping[str, Any]
+    ) -> Posterior:
         if settings is not self.options:
             return super()._query(targets, evidence, settings)
         repeats = self._known_questions()
@@ -153,6 +169,12 @@ class JunctionTree(Engine):
         return answer
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
+        try:
+            return self._asked_posteriors(evidence, settings)
+        except BudgetError as refusal:
+            raise self._advised(refusal, None, evidence) from None
+
+    def _asked_posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
         if settings is not self.options:
             return super()._posteriors(evidence, settings)
         repeats = self._known_questions()

@@ -20,10 +20,7 @@ from bbn.model.graphs import Elimination
 
 THIN_FROM, THIN, RUNS, RUN = 16_384, 0.15, 16, 64
 """Tables of at least THIN_FROM entries are thin if no more than the share THIN of what is looked at is not zero."""
-INSTEAD = (
-    "observe more variables, ask for fewer targets, or choose a sampling method such as "
-    'method="likelihood-weighting"'
-)
+INSTEAD = "observe more variables, ask for fewer targets, or choose a sampling method"
 
 
 class Question(NamedTuple):

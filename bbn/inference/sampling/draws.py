@@ -17,8 +17,37 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array
 from bbn.kernels.contracts.moves import SMALLEST_NARROW, Moves, thresholds
+from bbn.kernels.contracts.seen import NO_SEEN, Seen
 from bbn.kernels.contracts.types import Ints
 from bbn.model.network import BayesianNetwork
+
+
+class Term(NamedTuple):
+    """What a draw does to an observed effect: per state the probabilities that it is not brought, and that it is."""
+
+    effect: int
+    brings: Array
+
+
+class Hope(NamedTuple):
+    """What draws look at: observed effects, and who may still bring them; see `bbn.kernels.contracts.seen`.
+
+    Attributes
+    ----------
+    start
+        Per effect the probabilities that what is constant does not bring it, and that it does.
+    leaders
+        The columns of causes, in the order in which they are drawn; empty where draws do not look.
+    chance
+        The probability of each leader, and 1 for none of them.
+    reach
+        Per leader and effect the probability that it or what comes after it brings it; a last row for none of them.
+    """
+
+    start: list[Array]
+    leaders: list[int]
+    chance: Array
+    reach: Array
 
 
 class Draw(NamedTuple):
@@ -35,12 +64,15 @@ class Draw(NamedTuple):
         that only weighs has a last axis of length 1.
     log_weights
         What to add to the row's log weight, in the shape of the table, or None.
+    terms
+        The observed effects that it looks at.
     """
 
     column: int
     parents: tuple[int, ...]
     table: Array
     log_weights: Array | None = None
+    terms: tuple[Term, ...] = ()
 
 
 def table_draws(
@@ -79,6 +111,29 @@ def compile_draws(draws: Sequence[Draw]) -> Moves:
         thresholds=_joined(parts, np.int64 if wide else np.int32),
         weight=weight,
         log_weights=_joined(logs, np.float64),
+    )
+
+
+def compile_seen(draws: Sequence[Draw], hope: Hope | None) -> Seen:
+    """The observed effects that the draws look at, as flat arrays."""
+    if hope is None or not hope.start:
+        return NO_SEEN
+    terms = [term for draw in draws for term in draw.terms]
+    shares = [draw.table.reshape(-1) if draw.terms else np.empty(0) for draw in draws]
+    looks = [bool(draw.terms) for draw in draws]
+    turn = {draw.column: i for i, draw in enumerate(draws)}
+    last = [len(draws)] if hope.leaders else []
+    return Seen(
+        term_ptr=offsets([len(draw.terms) for draw in draws]),
+        effect=np.array([term.effect for term in terms], np.int64),
+        bring=starts([term.brings.size for term in terms]),
+        share=np.where(looks, starts([part.size for part in shares]), -1),
+        turn=np.array([turn[column] for column in hope.leaders] + last, np.int64),
+        start=np.concatenate([np.asarray(pair, float) for pair in hope.start]),
+        brings=_joined([term.brings.reshape(-1) for term in terms], np.float64),
+        shares=_joined(shares, np.float64),
+        chance=hope.chance,
+        reach=hope.reach,
     )
 
 

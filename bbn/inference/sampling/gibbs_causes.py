@@ -86,6 +86,12 @@ def large_families(
     return families, factors
 
 
+def effect_family(own: Factored, hard: Mapping[str, int]) -> tuple[Family | None, list[Factor]] | None:
+    """The family and the factors of a NoisyMax, a maximum or a minimum; None of what follows from a sum."""
+    plain = isinstance(own, NoisyMax) or (isinstance(own, Deterministic) and own.rule in ("max", "min"))
+    return _family(own, hard) if plain else None
+
+
 def _family(own: Factored, hard: Mapping[str, int]) -> tuple[Family | None, list[Factor]]:
     if isinstance(own, NoisyMax):
         level = np.arange(own.variable.card)

@@ -54,7 +54,7 @@ def starting_states(
     every = {name: i for i, name in enumerate(net.names)}
     sources: list[tuple[Mapping[str, int], Source, Weigh | None]] = [
         (drawn, lambda: weighing_draws(net, names, drawn, findings), None),
-        (drawn, lambda: learned_draws(net, names, drawn, findings, seeds), None),
+        (drawn, lambda: learned_draws(net, names, drawn, findings, seeds)[::2], None),
         (every, lambda: conditioned_draws(net, findings, every, options["memory_limit"]), None),
     ]
     sources = [*_causes_alone(model, columns, findings), *sources]

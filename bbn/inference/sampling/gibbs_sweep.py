@@ -17,6 +17,7 @@ from bbn.inference.sampling.draws import offsets, smallest_share, starts
 from bbn.inference.sampling.gibbs_blocks import GibbsBlock
 from bbn.kernels.contracts.moves import SMALLEST_NARROW, Sweep, thresholds
 from bbn.kernels.contracts.types import Ints
+from bbn.kernels.watch import check
 from bbn.model.factor import Factor
 
 TABLE_BYTES = 20
@@ -41,8 +42,13 @@ def compile_sweep(
     blankets: list[list[str]] = []
     kept: list[list[Factor]] = []
     ledger, known = Ledger(limit), frozenset(caused)
+    holding: dict[str, list[int]] = {}
+    for i, factor in enumerate(factors):
+        for name in factor.names:
+            holding.setdefault(name, []).append(i)
     for block in blocks:
-        held = [factor for factor in factors if set(factor.names) & set(block.names)]
+        check()
+        held = [factors[i] for i in sorted({i for name in block.names for i in holding.get(name, ())})]
         blanket = [
             name for name in dict.fromkeys(n for f in held for n in f.names) if name not in block.names
         ]

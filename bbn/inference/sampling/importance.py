@@ -1,29 +1,44 @@
-"""Adaptive importance sampling: learn what to draw from until draws agree with the evidence, then draw.
+"""Adaptive importance sampling: begin where loopy messages point, learn from what is drawn, then draw.
 
-AIS-BN (Cheng and Druzdzel 2000): every ancestor of the evidence is drawn from a table of its own shape,
-q(x | parents), which starts as the network's p, evened out for the parents of the evidence, and moves, stage by stage,
-towards P(x | parents, evidence) as the weighted samples so far show it:  q ← q + η (estimate − q),  η falling from 0.4
-to 0.14. Rows that no sample reached return to p, and what is drawn from is 0.9 q + 0.1 p, which bounds every weight
-(Hesterberg 1995). While few samples agree with the evidence, the stage's weights are flattened, w^β, so that what is
-learned does not rest on a handful of them. The samples of the stages are thrown away; those of the answer come from
-the last q, or from p if that turned out to be better.
+Every ancestor of the evidence is drawn from a table of its own shape, q(x | parents). It starts as p(x | parents)
+λ(x), λ the messages that loopy propagation brings from the evidence (EPIS-BN; Yuan and Druzdzel 2006), and moves,
+stage by stage, towards P(x | parents, evidence) as the weighted samples so far show it (AIS-BN; Cheng and Druzdzel
+2000): q ← q + η (estimate − q),  η falling from 0.4 to 0.14. Rows that no sample reached return to the start, and
+what is drawn from is 0.9 q + 0.1 p, which bounds every weight (Hesterberg 1995). While few samples agree with the
+evidence, the stage's weights are flattened, w^β, so that what is learned does not rest on a handful of them. The
+samples of the stages are thrown away; those of the answer come from the last q, or from p if that turned out to be
+better.
+
+Causes of observed effects do not learn: each looks at what is left to explain
+(`bbn.inference.sampling.seen_effects`), which no table of its own could say.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any, Unpack
 
 import numpy as np
 
 from bbn import kernels
 from bbn.core.frozen import Array
-from bbn.inference.sampling.draws import Draw, code_type, compile_draws, offsets, starts
+from bbn.inference.sampling.draws import Draw, Hope, code_type, compile_draws, compile_seen, offsets, starts
 from bbn.inference.sampling.likelihood_weighting import logs, weighing_draws
+from bbn.inference.sampling.loopy import TINY, Messages
 from bbn.inference.sampling.seeded_blocks import Seeds
+from bbn.inference.sampling.seen_effects import (
+    Effect,
+    active_share,
+    chain_factors,
+    looked,
+    looking,
+    seen_effects,
+)
 from bbn.inference.sampling.weighted import Proposal, WeightedSampling
 from bbn.kernels.contracts.moves import Codes, Groups
+from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import SamplingOptions
@@ -35,6 +50,8 @@ DEFENSIVE = 0.1
 """The share of p in what is drawn from."""
 PRIOR_ROWS = 2.0
 """What p counts for against the samples of a stage, in rows per state."""
+ITERATIONS = 50
+"""The most iterations of loopy propagation: messages that have not settled point somewhere, too."""
 LEAST_ESS = STAGE_ROWS / 20
 """Weights are flattened until the stage is worth LEAST_ESS samples."""
 
@@ -87,9 +104,14 @@ class ImportanceSampling(WeightedSampling):
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds
     ) -> Proposal:
-        columns = {name: i for i, name in enumerate(n for n in names if n not in findings.hard)}
-        draws, log_scale = learned_draws(self.net, names, columns, findings, seeds)
-        return Proposal(columns, draws, log_scale)
+        seen = seen_effects(self.model, self.net, names, findings)
+        columns = {name: i for i, name in enumerate(n for n in seen.names if n not in findings.hard)}
+        if seen.scale == 0:
+            return Proposal(columns, [], -math.inf)
+        draws, hope, log_scale = learned_draws(
+            self.net, seen.names, columns, seen.findings, seeds, seen.effects
+        )
+        return Proposal(columns, draws, log_scale + math.log(seen.scale), hope=hope)
 
 
 def learned_draws(
@@ -98,41 +120,123 @@ def learned_draws(
     columns: Mapping[str, int],
     findings: Findings,
     seeds: Seeds,
-) -> tuple[list[Draw], float]:
-    """Draws of these variables from a learned importance distribution, and the ln of the weight all rows share."""
+    effects: Sequence[Effect] = (),
+) -> tuple[list[Draw], Hope, float]:
+    """Draws of these variables from what is learned, what they look at, and the ln of the weight all rows share."""
+    names = list(names)
     draws, log_scale = weighing_draws(net, names, columns, findings)
-    evidence = {*findings.hard, *findings.likelihood}
-    ancestors = {columns[name] for name in net.ancestral_set(evidence) if name in columns}
-    moved = [i for i, draw in enumerate(draws) if draw.column in ancestors]
-    if log_scale == -math.inf or not moved or all(draw.log_weights is None for draw in draws):
-        return draws, log_scale
+    draws, unseen = looking(draws, effects, columns)
+    causes = {cause.name for effect in effects for cause in effect.causes}
+    evidence = {*(name for name in findings.hard if name in names), *findings.likelihood, *causes}
+    wanted = net.ancestral_set(evidence)
+    if log_scale == -math.inf or not (effects or any(draw.log_weights is not None for draw in draws)):
+        return draws, unseen, log_scale
+    messages = _Messages(net, [name for name in names if name in wanted], findings, effects)
+    draws, hope = messages.looked(draws, columns)
+    by_column = {columns[name]: name for name in wanted if name in columns}
+    moved = [i for i, draw in enumerate(draws) if draw.column in by_column]
+    if not moved:
+        return draws, unseen, log_scale
     exact = [_normalised(draws[i].table) for i in moved]
-    close = {columns[p] for name in evidence for p in (*net.parents(name), name) if p in columns}
-    shares = [
-        _normalised((p > 0) * (p + (draws[i].column in close))) for i, p in zip(moved, exact, strict=True)
-    ]
+    shares = [messages.shares(by_column[draws[i].column], p) for i, p in zip(moved, exact, strict=True)]
+    begun = list(shares)
     weighing = [i for i, draw in enumerate(draws) if draw.column < 0]
-    families = _families([draws[i] for i in moved])
+    learning = [k for k, i in enumerate(moved) if not draws[i].terms]
+    families = _families([draws[moved[k]] for k in learning])
     ends = [*families.offset.tolist(), families.n_cells]
     kind = code_type(net.variable(name).card for name in columns)
 
-    def stage_of(staged: list[Draw], stage: int) -> tuple[Codes, Array]:
-        codes, log_weight = np.empty((len(columns), STAGE_ROWS), kind), np.zeros(STAGE_ROWS)
-        moves = compile_draws([staged[i] for i in sorted([*moved, *weighing])])
-        kernels.sample.forward(seeds.bits(1, stage), moves, codes, log_weight)
+    n_rows = STAGE_ROWS if learning else STAGE_ROWS // 4
+
+    def stage_of(staged: list[Draw], hope: Hope, stage: int) -> tuple[Codes, Array]:
+        check()
+        codes, log_weight = np.empty((len(columns), n_rows), kind), np.zeros(n_rows)
+        chosen = [staged[i] for i in sorted([*moved, *weighing])]
+        seen = compile_seen(chosen, hope)
+        kernels.sample.forward(seeds.bits(1, stage), compile_draws(chosen), codes, log_weight, seen)
         return codes, log_weight
 
-    for stage in range(STAGES):
-        codes, log_weight = stage_of(_proposed(draws, moved, exact, shares), stage)
+    for stage in range(STAGES if learning else 0):
+        codes, log_weight = stage_of(_proposed(draws, moved, exact, shares), hope, stage)
         counts = np.zeros((families.n_cells, 2))
         kernels.sample.accumulate(codes, families, _flattened(log_weight), counts)
         rate = FIRST_RATE * (LAST_RATE / FIRST_RATE) ** (stage / (STAGES - 1))
-        for k, p in enumerate(exact):
-            seen = counts[ends[k] : ends[k + 1], 0].reshape(p.shape) + PRIOR_ROWS * p.shape[-1] * p
-            shares[k] = shares[k] + rate * (_normalised(seen) - shares[k])
+        for at, k in enumerate(learning):
+            p = begun[k]
+            seen_rows = counts[ends[at] : ends[at + 1], 0].reshape(p.shape) + PRIOR_ROWS * p.shape[-1] * p
+            shares[k] = shares[k] + rate * (_normalised(seen_rows) - shares[k])
     learned = _proposed(draws, moved, exact, shares)
-    plain_better = _is_better(stage_of(draws, STAGES)[1], stage_of(learned, STAGES + 1)[1])
-    return (draws if plain_better else learned), log_scale
+    plain_better = _is_better(stage_of(draws, unseen, STAGES)[1], stage_of(learned, hope, STAGES + 1)[1])
+    return (draws, unseen, log_scale) if plain_better else (learned, hope, log_scale)
+
+
+class _Messages:
+    """What loopy propagation says of the evidence, in the network of these variables and their observed effects."""
+
+    def __init__(
+        self, net: BayesianNetwork, names: Sequence[str], findings: Findings, effects: Sequence[Effect]
+    ) -> None:
+        self.effects = effects
+        chains = chain_factors(effects, net.names)
+        factors = [net[name].factor() for name in names] + [factor for chain in chains for factor in chain]
+        self.passed = Messages(factors, (), findings, merged=False)
+        self.passed.settle({"max_iter": ITERATIONS, "tol": 1e-6, "damping": None, "schedule": "sequential"})
+        for found in (self.passed.to_variable, self.passed.beliefs):  # the last digits are the kernel's own
+            found[:] = found.astype(np.float32)
+        places = iter(self.passed.place)
+        self.own = dict(zip(names, places, strict=False))
+        self.links = [
+            {cause.name: place for cause, place in zip(effect.causes, places, strict=False)}
+            for effect in effects
+        ]
+
+    def shares(self, name: str, p: Array) -> Array:
+        """p(x | parents) times what comes from below: of a cause, but for its effects."""
+        own = self.own[name]
+        below = self.passed.without(name, {own, *self._links_of(name)})
+        above = (p > 0) if own < 0 else self.passed.tables[own].reshape(p.shape)  # a root's is in `below`
+        return _normalised(above * below)
+
+    def looked(self, draws: Sequence[Draw], columns: Mapping[str, int]) -> tuple[list[Draw], Hope]:
+        """The draws in an order in which causes come early that explain much, and what they look at."""
+        causes = dict.fromkeys(name for links in self.links for name in links)
+        alone = {name: self.passed.without(name, self._links_of(name)) for name in causes}
+        boost = {}
+        for name in causes:
+            now = active_share(name, self.effects, self.passed.belief(name))
+            boost[name] = math.log(max(now, TINY)) - math.log(
+                max(active_share(name, self.effects, alone[name]), TINY)
+            )
+        ordered = _reordered(draws, {columns[name]: -boost[name] for name in causes})
+        towards = [
+            {name: self.passed.without(name, {place}) for name, place in links.items()}
+            for links in self.links
+        ]
+        return ordered, looked(ordered, self.effects, columns, alone, towards, boost)
+
+    def _links_of(self, name: str) -> set[int]:
+        return {links[name] for links in self.links if name in links}
+
+
+def _reordered(draws: Sequence[Draw], rank: Mapping[int, float]) -> list[Draw]:
+    """The draws, parents first, those with a rank as late as can be and by their rank."""
+    turn = {draw.column: i for i, draw in enumerate(draws) if draw.column >= 0}
+    waiting = [len(draw.parents) for draw in draws]
+    children: dict[int, list[int]] = {}
+    for i, draw in enumerate(draws):
+        for parent in draw.parents:
+            children.setdefault(turn[parent], []).append(i)
+    heap = [(rank.get(draw.column, -math.inf), i) for i, draw in enumerate(draws) if not waiting[i]]
+    heapify(heap)
+    ordered = []
+    while heap:
+        i = heappop(heap)[1]
+        ordered.append(draws[i])
+        for child in children.get(i, ()):
+            waiting[child] -= 1
+            if not waiting[child]:
+                heappush(heap, (rank.get(draws[child].column, -math.inf), child))
+    return ordered
 
 
 def _is_better(plain: Array, learned: Array) -> bool:
@@ -153,7 +257,7 @@ def _proposed(draws: list[Draw], moved: list[int], exact: list[Array], shares: l
         q = (1 - DEFENSIVE) * q + DEFENSIVE * p
         ratio = np.divide(p, q, out=np.zeros_like(p), where=q > 0)
         weights = logs(ratio) + (0.0 if draw.log_weights is None else draw.log_weights)
-        proposed[i] = Draw(draw.column, draw.parents, q, weights)
+        proposed[i] = draw._replace(table=q, log_weights=weights)
     return proposed
 
 

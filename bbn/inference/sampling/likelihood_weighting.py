@@ -2,7 +2,8 @@
 
 Fung and Chang 1990; Shachter and Peot 1990. A hard finding x_i = e multiplies the weight by P(e | parents). A
 likelihood λ on x_i is taken into its own draw: x_i is drawn from P(x_i | parents) λ(x_i) / c(parents) and the weight
-is multiplied by c(parents) = Σ P(x_i | parents) λ(x_i), so that no sample is spent on states that λ rules out.
+is multiplied by c(parents) = Σ P(x_i | parents) λ(x_i), so that no sample is spent on states that λ rules out. Of
+observed effects of many causes only the causes are drawn (`bbn.inference.sampling.seen_effects`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from bbn.core.frozen import Array
 from bbn.inference.sampling.draws import Draw
 from bbn.inference.sampling.seeded_blocks import Seeds
+from bbn.inference.sampling.seen_effects import looking, seen_effects
 from bbn.inference.sampling.weighted import Proposal, WeightedSampling
 from bbn.model.evidence import Findings, Model
 from bbn.model.network import BayesianNetwork
@@ -65,9 +67,13 @@ class LikelihoodWeighting(WeightedSampling):
     def _proposal(
         self, names: list[str], findings: Findings, options: Mapping[str, Any], seeds: Seeds
     ) -> Proposal:
-        columns = {name: i for i, name in enumerate(n for n in names if n not in findings.hard)}
-        draws, log_scale = weighing_draws(self.net, names, columns, findings)
-        return Proposal(columns, draws, log_scale)
+        seen = seen_effects(self.model, self.net, names, findings)
+        columns = {name: i for i, name in enumerate(n for n in seen.names if n not in findings.hard)}
+        draws, log_scale = weighing_draws(self.net, seen.names, columns, seen.findings)
+        if log_scale == -math.inf or seen.scale == 0:
+            return Proposal(columns, [], -math.inf)
+        draws, hope = looking(draws, seen.effects, columns)
+        return Proposal(columns, draws, log_scale + math.log(seen.scale), hope=hope)
 
 
 def weighing_draws(

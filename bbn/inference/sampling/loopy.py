@@ -7,37 +7,46 @@ Pearl 1988; Murphy, Weiss and Jordan 1999; Kschischang, Frey and Loeliger 2001, 
 
 On a graph without loops the answer is exact after one pass there and back. With loops it is an approximation with
 no known error, and it may not settle; damping, μ ← (1 − d) μ_new + d μ_old, helps. ln P(evidence) is the Bethe
-approximation. One iteration costs the size of the tables times their number of axes.
+approximation. One iteration costs about twice the size of the tables, there and back (`bbn/kernels/pure/messages.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
+from bbn import kernels
 from bbn.core.budget import Ledger
 from bbn.core.errors import ConvergenceWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.inference.exact.flat_model import factored
-from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
+from bbn.inference.exact.relevant_factors import ancestral_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate
+from bbn.inference.sampling.draws import offsets
+from bbn.kernels.contracts.messages import FactorGraphArrays
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import LoopyOptions
+from bbn.model.variable import Variable
 from bbn.results.sampling_report import SamplingReport
 
-LOOP_DAMPING = 0.2
-"""The damping of a graph with loops, where none is given."""
+UNDAMPED = 100
+"""The iterations after which messages that have not settled are damped, where no damping is given."""
+LOOP_DAMPING = 0.5
+TINY = 1e-300
 SCHEDULES = ("sequential", "flooding")
 
 
 class LoopyBeliefPropagation(Approximate):
     """Loopy belief propagation, on networks and factor graphs: exact on trees, elsewhere without a known error.
+
+    That messages settle says nothing about how far off they are: where there are loops, an answer has no standard
+    error, and its report says that it is not `reliable`.
 
     Parameters
     ----------
@@ -48,8 +57,8 @@ class LoopyBeliefPropagation(Approximate):
     tol : float, default 1e-12
         Messages have settled when none changes by more than this.
     damping : float, optional
-        The share of the old message that is kept, from 0 up to but not including 1; by default 0 on a tree and
-        LOOP_DAMPING elsewhere.
+        The share of the old message that is kept, from 0 up to but not including 1; by default 0, and LOOP_DAMPING from
+        iteration UNDAMPED on.
     schedule : {"sequential", "flooding"}, default "sequential"
         "sequential": the factors in order, then in reverse, each from the newest messages; "flooding": all at once.
     memory_limit : int, float or str, optional
@@ -90,23 +99,19 @@ class LoopyBeliefPropagation(Approximate):
         wanted = {name for group in groups for name in group}
         relevant = ancestral_factors(self._chained, wanted | {*findings.hard, *findings.likelihood})
         self._require_memory(groups, relevant, findings, options)
-        ones = [Factor.trusted((v,), np.ones(v.card)) for v in map(self.model.variable, sorted(wanted))]
-        factors, log_scale = merged_factors([*observed_factors(self._chained, findings, relevant), *ones])
-        messages = Messages(factors, options)
-        n_iter, converged = messages.settle() if log_scale > -math.inf else (0, True)
-        log_evidence = log_scale + messages.log_total()
+        messages = Messages(relevant, map(self.model.variable, sorted(wanted)), findings)
+        n_iter, converged = messages.settle(options)
+        log_evidence = messages.log_total
+        exact = not messages.has_loops
         if log_evidence == -math.inf:
             size = sum(math.prod(self.model.variable(name).card for name in group) for group in groups)
-            return Estimate(
-                np.zeros(size), log_evidence, SamplingReport(None, None, n_iter, converged=converged)
-            )
+            return Estimate(np.zeros(size), log_evidence, _report(n_iter, converged, exact))
         parts = []
         for group in groups:
             part, settled = self._group(group, messages, findings, options)
             parts.append(part.reshape(-1))
             converged = converged and settled
-        report = SamplingReport(None, None, n_iter, converged=converged)
-        return Estimate(np.concatenate(parts), log_evidence, report)
+        return Estimate(np.concatenate(parts), log_evidence, _report(n_iter, converged, exact))
 
     def _require_memory(
         self,
@@ -117,7 +122,13 @@ class LoopyBeliefPropagation(Approximate):
     ) -> None:
         """BudgetError if the tables, sliced and merged, what weighs one of them, and the answers would not fit."""
         ledger = Ledger(options["memory_limit"])
-        cells = [math.prod(v.card for v in f.variables if v.name not in findings.hard) for f in factors]
+        hard = findings.hard
+        cells = [
+            factor.values.size
+            if hard.keys().isdisjoint(factor.names)
+            else math.prod(v.card for v in factor.variables if v.name not in hard)
+            for factor in factors
+        ]
         size = 8 * (3 * sum(cells) + 3 * max(cells, default=0))
         ledger.reserve(size, "the tables that messages are passed between", "observe more variables")
         answers = sum(math.prod(self.model.variable(name).card for name in group) for group in groups)
@@ -133,12 +144,13 @@ class LoopyBeliefPropagation(Approximate):
         """
         if not group:
             return np.ones(1), True
-        within = messages.belief(group)
+        if len(group) == 1:
+            return messages.belief(group[0]), True
+        within = messages.joint(group)
         if within is not None:
             return within, True
         first, rest = group[0], group[1:]
-        marginal = messages.belief((first,))
-        assert marginal is not None  # a variable is always within a factor
+        marginal = messages.belief(first)
         shape = [self.model.variable(name).card for name in rest]
         joint, settled = np.zeros([len(marginal), *shape]), True
         for code in np.flatnonzero(marginal):
@@ -158,121 +170,197 @@ class LoopyBeliefPropagation(Approximate):
             )
 
 
+def _report(n_iter: int, converged: bool, exact: bool) -> SamplingReport:
+    return SamplingReport(None, None, n_iter, converged=converged, reliable=converged and exact)
+
+
 class Messages:
-    """The factors of a model and the messages between them and their variables, each summing to 1."""
+    """The factors of a model given findings, and the messages between them and their variables, each summing to 1.
 
-    def __init__(self, factors: Sequence[Factor], options: Mapping[str, Any]) -> None:
-        self.factors = factors
-        self.to_variable = [[np.full(v.card, 1 / v.card) for v in f.variables] for f in self.factors]
-        self.around: dict[str, list[tuple[int, int]]] = {}
-        for f, factor in enumerate(self.factors):
-            for axis, name in enumerate(factor.names):
-                self.around.setdefault(name, []).append((f, axis))
-        self.max_iter, self.tol = int(options["max_iter"]), float(options["tol"])
-        self.flooding = _schedule(options["schedule"]) == "flooding"
-        self.damping = _damping(options["damping"], self._has_loops())
+    Parameters
+    ----------
+    factors
+        The factors; hard findings are sliced out of them.
+    wanted
+        Variables that are to have a belief, though no factor may hold them.
+    findings
+        The hard findings and the likelihoods.
+    merged
+        Whether factors over the same variables are multiplied; otherwise each of two variables or more stays apart.
 
-    def settle(self) -> tuple[int, bool]:
-        """Pass messages until they change no more; the number of iterations, and whether they settled."""
-        there = range(len(self.factors))
-        order = list(there) if self.flooding else [*there, *reversed(there)]
-        for n_iter in range(1, self.max_iter + 1):
-            change = 0.0
-            pending = []
-            for f in order:
-                check()
-                new = self._outgoing(f)
-                change = max(
-                    change, *(np.abs(a - b).max() for a, b in zip(new, self.to_variable[f], strict=True))
-                )
-                if self.flooding:
-                    pending.append((f, new))
-                else:
-                    self.to_variable[f] = new
-            for f, new in pending:
-                self.to_variable[f] = new
-            if change <= self.tol:
-                return n_iter, True
-        return self.max_iter, False
+    Attributes
+    ----------
+    scopes
+        The variables of each factor that messages are passed to.
+    place
+        Where each of the factors given is among these, −1 if it is left of one variable at most.
+    """
 
-    def belief(self, names: tuple[str, ...]) -> Array | None:
+    def __init__(
+        self,
+        factors: Iterable[Factor],
+        wanted: Iterable[Variable],
+        findings: Findings,
+        merged: bool = True,
+    ) -> None:
+        self.number: dict[str, int] = {}
+        self.local: list[Array] = []
+        self.log_scale = 0.0
+        self.scopes: list[tuple[str, ...]] = []
+        self.tables: list[Array] = []
+        self.place: list[int] = []
+        known: dict[frozenset[str], int] = {}
+        for factor in factors:
+            names, values = self._sliced(factor, findings.hard)
+            if len(names) < 2:
+                self._weigh(names, values)
+                self.place.append(-1)
+                continue
+            scope = frozenset(names)
+            at = known.get(scope) if merged else None
+            self.place.append(len(self.scopes) if at is None else at)
+            if at is None:
+                known[scope] = len(self.scopes)
+                self.scopes.append(names)
+                self.tables.append(values)
+            else:
+                values = self.tables[at] * values.transpose([names.index(name) for name in self.scopes[at]])
+                self.tables[at] = self._scaled(values)
+        for name, likelihood in findings.likelihood.items():
+            weights = np.asarray(likelihood, float)
+            at = findings.hard.get(name)
+            self._weigh(*(((name,), weights) if at is None else ((), weights[at])))
+        for variable in wanted:
+            self._numbered(variable)
+        self.cards = [len(local) for local in self.local]
+        edges = [[self.number[name] for name in scope] for scope in self.scopes]
+        self.scope_ptr = offsets([len(scope) for scope in edges])
+        self.graph = FactorGraphArrays(
+            np.array(self.cards, np.int64),
+            self.scope_ptr,
+            np.array([v for scope in edges for v in scope], np.int64),
+            np.concatenate([*(table.reshape(-1) for table in self.tables), np.empty(0)]),
+            np.concatenate([*self.local, np.empty(0)]),
+        )
+        self.to_variable = np.concatenate(
+            [*(np.full(self.cards[v], 1 / self.cards[v]) for scope in edges for v in scope), np.empty(0)]
+        )
+        self.starts = offsets([self.cards[v] for scope in edges for v in scope])
+        self.owner = np.repeat(np.arange(len(edges)), [len(scope) for scope in edges])
+        self.states = offsets(self.cards)
+        self.beliefs = np.empty(len(self.graph.local))
+        self.log_total = self.log_scale
+        self.has_loops = _has_loops(edges, len(self.cards))
+
+    def settle(self, options: Mapping[str, Any]) -> tuple[int, bool]:
+        """Pass messages until they change no more, and read them: how many iterations, and whether they settled."""
+        max_iter, tol = int(options["max_iter"]), float(options["tol"])
+        flooding = _schedule(options["schedule"]) == "flooding"
+        damping = _damping(options["damping"])
+        n_iter, settled = 0, self.log_scale == -math.inf
+        if not settled:
+            first = min(max_iter, UNDAMPED) if damping is None and self.has_loops else max_iter
+            n_iter, settled = self._passed(first, tol, damping or 0.0, flooding)
+            if not settled and first < max_iter:
+                more, settled = self._passed(max_iter - first, tol, LOOP_DAMPING, flooding)
+                n_iter += more
+            self.log_total += kernels.messages.beliefs(self.graph, self.to_variable, self.beliefs)
+        return n_iter, settled
+
+    def belief(self, name: str) -> Array:
+        """The belief in the states of a variable."""
+        v = self.number[name]
+        return self.beliefs[self.states[v] : self.states[v + 1]]
+
+    def without(self, name: str, factors: Collection[int]) -> Array:
+        """The belief in the states of a variable but for the messages of these factors."""
+        v = self.number[name]
+        found = np.log(np.maximum(self.graph.local[self.states[v] : self.states[v + 1]], TINY))
+        for edge in np.flatnonzero(self.graph.scope == v).tolist():
+            if int(self.owner[edge]) not in factors:
+                found += np.log(np.maximum(self.to_variable[self.starts[edge] : self.starts[edge + 1]], TINY))
+        found = np.exp(found - found.max())
+        return np.asarray(found / found.sum())
+
+    def joint(self, names: tuple[str, ...]) -> Array | None:
         """The belief in the joint states of variables that share a factor; None if no factor holds them all."""
-        if len(names) == 1:
-            return _normalised(self._product(names[0]))
-        for f, factor in enumerate(self.factors):
-            if set(names) <= set(factor.names):
-                weighed = Factor.trusted(factor.variables, self._weighed(f, self._incoming(f)))
-                rest = [name for name in factor.names if name not in names]
-                return _normalised(weighed.sum_out(rest).permute(names).values)
+        for f, scope in enumerate(self.scopes):
+            if set(names) <= set(scope):
+                values = self.tables[f]
+                for axis, message in enumerate(self.incoming(f)):
+                    values = values * message.reshape([-1 if a == axis else 1 for a in range(values.ndim)])
+                values = values.sum(axis=tuple(a for a, name in enumerate(scope) if name not in names))
+                left = [name for name in scope if name in names]
+                return np.asarray(values.transpose([left.index(name) for name in names]) / values.sum())
         return None
 
-    def log_total(self) -> float:
-        """The Bethe approximation of ln Σ ∏ factors: Σ_f ln Z_f + Σ_x ln Z_x − Σ_fx ln Z_fx; −inf if it is zero."""
-        added, taken = [], []
-        for f in range(len(self.factors)):
-            incoming = self._incoming(f)
-            added.append(float(self._weighed(f, incoming).sum()))
-            taken += [float(a @ b) for a, b in zip(incoming, self.to_variable[f], strict=True)]
-        log_total = 0.0
-        for name in self.around:
-            scaled, log_scale = self._scaled_product(name)
-            added.append(float(scaled.sum()))
-            log_total += log_scale
-        if min([*added, *taken], default=1.0) <= 0:
-            return -math.inf
-        return log_total + math.fsum(map(math.log, added)) - math.fsum(map(math.log, taken))
-
-    def _outgoing(self, f: int) -> list[Array]:
-        """The messages of a factor to its variables."""
-        incoming = self._incoming(f)
-        new = []
-        for axis, old in enumerate(self.to_variable[f]):
-            weighed = self._weighed(f, incoming, without=axis)
-            others = tuple(a for a in range(weighed.ndim) if a != axis)
-            message = _normalised(weighed.sum(axis=others))
-            new.append((1 - self.damping) * message + self.damping * old if self.damping else message)
-        return new
-
-    def _incoming(self, f: int) -> list[Array]:
+    def incoming(self, f: int) -> list[Array]:
         """The messages of a factor's variables to it."""
-        return [_normalised(self._product(name, without=f)) for name in self.factors[f].names]
+        found = np.empty_like(self.to_variable)
+        kernels.messages.incoming(self.graph, self.to_variable, found)
+        return [
+            found[self.starts[e] : self.starts[e + 1]]
+            for e in range(self.scope_ptr[f], self.scope_ptr[f + 1])
+        ]
 
-    def _weighed(self, f: int, incoming: list[Array], without: int = -1) -> Array:
-        """A factor times the messages to it, but for those along one axis."""
-        values = self.factors[f].values
-        for axis, message in enumerate(incoming):
-            if axis != without:
-                values = values * message.reshape([-1 if a == axis else 1 for a in range(values.ndim)])
-        return values
+    def _passed(self, max_iter: int, tol: float, damping: float, flooding: bool) -> tuple[int, bool]:
+        check()
+        return kernels.messages.settle(self.graph, self.to_variable, max_iter, tol, damping, flooding)
 
-    def _product(self, name: str, without: int = -1) -> Array:
-        return self._scaled_product(name, without)[0]
+    def _sliced(self, factor: Factor, hard: Mapping[str, int]) -> tuple[tuple[str, ...], Array]:
+        """A factor at the hard findings, without axes of one state."""
+        values, variables = factor.values, factor.variables
+        if not hard.keys().isdisjoint(factor.names):
+            values = values[tuple(hard.get(v.name, slice(None)) for v in variables)]
+            variables = tuple(v for v in variables if v.name not in hard)
+            values = self._scaled(values)
+        elif factor.values.size and not 1e-9 < factor.values.max() < 1e9:
+            values = self._scaled(values)
+        for variable in variables:
+            self._numbered(variable)
+        if min(values.shape, default=2) < 2:
+            variables = tuple(v for v in variables if v.card > 1)
+            values = values.reshape([v.card for v in variables])
+        return tuple([v.name for v in variables]), values
 
-    def _scaled_product(self, name: str, without: int = -1) -> tuple[Array, float]:
-        """The product of the messages to a variable, scaled to a maximum of 1, and the ln of the scale."""
-        messages = [self.to_variable[f][axis] for f, axis in self.around[name] if f != without]
-        if not messages:
-            f, axis = self.around[name][0]
-            return np.ones(len(self.to_variable[f][axis])), 0.0
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.stack(messages)).sum(axis=0)
-        highest = float(logs.max())
-        return (np.exp(logs - highest), highest) if highest > -math.inf else (np.zeros(len(logs)), 0.0)
+    def _scaled(self, values: Array) -> Array:
+        """The values divided by their largest, whose ln is added to the scale."""
+        top = float(values.max())
+        if top <= 0:
+            self.log_scale = -math.inf
+            return np.asarray(values)
+        self.log_scale += math.log(top)
+        return np.asarray(values / top)
 
-    def _has_loops(self) -> bool:
-        """Whether the graph of factors and variables has more edges than a forest of its size."""
-        import networkx as nx
+    def _numbered(self, variable: Variable) -> int:
+        number = self.number.setdefault(variable.name, len(self.local))
+        if number == len(self.local):
+            self.local.append(np.ones(variable.card))
+        return number
 
-        graph = nx.Graph(
-            (("factor", f), ("variable", name)) for name, at in self.around.items() for f, _ in at
-        )
-        return len(graph) > 0 and not nx.is_forest(graph)
+    def _weigh(self, names: tuple[str, ...], values: Array) -> None:
+        if not names:
+            self.log_scale += math.log(values.item()) if values.item() > 0 else -math.inf
+        else:
+            number = self.number[names[0]]
+            self.local[number] = self._scaled(self.local[number] * values)
 
 
-def _normalised(values: Array) -> Array:
-    """The values divided by their sum; zeros stay zeros."""
-    total = values.sum()
-    return np.asarray(values / total) if total > 0 else values
+def _has_loops(scopes: Sequence[Sequence[int]], n_variables: int) -> bool:
+    """Whether the graph of factors and variables has a cycle: an edge within what is joined already."""
+    above = list(range(n_variables))
+    for scope in scopes:
+        roots = []
+        for v in scope:
+            while above[v] != v:
+                above[v] = above[above[v]]
+                v = above[v]
+            roots.append(v)
+        if len(set(roots)) < len(roots):
+            return True
+        for root in roots:
+            above[root] = roots[0]
+    return False
 
 
 def _schedule(schedule: Any) -> str:
@@ -281,9 +369,7 @@ def _schedule(schedule: Any) -> str:
     return str(schedule)
 
 
-def _damping(damping: Any, loops: bool) -> float:
-    if damping is None:
-        return LOOP_DAMPING if loops else 0.0
-    if not 0 <= damping < 1:
+def _damping(damping: Any) -> float | None:
+    if damping is not None and not 0 <= damping < 1:
         raise ValueError(f"damping must lie from 0 up to but not including 1, found {damping!r}")
-    return float(damping)
+    return None if damping is None else float(damping)

@@ -180,7 +180,7 @@ class _Sampler:
             require_copies(net, net.names, LEARNED_COPIES, memory_limit)
 
             self.weighted = True
-            draws, log_evidence = learned_draws(net, net.names, self.columns, findings, self.seeds)
+            draws, _, log_evidence = learned_draws(net, net.names, self.columns, findings, self.seeds)
             warn_user(
                 "exact draws given this evidence do not fit in memory; rows are drawn by importance and resampled "
                 "by weight, so they are approximate",

@@ -13,7 +13,7 @@ import numpy as np
 from bbn.core.frozen import Array
 
 HIGH_K = 0.5
-WASTEFUL = 0.01
+WASTEFUL = 0.02
 """Below this effective share of the samples, an unbounded tail is too heavy whatever its k."""
 TAIL = 1000
 """The most weights that make up the tail."""

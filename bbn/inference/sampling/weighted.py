@@ -22,9 +22,17 @@ from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
 from bbn.inference.exact.flat_model import factored
-from bbn.inference.sampling.accuracy import LOW_ESS, unseen, weighted_error
+from bbn.inference.sampling.accuracy import LOW_ESS, weighted_error
 from bbn.inference.sampling.approximate import Estimate
-from bbn.inference.sampling.draws import TABLE_COPIES, Draw, code_type, compile_draws, require_copies
+from bbn.inference.sampling.draws import (
+    TABLE_COPIES,
+    Draw,
+    Hope,
+    code_type,
+    compile_draws,
+    compile_seen,
+    require_copies,
+)
 from bbn.inference.sampling.monte_carlo import HOPELESS, MonteCarlo, Run, cells_of
 from bbn.inference.sampling.seeded_blocks import BLOCK, Seeds
 from bbn.inference.sampling.tail import is_heavy, largest, pareto_k
@@ -52,6 +60,8 @@ class Proposal(NamedTuple):
     log_scale: float
     accept: Callable[[np.random.SFC64, Codes, Array], None] | None = None
     """Further changes to a block's log weights, given its codes."""
+    hope: Hope | None = None
+    """The observed effects that draws look at."""
 
 
 class Tally:
@@ -100,10 +110,13 @@ class Tally:
         return self.total**2 / self.squares if self.squares > 0 else 0.0
 
     def shares(self) -> tuple[Array, Array]:
-        """The estimates, and their standard errors."""
+        """The estimates, and their standard errors, with room for one more effective sample in each entry.
+
+        An entry that hardly any sample showed is known to the order of 1/n only, whatever the spread of those that did.
+        """
         values = self.cells[:, 0] / self.total
         error = weighted_error(values, self.cells[:, 1], self.total, self.squares)
-        return values, unseen(error, values, self.ess)
+        return values, np.hypot(error, 1 / (self.ess + 2))
 
     def worst_error(self) -> float:
         """The largest standard error; inf while too few samples carry weight to know."""
@@ -141,7 +154,7 @@ class WeightedSampling(MonteCarlo):
         proposal = self._proposal(names, findings, options, seeds)
         if proposal.log_scale == -math.inf:
             return nothing(groups, self.model, 0)
-        moves = compile_draws(proposal.draws)
+        moves, seen = compile_draws(proposal.draws), compile_seen(proposal.draws, proposal.hope)
         cells = cells_of(groups, self.model, proposal.columns)
         kind = code_type(self.net.variable(name).card for name in names)
         n_jobs = _threads(cells.n_cells, len(names) * np.dtype(kind).itemsize, options)
@@ -155,7 +168,7 @@ class WeightedSampling(MonteCarlo):
             if codes is None or codes.shape[1] != n:
                 codes = own.codes = np.empty((len(proposal.columns) or 1, n), kind)
             log_weight = np.zeros(n)
-            kernels.sample.forward(bits, moves, codes, log_weight)
+            kernels.sample.forward(bits, moves, codes, log_weight, seen)
             if proposal.accept is not None:
                 proposal.accept(bits, codes, log_weight)
             tally, weights = Tally.of(log_weight, cells.n_cells)
@@ -171,7 +184,7 @@ class WeightedSampling(MonteCarlo):
                 values[cells.offset[g]], std_error[cells.offset[g]] = 1.0, 0.0
         enough = run.target is None or float(std_error.max(initial=0.0)) <= run.target
         k = pareto_k(tally.tail, tally.accepted) if tally.ess < UNEVEN * tally.accepted else None
-        heavy = is_heavy(k, tally.ess / tally.accepted)
+        heavy = is_heavy(k, tally.ess / tally.n)
         report = SamplingReport(
             std_error,
             tally.ess,
@@ -185,8 +198,7 @@ class WeightedSampling(MonteCarlo):
 
     def _warn(self, report: SamplingReport, options: Mapping[str, Any]) -> None:
         super()._warn(report, options)
-        accepted = (report.acceptance_rate or 0.0) * report.n_samples
-        if is_heavy(report.pareto_k, (report.ess or 0.0) / accepted):
+        if is_heavy(report.pareto_k, (report.ess or 0.0) / report.n_samples):
             warn_user(
                 f"{self.name}: a few weights are so much larger than the others (Pareto k {report.pareto_k:.2f}; "
                 f"{report.n_samples:,} samples are worth {report.ess:,.0f}) that the standard errors are too small; "

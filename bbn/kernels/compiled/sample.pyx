@@ -4,11 +4,12 @@
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport ldexp
+from libc.math cimport ldexp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from bbn.kernels.contracts.causes import NO_CAUSES, STRONGEST, check_causes
+from bbn.kernels.contracts.seen import NO_SEEN, check_seen
 
 from bbn.kernels.compiled.watch cimport POLL_CELLS, poll
 
@@ -50,6 +51,8 @@ cdef extern from "causes.h":
 cdef enum:
     CHUNK = 1024  # as in `moves`
     MOST_STATES = 1 << 30
+
+cdef double BLIND = 0.1  # as in `seen`
 
 ctypedef fused code_t:
     uint8_t
@@ -222,7 +225,7 @@ cdef int check_table(int64_t start, int64_t rows, int64_t width, int64_t size, i
     return 0
 
 
-cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_weights) except -1:
+cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_weights, int64_t[::1] n_rows) except -1:
     """Raise ValueError unless every move stays inside its arrays whatever it draws; see `move_checks.check_moves`."""
     cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
     cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
@@ -234,7 +237,7 @@ cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_
     for i in range(n):
         if not 1 <= size[i] <= MOST_STATES or not -1 <= member[i] < codes.shape[0]:
             raise ValueError(f"move {i}: {size[i]} states of column {member[i]}")
-        rows = 1 + furthest(codes, known, ptr, parents, strides, i)
+        n_rows[i] = rows = 1 + furthest(codes, known, ptr, parents, strides, i)
         if size[i] > 1:
             check_table(table[i], rows, size[i] - 1, n_thresholds, i)
         if weight[i] >= 0:
@@ -244,15 +247,140 @@ cdef int check_moves(code_t[:, :] codes, moves, int64_t n_thresholds, int64_t n_
     return 0
 
 
-def forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight):
+cdef class Looking:
+    """The observed effects that a run looks at, with room for what is left of them in a chunk of rows."""
+
+    cdef const int64_t[::1] term_ptr, effect, bring, share, turn
+    cdef const double[::1] start, brings, shares, chance
+    cdef const double[:, ::1] reach
+    cdef double[::1] left, hopes, ratios, guess, before
+    cdef int64_t n_effects, n_leaders
+
+    def __init__(self, moves, seen, rows):
+        check_seen(moves, seen, rows)
+        self.term_ptr, self.effect, self.bring, self.share, self.turn = seen[:5]
+        self.start, self.brings, self.shares, self.chance, self.reach = seen[5:]
+        self.n_effects, self.n_leaders = len(seen.start) // 2, len(seen.turn)
+        widest = int(moves.size.max(initial=1))
+        self.left = np.empty(max(1, 2 * self.n_effects * CHUNK))
+        self.hopes = np.empty(max(1, self.n_leaders * CHUNK))
+        self.ratios = np.empty(max(1, self.n_leaders * widest * CHUNK))
+        self.guess, self.before = np.empty(widest * CHUNK), np.empty(max(CHUNK, widest))
+
+    cdef void begin(self, int64_t n) noexcept nogil:
+        """What is left of each effect, and what each leader leaves to hope for, before the first draw."""
+        cdef int64_t f, k, j
+        cdef double hope
+        for f in range(2 * self.n_effects):
+            for k in range(n):
+                self.left[f * CHUNK + k] = self.start[f]
+        for j in range(self.n_leaders):
+            hope = 1.0
+            for f in range(self.n_effects):
+                hope *= self.start[2 * f + 1] + self.start[2 * f] * self.reach[j, f]
+            for k in range(n):
+                self.hopes[j * CHUNK + k] = hope
+
+    cdef int64_t look(self, int64_t i, int64_t size, int64_t n) noexcept nogil:
+        """Guess what each state of move i leaves to hope for; the first leader that comes later."""
+        cdef int64_t first = 0, j, k, s, t
+        cdef double reach, effect, weight, none_yet = 1.0
+        cdef double* guess = &self.guess[0]
+        cdef double* before = &self.before[0]
+        cdef double* ratio
+        cdef const double* below
+        cdef const double* at
+        cdef const double* hopes
+        cdef const double* bring
+        while first < self.n_leaders and self.turn[first] <= i:
+            first += 1
+        for k in range(size * CHUNK):
+            guess[k] = 0.0 if first < self.n_leaders else 1.0
+        for j in range(first, self.n_leaders):
+            ratio = &self.ratios[j * size * CHUNK]
+            for k in range(n):
+                before[k] = 1.0
+            for s in range(size):
+                for k in range(n):
+                    ratio[s * CHUNK + k] = 1.0
+            for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
+                below = &self.left[2 * self.effect[t] * CHUNK]
+                at = below + CHUNK
+                reach = self.reach[j, self.effect[t]]
+                bring = &self.brings[self.bring[t]]
+                for k in range(n):
+                    before[k] *= at[k] + below[k] * reach
+                for s in range(size):
+                    effect = bring[2 * s + 1] + bring[2 * s] * reach
+                    for k in range(n):
+                        ratio[s * CHUNK + k] *= at[k] + below[k] * effect
+            weight = none_yet * self.chance[j]
+            none_yet *= 1.0 - self.chance[j]
+            hopes = &self.hopes[j * CHUNK]
+            for k in range(n):
+                before[k] = 1.0 / before[k]
+            for s in range(size):
+                for k in range(n):
+                    ratio[s * CHUNK + k] *= before[k]
+                    guess[s * CHUNK + k] += weight * hopes[k] * ratio[s * CHUNK + k]
+        return first
+
+    cdef void draw(self, int64_t i, const int64_t* bits, const uint32_t* row, int64_t size, uint32_t* state,
+                   double* log_weight, int64_t n) noexcept nogil:
+        """The states drawn: as `pure.sample._draw_looking`. `row` is NULL where there is one row of shares."""
+        cdef int64_t first = self.look(i, size, n), k, s, t, j
+        cdef const double* shares
+        cdef const double* bring
+        cdef double* guess = &self.guess[0]
+        cdef double* sums = &self.before[0]
+        cdef double* left
+        cdef double total, whole, level, factor
+        for k in range(n):
+            shares = &self.shares[self.share[i] + (<int64_t> row[k] * size if row != NULL else 0)]
+            total = 0.0
+            whole = 0.0
+            for s in range(size):
+                total += shares[s]
+                whole += shares[s] * guess[s * CHUNK + k]
+            factor = (1.0 - BLIND) * total / whole if whole > 0.0 else 0.0
+            level = 0.0
+            for s in range(size):
+                guess[s * CHUNK + k] = guess[s * CHUNK + k] * factor + BLIND if whole > 0.0 else 1.0
+                level += shares[s] * guess[s * CHUNK + k]
+                sums[s] = level
+            level = ldexp(<double> bits[k], -53) * sums[size - 1]
+            s = 0
+            while s < size - 1 and sums[s] <= level:
+                s += 1
+            state[k] = <uint32_t> s
+            log_weight[k] -= log(guess[s * CHUNK + k])
+        for j in range(first, self.n_leaders):
+            for k in range(n):
+                self.hopes[j * CHUNK + k] *= self.ratios[(j * size + state[k]) * CHUNK + k]
+        for t in range(self.term_ptr[i], self.term_ptr[i + 1]):
+            bring = &self.brings[self.bring[t]]
+            left = &self.left[2 * self.effect[t] * CHUNK]
+            for k in range(n):
+                left[CHUNK + k] += left[k] * bring[2 * state[k] + 1]
+                left[k] *= bring[2 * state[k]]
+
+    cdef void end(self, int64_t n, double* weight) noexcept nogil:
+        """Weigh by the probability of each effect."""
+        cdef int64_t f, k
+        for f in range(self.n_effects):
+            for k in range(n):
+                weight[k] += log(self.left[(2 * f + 1) * CHUNK + k])
+
+
+def forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, seen=NO_SEEN):
     """See `pure.sample.forward`."""
     if moves.thresholds.dtype.itemsize == 4:
-        _forward[code_t, int32_t](bit_generator, moves, codes, log_weight, moves.thresholds)
+        _forward[code_t, int32_t](bit_generator, moves, codes, log_weight, moves.thresholds, seen)
     else:
-        _forward[code_t, int64_t](bit_generator, moves, codes, log_weight, moves.thresholds)
+        _forward[code_t, int64_t](bit_generator, moves, codes, log_weight, moves.thresholds, seen)
 
 
-cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, const bits_t[::1] thresholds):
+cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, const bits_t[::1] thresholds, seen):
     cdef bitgen_t* g = generator(bit_generator)
     cdef const int64_t[::1] member = moves.member, size = moves.size, table = moves.table, weight = moves.weight
     cdef const int64_t[::1] ptr = moves.parent_ptr, parents = moves.parents, strides = moves.strides
@@ -267,23 +395,35 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
     cdef code_t* block
     cdef code_t* column
     cdef uint32_t s
+    cdef int64_t wide[CHUNK]
+    cdef int64_t[::1] rows = np.empty(n_moves, np.int64)
+    cdef bint looks = len(seen.term_ptr) > 0, own
+    cdef Looking looking
     if n_rows == 0 or n_moves == 0:
         return
     if n_rows > 1 and codes.strides[1] != sizeof(code_t):
         raise ValueError("each column of codes must be contiguous")
-    check_moves(codes, moves, thresholds.shape[0], log_weights.shape[0])
+    check_moves(codes, moves, thresholds.shape[0], log_weights.shape[0], rows)
+    if looks:
+        looking = Looking(moves, seen, np.asarray(rows))
     for i in range(n_moves):
-        if weight[i] >= 0 and log_weight.shape[0] != n_rows:
+        if (looks or weight[i] >= 0) and log_weight.shape[0] != n_rows:
             raise ValueError(f"log_weight: expected length {n_rows}, found {log_weight.shape[0]}")
     with nogil:
         while start < n_rows:
             n = min(<int64_t> CHUNK, n_rows - start)
             block = &codes[0, 0] + start
+            if looks:
+                looking.begin(n)
             for i in range(n_moves):
                 n_parents = ptr[i + 1] - ptr[i]
                 if n_parents:
                     locate(row, block, ld, &parents[ptr[i]], &strides[ptr[i]], n_parents, n)
-                if size[i] > 1:
+                own = looks and looking.term_ptr[i] < looking.term_ptr[i + 1]
+                if own:
+                    fill(g, wide, n)
+                    looking.draw(i, wide, row if n_parents else NULL, size[i], state, &log_weight[start], n)
+                elif size[i] > 1:
                     fill(g, bits, n)
                     draw(bits, row, n_parents == 0, &thresholds[table[i]], <uint32_t> size[i], state, n)
                 if member[i] >= 0:
@@ -307,6 +447,9 @@ cdef _forward(bit_generator, moves, code_t[:, :] codes, double[::1] log_weight, 
                     else:
                         for k in range(n):
                             total[k] += w[<uint64_t> row[k] * s + state[k]]
+            if looks:
+                looking.end(n, &log_weight[start])
+                done += n * looking.effect.shape[0] * (1 + looking.n_leaders)
             start += n
             done += n * n_moves
             if done > POLL_CELLS:

@@ -5,6 +5,8 @@ A column's highest code is looked for once, unless a move draws it: then it is t
 
 from __future__ import annotations
 
+import numpy as np
+
 from bbn.kernels.contracts.checks import check_doubles, check_ints, check_length, check_numbers, check_offsets
 from bbn.kernels.contracts.moves import Codes, Groups, Moves, Sweep
 from bbn.kernels.contracts.types import Ints
@@ -15,9 +17,10 @@ Highest = dict[int, int]
 """Column to its highest code, as far as they are known."""
 
 
-def check_moves(codes: Codes, moves: Moves) -> None:
-    """Raise ValueError unless every move stays inside its arrays."""
+def check_moves(codes: Codes, moves: Moves) -> Ints:
+    """Raise ValueError unless every move stays inside its arrays; the number of rows of each."""
     n, known = len(moves.member), Highest()
+    n_rows = np.zeros(n, np.int64)
     check_numbers("u", 2, codes)
     check_ints(*(moves[:6]), moves.weight)
     check_numbers("i", 1, moves.thresholds)
@@ -29,13 +32,14 @@ def check_moves(codes: Codes, moves: Moves) -> None:
         size, member = int(moves.size[i]), int(moves.member[i])
         if not 1 <= size <= MOST_STATES or not -1 <= member < len(codes):
             raise ValueError(f"move {i}: {size} states of column {member}")
-        rows = 1 + _furthest(codes, known, moves.parent_ptr, moves.parents, moves.strides, i)
+        n_rows[i] = rows = 1 + _furthest(codes, known, moves.parent_ptr, moves.parents, moves.strides, i)
         if size > 1:
             _check_table(int(moves.table[i]), rows, size - 1, len(moves.thresholds), i)
         if moves.weight[i] >= 0:
             _check_table(int(moves.weight[i]), rows, size, len(moves.log_weights), i)
         if member >= 0:
             known[member] = size - 1
+    return n_rows
 
 
 def check_sweep(codes: Codes, sweep: Sweep, groups: Groups, n_cells: int) -> None:

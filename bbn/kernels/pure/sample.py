@@ -11,35 +11,52 @@ from bbn.kernels.contracts.causes import NO_CAUSES, STRONGEST, Causes, check_cau
 from bbn.kernels.contracts.checks import check_doubles, check_numbers
 from bbn.kernels.contracts.move_checks import check_groups, check_moves, check_sweep
 from bbn.kernels.contracts.moves import CHUNK, Codes, Groups, Moves, Sweep
+from bbn.kernels.contracts.seen import BLIND, NO_SEEN, Seen, check_seen
 from bbn.kernels.contracts.types import Floats, Ints
 from bbn.kernels.watch import check
 
 
-def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats) -> None:
-    """Draw every move for every row of `codes`, and add the log weights to `log_weight` (empty: none wanted)."""
+def forward(bit_generator: Any, moves: Moves, codes: Codes, log_weight: Floats, seen: Seen = NO_SEEN) -> None:
+    """Draw every move for every row of `codes`, and add the log weights to `log_weight` (empty: none wanted).
+
+    `seen` holds observed effects that some moves look at; their probabilities are in the weights.
+    """
     check_numbers("u", 2, codes)
     check_doubles(log_weight)
     n_rows = codes.shape[1]
     if n_rows == 0 or len(moves.member) == 0:
         return
-    check_moves(codes, moves)
-    if (moves.weight >= 0).any() and len(log_weight) != n_rows:
+    rows = check_moves(codes, moves)
+    looks = len(seen.term_ptr) > 0
+    if looks:
+        check_seen(moves, seen, rows)
+    if (looks or (moves.weight >= 0).any()) and len(log_weight) != n_rows:
         raise ValueError(f"log_weight: expected length {n_rows}, found {len(log_weight)}")
     kind = moves.thresholds.dtype
     for start in range(0, n_rows, CHUNK):
         check()
         chunk = codes[:, start : start + CHUNK]
         m = chunk.shape[1]
+        left = np.repeat(seen.start.reshape(-1, 2)[:, :, None], m, axis=2)
+        hopes = np.ones((len(seen.turn), m))
+        for f in range(len(left)):
+            hopes *= left[f, 1] + left[f, 0] * seen.reach[:, f, None]
         for i in range(len(moves.member)):
             size, member = int(moves.size[i]), int(moves.member[i])
             row = _index(chunk, moves.parent_ptr, moves.parents, moves.strides, i)
             state: Any = 0
-            if size > 1:
+            if looks and seen.term_ptr[i] < seen.term_ptr[i + 1]:
+                bits = _bits(bit_generator, m, np.dtype(np.int64))
+                state = _draw_looking(bits, row, size, seen, i, left, hopes, log_weight[start : start + m])
+            elif size > 1:
                 state = _draw(_bits(bit_generator, m, kind), row, moves.thresholds, int(moves.table[i]), size)
             if member >= 0:
                 chunk[member] = state
             if moves.weight[i] >= 0:
                 log_weight[start : start + m] += moves.log_weights[moves.weight[i] + row * size + state]
+        if looks:
+            with np.errstate(divide="ignore"):
+                log_weight[start : start + m] += np.log(left[:, 1]).sum(axis=0)
 
 
 def gibbs(
@@ -140,6 +157,56 @@ def _draw(bits: NDArray[Any], row: Ints, thresholds: NDArray[Any], table: int, s
         right = (state < above) & (bits > thresholds[start + np.minimum(middle, size - 2)])
         above = np.where(right | (state >= above), above, middle)
         state = np.where(right, middle + 1, state)
+    return state
+
+
+def _draw_looking(
+    bits: NDArray[Any],
+    row: Ints,
+    size: int,
+    seen: Seen,
+    i: int,
+    left: Floats,
+    hopes: Floats,
+    log_weight: Floats,
+) -> Ints:
+    """The states drawn by their shares and what they leave to hope for; updates what is left, and the weights."""
+    shares = seen.shares[seen.share[i] + row[:, None] * size + np.arange(size)]
+    terms = range(int(seen.term_ptr[i]), int(seen.term_ptr[i + 1]))
+    brings = [seen.brings[seen.bring[t] : seen.bring[t] + 2 * size].reshape(size, 2) for t in terms]
+    later = range(int(np.searchsorted(seen.turn, i, side="right")), len(seen.turn))
+    ratios = np.ones((len(seen.turn), size, len(row)))
+    guess = np.zeros_like(shares) if later else np.ones_like(shares)
+    none_yet = 1.0
+    for j in later:
+        before = np.ones(len(row))
+        for t, part in zip(terms, brings, strict=True):
+            (below, at), reach = left[seen.effect[t]], seen.reach[j, seen.effect[t]]
+            before *= at + below * reach
+            for k in range(size):
+                ratios[j, k] *= at + below * (part[k, 1] + part[k, 0] * reach)
+        before = 1 / before
+        for k in range(size):
+            ratios[j, k] *= before
+            guess[:, k] += none_yet * seen.chance[j] * hopes[j] * ratios[j, k]
+        none_yet *= 1 - seen.chance[j]
+    total, whole = np.zeros(len(row)), np.zeros(len(row))
+    for k in range(size):
+        total += shares[:, k]
+        whole += shares[:, k] * guess[:, k]
+    factor = np.divide((1 - BLIND) * total, whole, out=np.zeros_like(total), where=whole > 0)
+    chance = np.where(whole[:, None] > 0, guess * factor[:, None] + BLIND, 1.0)
+    sums = np.cumsum(shares * chance, axis=1)
+    level = np.ldexp(bits.astype(np.float64), -53) * sums[:, -1]
+    state = np.asarray((sums[:, :-1] <= level[:, None]).sum(axis=1), dtype=np.int64)
+    here = np.arange(len(row))
+    log_weight -= np.log(chance[here, state])
+    for j in later:
+        hopes[j] *= ratios[j, state, here]
+    for t, part in zip(terms, brings, strict=True):
+        below, at = left[seen.effect[t]]
+        at += below * part[state, 1]
+        below *= part[state, 0]
     return state
 
 

@@ -159,3 +159,25 @@ def test_a_variable_with_many_children_does_not_underflow():
     p, exact = net.query("R", evidence, method="loopy"), net.query("R", evidence)
     assert p.values == pytest.approx(exact.values, abs=1e-9)
     assert p.log_evidence == pytest.approx(exact.log_evidence, rel=1e-10)
+
+
+def triangle() -> bbn.FactorGraph:
+    """Three magnets that pull each other along, in a weak field: messages go round and count the field again."""
+    vs = [bbn.Variable(name, [0, 1]) for name in "ABC"]
+    pull = np.exp([[1.0, -1.0], [-1.0, 1.0]])
+    pairs = [bbn.Factor([vs[i], vs[i - 1]], pull) for i in range(3)]
+    return bbn.FactorGraph([*pairs, bbn.Factor([vs[0]], [1.0, 1.5])])
+
+
+def test_messages_that_settle_do_not_make_an_answer_reliable():
+    graph = triangle()
+    loops, exact = graph.posteriors(method="loopy"), graph.posteriors()
+    assert loops.sampling.converged
+    assert max(abs(loops[name].values - exact[name].values).max() for name in "ABC") > 0.1
+    assert not loops.sampling.reliable
+    assert not loops["A"].reliable
+    assert "how far off is not known" in repr(loops.sampling)
+    tree = graph.query("A", {"B": 0}, method="loopy")
+    assert tree.reliable
+    assert tree.values == pytest.approx(graph.query("A", {"B": 0}).values, abs=1e-12)
+    assert exact["A"].reliable
