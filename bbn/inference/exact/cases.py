@@ -77,16 +77,19 @@ def case_variable(
 ) -> tuple[int, float]:
     """The variable whose cases have the fewest cells together, as foreseen on this elimination, and these cells.
 
-    `left` says how many states of each variable a state of one leaves, None if it cannot occur.
+    Only a variable that some table of the question tells of divides the weight of the evidence among its states: each
+    case of another would have all of it. `left` says how many states of each variable a state of one leaves, None if it
+    cannot occur.
     """
     order, ptr, near = elimination
-    weights = np.zeros(len(model.cards))
+    weights = np.full(len(model.cards), -1.0)
+    weights[model.scope] = 0.0
     for k, cells in enumerate(kernels.triangulate.cells(model.cards, *elimination).tolist()):
         weights[order[k]] += cells
         weights[near[ptr[k] : ptr[k + 1]]] += cells
     best, fewest = -1, math.inf
     for v in np.argsort(-weights, kind="stable")[:TRIED].tolist():
-        if model.cards[v] < 2:
+        if model.cards[v] < 2 or weights[v] < 0.0:
             continue
         total = 0.0
         for state in range(int(model.cards[v])):

@@ -209,7 +209,7 @@ class Planner:
     ) -> Pruned | None:
         domain = pruning.domain(hard, likelihoods)
         if domain is None:
-            return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf)
+            return _impossible(pruning)
         gone = cost is None or pruning.gone(domain, hard) > 0
         if cost is not None and not gone and cost.cells <= JOINED:
             self.prunes[key] = False
@@ -246,7 +246,7 @@ class Planner:
         model: FlatModel,
         cost: Price,
         depth: int = 0,
-    ) -> CaseAnswer | None:
+    ) -> Pruned | None:
         """The answer to a question whose plan does not fit the memory, case by case; None if that would not do.
 
         `model` is that of the states in `domain`, with variables joined, and `cost` that of the question on it.
@@ -256,7 +256,7 @@ class Planner:
             return None
         limit = options["memory_limit"]
 
-        def cases() -> Iterator[PrunedAnswer | CaseAnswer]:
+        def cases() -> Iterator[Pruned]:
             for code in pruning.alive(domain, v).tolist():
                 given = [*hard, (v, code)]
                 within = pruning.domain(given, likelihoods)
@@ -278,4 +278,10 @@ class Planner:
         def read(case: Answer) -> Floats:
             return case.marginals() if question.goal == MARGINALS else case.joint(question.targets)
 
-        return together(cases(), read)
+        answer = together(cases(), read)
+        return _impossible(pruning) if answer.log_evidence == -math.inf else answer
+
+
+def _impossible(pruning: Pruning) -> PrunedAnswer:
+    """The answer where the evidence cannot occur."""
+    return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf)
