@@ -1,0 +1,137 @@
+"""The most probable explanations: by one maximised junction tree, or by a search with bounds, whichever costs less.
+
+A maximum may not be taken through the chain of small tables that a NoisyMax is elsewhere, so the tree needs its full
+table, and all its parents in one clique. The search (`noisy_best`) needs neither, but nothing foretells how long it
+takes. So a tree that is foreseen to be small answers; beside a larger one the search may spend a multiple of what the
+tree would cost, and then the tree answers, if it fits the memory. What the tree cannot answer is searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bbn.core.budget import require_memory
+from bbn.core.errors import BudgetError, TimeLimitError
+from bbn.inference.exact.flat_model import FlatModel, factored, flatten
+from bbn.inference.exact.noisy_best import SINGLE, WORK, NoisyBest, bounded
+from bbn.inference.exact.orders import HOPELESS, triangulate
+from bbn.inference.exact.plan_choice import Planner, numbered
+from bbn.inference.exact.pricing import INSTEAD, Question, reduced
+from bbn.kernels.contracts.tape import COLLECTED
+from bbn.model.evidence import Findings, Model
+from bbn.model.expansion import noisy, table_cells
+from bbn.model.network import BayesianNetwork
+
+LIGHT = 1e6
+"""The cells up to which a tree answers at once, its full tables among them: some milliseconds."""
+PATIENCE = 5.0
+"""The numbers that a search may look at for each cell of the tree."""
+KEPT = 512
+"""The shapes of question whose cells are known."""
+
+Best = list[tuple[dict[str, int], float]]
+
+
+class Explanations:
+    """Finds the best explanations that an engine is asked for.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+        What it is asked about.
+    planner : Planner
+        Its plans, of the model with chains.
+    """
+
+    def __init__(self, model: Model, planner: Planner) -> None:
+        self._model = model
+        self._planner = planner
+        self._noisy = isinstance(model, BayesianNetwork) and bool(noisy(model))
+        self._tables: Planner | None = None
+        self._cells: dict[Question, float] = {}
+
+    def best(self, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
+        """The k best assignments as codes and ln P, best first; fewer where fewer are possible."""
+        if not self._noisy:
+            return self._by_tree(findings, k, options)
+        cells = self._foreseen(findings, options) if bounded(self._model) else 0.0
+        attempts: list[Callable[[], Best]] = [lambda: self._by_tree(findings, k, options)]
+        if bounded(self._model, SINGLE):
+            work = WORK if cells <= LIGHT else min(WORK, PATIENCE * cells)
+            attempts.insert(int(cells <= LIGHT), lambda: self._by_search(findings, k, options, work))
+        refusals: list[BudgetError] = []
+        for attempt in attempts:
+            try:
+                return attempt()
+            except TimeLimitError:
+                raise
+            except BudgetError as error:
+                refusals.append(error)
+        raise refusals[0]
+
+    def _foreseen(self, findings: Findings, options: Mapping[str, Any]) -> float:
+        """The cells of the tree of full tables and of these tables, from their scopes alone."""
+        net = factored(self._model, certain=True)  # type: ignore[arg-type]
+        number = {v.name: i for i, v in enumerate(net.variables)}
+        question = _question(findings, number)
+        if question not in self._cells:
+            if len(self._cells) >= KEPT:
+                self._cells.clear()
+            cards = np.array([v.card for v in net.variables], np.int64)
+            scopes = [
+                [number[v.name] for v in (*c.parents, c.variable) if v.card > 1] for c in net.conditionals
+            ]
+            bounds = np.cumsum([0, *map(len, scopes)]).astype(np.int64)
+            members = np.array([v for scope in scopes for v in scope], np.int64)
+            heads = np.arange(len(cards))
+            model = FlatModel((), number, cards, bounds, members, np.empty(0, np.int64), np.empty(0), heads)
+            _, _, ptr, scope = reduced(model, question, ())
+            found = triangulate(cards, ptr, scope, options["order"], most=HOPELESS, enough=lambda order: True)
+            self._cells[question] = found.cells + sum(map(table_cells, noisy(net)))
+        return self._cells[question]
+
+    def _by_tree(self, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
+        planner = self._of_tables()
+        number = planner.flat.number
+        found, log_probability = planner.ranked(
+            _question(findings, number), numbered(findings, number), k, options
+        )
+        places = [(v.name, number[v.name]) for v in self._model.variables if v.name not in findings.hard]
+        return [
+            ({name: int(codes[v]) for name, v in places}, log_probability + log_ratio)
+            for codes, log_ratio in found
+        ]
+
+    def _of_tables(self) -> Planner:
+        """The plans of the model with the full tables of NoisyMax; those of the engine, if it has no chains."""
+        if self._tables is None:
+            own = self._planner
+            if len(own.flat.cards) == len(self._model.variables):
+                self._tables = own
+            else:
+                limit = own.options["memory_limit"]
+                size = 16 * sum(map(table_cells, noisy(self._model)))  # type: ignore[arg-type]
+                require_memory(int(min(size, 1e300)), "the full tables of noisy maxima", INSTEAD, limit)
+                self._tables = Planner(flatten(self._model, limit, whole=True), own.options, own.plans)
+        return self._tables
+
+    def _by_search(self, findings: Findings, k: int, options: Mapping[str, Any], work: float) -> Best:
+        model = self._model
+        net = factored(model, certain=True)  # type: ignore[arg-type]
+        return [
+            ({name: code for name, code in codes.items() if name in model}, log_probability)  # type: ignore[operator]
+            for codes, log_probability in NoisyBest(net, findings, options, k, work).best()
+        ]
+
+
+def _question(findings: Findings, number: Mapping[str, int]) -> Question:
+    """The shape of a maximum."""
+    return Question(
+        frozenset(map(number.__getitem__, findings.hard)),
+        frozenset(map(number.__getitem__, findings.likelihood)),
+        goal=COLLECTED,
+        maximise=True,
+    )
