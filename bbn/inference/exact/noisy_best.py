@@ -34,7 +34,7 @@ from bbn.inference.exact.noisy_lines import Codes, Lines, Span
 from bbn.inference.exact.noisy_pairs import Pairs
 from bbn.inference.exact.orders import triangulate
 from bbn.inference.exact.plan import Plan, make_plan
-from bbn.inference.exact.pricing import Price, Question, price, reduced
+from bbn.inference.exact.pricing import Price, Question, price, reduced, run_bytes
 from bbn.kernels.contracts.tape import COLLECTED
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
@@ -92,16 +92,12 @@ class NoisyBest:
 
     Parameters
     ----------
-    net : BayesianNetwork
-        The network.
-    findings : Findings
-        What is observed.
+    net, findings
+        What is asked about, and what is observed.
     options : mapping
         The engine's: memory_limit and order.
-    k : int, default 1
-        How many explanations will be asked for.
-    work : float, default WORK
-        The most numbers that are looked at.
+    k, work
+        How many explanations will be asked for, and the most numbers that are looked at.
     """
 
     def __init__(
@@ -192,6 +188,7 @@ class NoisyBest:
         least: list[float] = []  # a heap of the k highest ln P
         heap: list[tuple[float, int, Ints, _Part]] = []
         made = 0
+        part_bytes = 8 * self.model.tables.size + run_bytes(self.cost.layout)  # type: ignore[arg-type]
         most = min(NODES, int(self.work / (6 * (len(self.lines.shift) + self.cost.cells + OVERHEAD))))
 
         def offer(part: _Part | None) -> None:
@@ -225,7 +222,7 @@ class NoisyBest:
                 continue
             for code in range(int(part.low[where]), int(part.high[where]) + 1):
                 offer(self._narrowed(part, where, code, least[0] if len(least) == k else -math.inf))
-            if made > most or len(heap) * self.cost.bytes > self.most_bytes:
+            if made > most or len(heap) * part_bytes > self.most_bytes - self.cost.bytes:
                 raise BudgetError(
                     f"the most probable explanation was not proved within {most:,} parts of the search, "
                     f"for the many parents of {_shown([c.name for c in self.large])}; observe more "

@@ -224,9 +224,9 @@ class Pruning:
         return PrunedAnswer(self, plan, joined, domain, values, log, [])
 
     def codes(self, domain: Flags, joined: Joined | None, left: Ints) -> Ints:
-        """The code of each variable among all its states, for codes among those that are left."""
+        """The code of each variable among all its states, for codes among those left; -1: the only one."""
+        left = np.maximum(left, 0)
         if joined is not None:
-            left = left.copy()
             for v, states in joined.image.items():
                 left[v] = states[left[joined.speaker[v]]]
         alive = np.flatnonzero(domain)
