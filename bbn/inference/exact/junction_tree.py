@@ -9,12 +9,13 @@ the targets. The cost is that of the cliques' cells, which `stats` predicts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import Ledger, always_there
+from bbn.core.budget import Ledger, always_there, memory_limit
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
@@ -264,7 +265,12 @@ class JunctionTree(Engine):
             return super()._best_of(targets, findings, options)
         order: Order = "min-fill" if options["order"] == "auto" else options["order"]
         other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
-        return other._best_of(targets, findings, other.options)
+        tables = self.flat.tables.nbytes
+
+        def turn(size: int) -> AbstractContextManager[None]:
+            return self._plans.turn(size, memory_limit(options["memory_limit"]) - tables)
+
+        return other.best_of(targets, findings, other.options, tables, turn)
 
     def _with_certain(self, findings: Findings) -> Findings:
         """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""

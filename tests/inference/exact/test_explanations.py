@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_a_large_noisy_maximum_leaves_the_others_to_the_tree():
     rng = np.random.default_rng(1)
     names = [bbn.Variable(f"X{i}", ["a", "b"]) for i in range(17)]
     parts = [bbn.CPT(names[0], table=[0.5, 0.5])]
-    for above, v in zip(names, names[1:], strict=False):
+    for above, v in pairwise(names):
         parts.append(bbn.CPT(v, [above], rng.dirichlet(np.ones(2), 2)))
     links = [rng.dirichlet(np.ones(2), 2) for _ in names]
     parts.append(bbn.NoisyMax(bbn.Variable("Y", ["n", "y"]), names, links, [0.5, 0.5], strongest="y"))
