@@ -207,9 +207,9 @@ class Foreseen:
     def __init__(self, scopes: list[Scope], options: Mapping[str, Any], beside: int = 0) -> None:
         self.scopes = scopes
         self._limit = options["memory_limit"]
-        tables = 8 * sum(map(_cells, scopes))
-        self._held = self.peak = beside + tables
-        self._need(tables, "elimination's copies of the tables")
+        tables = [8 * _cells(scope) for scope in scopes]
+        self._held = self.peak = beside + sum(tables)
+        self._need(2 * max(tables, default=0), "elimination's copies of the tables")
 
     def eliminate(self, kept: Sequence[str], rule: str, decided: bool = False) -> list[str]:
         """The order in which all variables but `kept` go; BudgetError if what is alive at once would not fit.

@@ -115,7 +115,8 @@ class Explanations:
                 limit = own.options["memory_limit"]
                 size = 16 * sum(map(table_cells, noisy(self._model)))  # type: ignore[arg-type]
                 require_memory(int(min(size, 1e300)), "the full tables of noisy maxima", INSTEAD, limit)
-                self._tables = Planner(flatten(self._model, limit, whole=True), own.options, own.plans)
+                flat = flatten(self._model, limit, whole=True)
+                self._tables = Planner(flat, own.options, own.plans, own.flat.tables.nbytes)
         return self._tables
 
     def _by_search(self, findings: Findings, k: int, options: Mapping[str, Any], work: float) -> Best:

@@ -72,10 +72,15 @@ class Planner:
         The engine's own; plans made with another order are not kept.
     plans
         Where plans are kept.
+    beside
+        The bytes that others take of the memory limit.
     """
 
-    def __init__(self, flat: FlatModel, options: Mapping[str, Any], plans: PlanCache) -> None:
+    def __init__(
+        self, flat: FlatModel, options: Mapping[str, Any], plans: PlanCache, beside: int = 0
+    ) -> None:
         self.flat = flat
+        self.beside = beside
         self.options = options
         self.plans = plans
         self.pruning: Pruning | None = None
@@ -84,6 +89,7 @@ class Planner:
         self.small: bool | None = None
         """Whether evidence is masked on the tree of the whole network; None until that is found out."""
         self._slab: int | None = None
+        self._sparse: bool | None = None
 
     def compile(
         self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
@@ -109,7 +115,7 @@ class Planner:
     def _keep(
         self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
     ) -> Plan:
-        plan = make_plan(model, question, cost, options["memory_limit"], self.plans)
+        plan = make_plan(model, question, cost, options["memory_limit"], self.plans, self.beside)
         if options["order"] == self.options["order"]:
             self.plans.put(key, plan)
         return plan
@@ -124,7 +130,8 @@ class Planner:
                 small = cost.cells <= MASKED_CELLS
                 if small:
                     limit = options["memory_limit"]
-                    self.plans.put("masked", make_plan(self.flat, question, cost, limit, self.plans))
+                    plan = make_plan(self.flat, question, cost, limit, self.plans, self.beside)
+                    self.plans.put("masked", plan)
             self.small = small
         return self.small
 
@@ -163,7 +170,7 @@ class Planner:
             enough = partial(self._attempted, attempts, key, question, findings, options, k)
         cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
         untried = None
-        fits = _fits(cost, options)
+        fits = _fits(cost, options, self.beside)
         if (not fits or (cost.cells > CELLS and pays is None)) and not question.masked:
             if self._attempted(attempts, key, question, findings, options, k, cost):
                 return None, attempts[0]
@@ -189,7 +196,8 @@ class Planner:
         """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
         first = question.goal == QUERY and options is self.options
         if not attempts and (
-            found.cells > (FIRST if first else 2.0) * making(self.flat) or not _fits(found, options)
+            found.cells > (FIRST if first else 2.0) * making(self.flat)
+            or not _fits(found, options, self.beside)
         ):
             attempts.append(self._pruned(key, question, findings, options, found, k))
         return bool(attempts) and attempts[0] is not None
@@ -204,14 +212,17 @@ class Planner:
         k: int,
     ) -> Pruned | None:
         """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
+        if len(self.prunes) >= KEPT_SHAPES:
+            self.prunes.clear()
+        if self._sparse is None:
+            self._sparse = bool(np.count_nonzero(self.flat.tables) < self.flat.tables.size)
+        if not self._sparse:
+            self.prunes[key] = False
+            return None
         pruning = self.pruning
         if pruning is None:
             pruning = self.pruning = Pruning(self.flat)
-        if len(self.prunes) >= KEPT_SHAPES:
-            self.prunes.clear()
-        if not pruning.sparse:
-            self.prunes[key] = False
-            return None
+            self.beside += self.flat.tables.size  # a flag for each entry
         hard, likelihoods, log_scale = findings
         answer = self._pruned_answer(pruning, key, question, hard, likelihoods, options, cost, k)
         return answer and answer._replace(log_evidence=answer.log_evidence + log_scale)
@@ -249,7 +260,7 @@ class Planner:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
             found = pruning.priced(model, shape, options["order"], cost, key, gone)
-            fits = cost is None or _fits(cost, options)
+            fits = cost is None or _fits(cost, options, self.beside)
             pays = found is not None and (cost is None or not fits or pruning.pays(cost, found[0]))
             if cost is not None and (fits or options is self.options):
                 self.prunes[key] = pays
@@ -257,11 +268,14 @@ class Planner:
                 return None
             other, joined = found
             own = model if joined is None else joined.model
-            if not _fits(other, options):
-                answer = self._by_cases(pruning, question, hard, likelihoods, options, domain, own, other, k)
+            beside = self.beside + self.flat.tables.nbytes + (0 if joined is None else model.tables.nbytes)
+            if not _fits(other, options, beside):
+                answer = self._by_cases(
+                    pruning, question, hard, likelihoods, options, domain, own, other, k, beside
+                )
                 if answer is not None:
                     return answer
-            plan = make_plan(own, question, other, options["memory_limit"], self.plans)
+            plan = make_plan(own, question, other, options["memory_limit"], self.plans, beside)
             pruning.keep(key, domain, plan, joined)
         return pruning.answer(plan, joined, domain, hard, likelihoods, k)
 
@@ -276,6 +290,7 @@ class Planner:
         model: FlatModel,
         cost: Price,
         k: int,
+        beside: int,
         depth: int = 0,
     ) -> Pruned | None:
         """The answer to a question whose plan does not fit the memory, case by case; None if that would not do.
@@ -286,6 +301,7 @@ class Planner:
         if depth >= DEEPEST or cells > BEARABLE:
             return None
         limit = options["memory_limit"]
+        beside += model.tables.nbytes
 
         def cases() -> Iterator[Pruned]:
             for code in pruning.alive(domain, v).tolist():
@@ -294,14 +310,24 @@ class Planner:
                 if within is None:
                     continue
                 smaller, other, joined = pruning.priced_alone(within, question, options["order"])
-                if not _fits(other, options):
+                if not _fits(other, options, beside):
                     answer = self._by_cases(
-                        pruning, question, given, likelihoods, options, within, smaller, other, k, depth + 1
+                        pruning,
+                        question,
+                        given,
+                        likelihoods,
+                        options,
+                        within,
+                        smaller,
+                        other,
+                        k,
+                        beside,
+                        depth + 1,
                     )
                     if answer is not None:
                         yield answer
                         continue
-                plan = make_plan(smaller, question, other, limit, self.plans)
+                plan = make_plan(smaller, question, other, limit, self.plans, beside)
                 yield pruning.answer(plan, joined, within, hard, likelihoods, k)
                 del plan
 
@@ -334,7 +360,7 @@ def _impossible(pruning: Pruning) -> PrunedAnswer:
     return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf, [])
 
 
-def _fits(cost: Whole, options: Mapping[str, Any]) -> bool:
-    """Whether a plan of this cost, or of cliques of so many cells, fits the memory."""
-    size = int(min(cost.bytes if isinstance(cost, Price) else 8 * cost.cells, sys.maxsize))
+def _fits(cost: Whole, options: Mapping[str, Any], beside: int) -> bool:
+    """Whether a plan of this cost, or of cliques of so many cells, fits the memory, with what others take of it."""
+    size = int(min(beside + (cost.bytes if isinstance(cost, Price) else 8 * cost.cells), sys.maxsize))
     return always_there(size, options["memory_limit"]) or size <= memory_limit(options["memory_limit"])

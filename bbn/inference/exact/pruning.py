@@ -67,7 +67,6 @@ class Pruning:
     def __init__(self, model: FlatModel) -> None:
         self.model = model
         self.state_ptr = _offsets(model.cards)
-        self.sparse = np.count_nonzero(model.tables) < model.tables.size
         self._domains = kernels.consistency.Domains(
             self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, model.tables
         )

@@ -24,7 +24,7 @@ def small(monkeypatch):
 
 def fitting(monkeypatch, cells):
     """Let plans of no more cells than these fit the memory, and others too once there is nothing to tell apart."""
-    monkeypatch.setattr(plan_choice, "_fits", lambda cost, options: cost.cells <= cells)
+    monkeypatch.setattr(plan_choice, "_fits", lambda cost, options, beside: cost.cells <= cells)
 
 
 def counted(monkeypatch):
