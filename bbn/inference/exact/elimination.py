@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import MAX_AXES, require_memory, show_bytes
+from bbn.core.budget import MAX_AXES, memory_limit, require_memory, show_bytes
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
@@ -217,7 +217,8 @@ class Foreseen:
         `decided` says that they are maximised away, so that the best code of each is kept.
         """
         cards = {name: card for scope in self.scopes for name, card in scope.items()}
-        order = elimination_order(self.scopes, cards, rule, keep=kept)
+        most = max(0, memory_limit(self._limit) - self._held) / 8  # a larger product is refused below
+        order = elimination_order(self.scopes, cards, rule, kept, most)
         buckets = Buckets(self.scopes, lambda scope: scope)
         for name in order:
             check()
