@@ -23,7 +23,6 @@ from bbn.inference.exact.pricing import INSTEAD, Question, reduced
 from bbn.kernels.contracts.tape import COLLECTED
 from bbn.model.evidence import Findings, Model
 from bbn.model.expansion import noisy, table_cells
-from bbn.model.network import BayesianNetwork
 
 LIGHT = 1e6
 """The cells up to which a tree answers at once, its full tables among them: some milliseconds."""
@@ -33,6 +32,7 @@ KEPT = 512
 """The shapes of question whose cells are known."""
 
 Best = list[tuple[dict[str, int], float]]
+Way = Callable[[Findings, int, Mapping[str, Any], float], Best]
 
 
 class Explanations:
@@ -49,28 +49,17 @@ class Explanations:
     def __init__(self, model: Model, planner: Planner) -> None:
         self._model = model
         self._planner = planner
-        self._noisy = isinstance(model, BayesianNetwork) and bool(noisy(model))
+        self._chains = len(planner.flat.cards) != len(model.variables)
         self._tables: Planner | None = None
         self._cells: dict[Question, float] = {}
 
     def best(self, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
         """The k best assignments as codes and ln P, best first; fewer where fewer are possible."""
-        if not self._noisy:
-            return self._by_tree(findings, k, options)
-        cells = self._foreseen(findings, options) if bounded(self._model) else 0.0
-        attempts: list[Callable[[], Best]] = [lambda: self._by_tree(findings, k, options)]
-        if bounded(self._model, SINGLE):
-            work = WORK if cells <= LIGHT else min(WORK, PATIENCE * cells)
-            attempts.insert(int(cells <= LIGHT), lambda: self._by_search(findings, k, options, work))
-        refusals: list[BudgetError] = []
-        for attempt in attempts:
-            try:
-                return attempt()
-            except TimeLimitError:
-                raise
-            except BudgetError as error:
-                refusals.append(error)
-        raise refusals[0]
+        cells = self._foreseen(findings, options) if self._chains and bounded(self._model) else 0.0
+        if cells > LIGHT:
+            patient = min(WORK, PATIENCE * cells)
+            return _either(self._by_search, self._by_tree, findings, k, options, patient)
+        return _either(self._by_tree, self._by_search, findings, k, options, WORK)
 
     def _foreseen(self, findings: Findings, options: Mapping[str, Any]) -> float:
         """The cells of the tree of full tables and of these tables, from their scopes alone."""
@@ -93,7 +82,7 @@ class Explanations:
             self._cells[question] = found.cells + sum(map(table_cells, noisy(net)))
         return self._cells[question]
 
-    def _by_tree(self, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
+    def _by_tree(self, findings: Findings, k: int, options: Mapping[str, Any], work: float) -> Best:
         planner = self._of_tables()
         number = planner.flat.number
         found, log_probability = planner.ranked(
@@ -121,11 +110,28 @@ class Explanations:
 
     def _by_search(self, findings: Findings, k: int, options: Mapping[str, Any], work: float) -> Best:
         model = self._model
+        if not bounded(model, SINGLE):
+            raise BudgetError("there is no noisy maximum whose bounds could be searched by")
         net = factored(model, certain=True)  # type: ignore[arg-type]
         return [
             ({name: code for name, code in codes.items() if name in model}, log_probability)  # type: ignore[operator]
             for codes, log_probability in NoisyBest(net, findings, options, k, work).best()
         ]
+
+
+def _either(first: Way, second: Way, *asked: Any) -> Best:
+    """What the first way gives, or, where its work is refused, the second; the first refusal if both are."""
+    try:
+        return first(*asked)
+    except TimeLimitError:
+        raise
+    except BudgetError as refusal:
+        try:
+            return second(*asked)
+        except TimeLimitError:
+            raise
+        except BudgetError:
+            raise refusal from None
 
 
 def _question(findings: Findings, number: Mapping[str, int]) -> Question:

@@ -43,7 +43,7 @@ from bbn.inference.exact.pruning import (
     Whole,
     making,
 )
-from bbn.kernels.contracts.tape import MARGINALS, QUERY
+from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Floats
 from bbn.model.evidence import Findings
 
@@ -194,7 +194,7 @@ class Planner:
         found: Whole,
     ) -> bool:
         """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
-        first = question.goal == QUERY and options is self.options
+        first = question.goal != MARGINALS and options is self.options
         if not attempts and (
             found.cells > (FIRST if first else 2.0) * making(self.flat)
             or not _fits(found, options, self.beside)
