@@ -32,15 +32,14 @@ KEPT = 512
 """The shapes of question whose cells are known."""
 
 Best = list[tuple[dict[str, int], float]]
-Way = Callable[[Findings, int, Mapping[str, Any], float], Best]
 
 
 class Explanations:
-    """Finds the best explanations that an engine is asked for.
+    """Finds the best explanations of a model in which some NoisyMax is a chain of small tables.
 
     Parameters
     ----------
-    model : BayesianNetwork or FactorGraph
+    model : BayesianNetwork
         What it is asked about.
     planner : Planner
         Its plans, of the model with chains.
@@ -49,23 +48,27 @@ class Explanations:
     def __init__(self, model: Model, planner: Planner) -> None:
         self._model = model
         self._planner = planner
-        self._chains = len(planner.flat.cards) != len(model.variables)
         self._tables: Planner | None = None
         self._cells: dict[Question, float] = {}
 
     def best(self, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
         """The k best assignments as codes and ln P, best first; fewer where fewer are possible."""
-        cells = self._foreseen(findings, options) if self._chains and bounded(self._model) else 0.0
-        if cells > LIGHT:
-            patient = min(WORK, PATIENCE * cells)
-            return _either(self._by_search, self._by_tree, findings, k, options, patient)
-        return _either(self._by_tree, self._by_search, findings, k, options, WORK)
+        cells = self._foreseen(findings, options) if bounded(self._model) else 0.0
+        if cells <= LIGHT:
+            return _either(
+                lambda: by_tree(self._model, self._of_tables(), findings, k, options),
+                lambda: _by_search(self._model, findings, k, options),
+            )
+        return _either(
+            lambda: _by_search(self._model, findings, k, options, min(WORK, PATIENCE * cells)),
+            lambda: by_tree(self._model, self._of_tables(), findings, k, options),
+        )
 
     def _foreseen(self, findings: Findings, options: Mapping[str, Any]) -> float:
         """The cells of the tree of full tables and of these tables, from their scopes alone."""
         net = factored(self._model, certain=True)  # type: ignore[arg-type]
         number = {v.name: i for i, v in enumerate(net.variables)}
-        question = _question(findings, number)
+        question = _shape(findings, number)
         if question not in self._cells:
             if len(self._cells) >= KEPT:
                 self._cells.clear()
@@ -82,63 +85,72 @@ class Explanations:
             self._cells[question] = found.cells + sum(map(table_cells, noisy(net)))
         return self._cells[question]
 
-    def _by_tree(self, findings: Findings, k: int, options: Mapping[str, Any], work: float) -> Best:
-        planner = self._of_tables()
-        number = planner.flat.number
-        found, log_probability = planner.ranked(
-            _question(findings, number), numbered(findings, number), k, options
-        )
-        places = [(v.name, number[v.name]) for v in self._model.variables if v.name not in findings.hard]
-        return [
-            ({name: int(codes[v]) for name, v in places}, log_probability + log_ratio)
-            for codes, log_ratio in found
-        ]
-
     def _of_tables(self) -> Planner:
-        """The plans of the model with the full tables of NoisyMax; those of the engine, if it has no chains."""
+        """The plans of the model with the full tables of NoisyMax."""
         if self._tables is None:
             own = self._planner
-            if len(own.flat.cards) == len(self._model.variables):
-                self._tables = own
-            else:
-                limit = own.options["memory_limit"]
-                size = 16 * sum(map(table_cells, noisy(self._model)))  # type: ignore[arg-type]
-                require_memory(int(min(size, 1e300)), "the full tables of noisy maxima", INSTEAD, limit)
-                flat = flatten(self._model, limit, whole=True)
-                self._tables = Planner(flat, own.options, own.plans, own.flat.tables.nbytes)
+            limit = own.options["memory_limit"]
+            size = 16 * sum(map(table_cells, noisy(self._model)))  # type: ignore[arg-type]
+            require_memory(int(min(size, 1e300)), "the full tables of noisy maxima", INSTEAD, limit)
+            flat = flatten(self._model, limit, whole=True)
+            self._tables = Planner(flat, own.options, own.plans, own.flat.tables.nbytes)
         return self._tables
 
-    def _by_search(self, findings: Findings, k: int, options: Mapping[str, Any], work: float) -> Best:
-        model = self._model
-        if not bounded(model, SINGLE):
-            raise BudgetError("there is no noisy maximum whose bounds could be searched by")
-        net = factored(model, certain=True)  # type: ignore[arg-type]
-        return [
-            ({name: code for name, code in codes.items() if name in model}, log_probability)  # type: ignore[operator]
-            for codes, log_probability in NoisyBest(net, findings, options, k, work).best()
-        ]
+
+def best_explanations(
+    model: Model, planner: Planner, findings: Findings, k: int, options: Mapping[str, Any]
+) -> Best:
+    """The k best assignments of a model without chains, as codes and ln P, best first."""
+    return _either(
+        lambda: by_tree(model, planner, findings, k, options),
+        lambda: _by_search(model, findings, k, options),
+    )
 
 
-def _either(first: Way, second: Way, *asked: Any) -> Best:
+def by_tree(model: Model, planner: Planner, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
+    """The k best assignments, by a maximised tree of the planner's tables."""
+    number = planner.flat.number
+    found, log_probability = planner.ranked(_shape(findings, number), numbered(findings, number), k, options)
+    places = [(v.name, number[v.name]) for v in model.variables if v.name not in findings.hard]
+    return [
+        ({name: int(codes[v]) for name, v in places}, log_probability + log_ratio)
+        for codes, log_ratio in found
+    ]
+
+
+def _by_search(
+    model: Model, findings: Findings, k: int, options: Mapping[str, Any], work: float = WORK
+) -> Best:
+    if not bounded(model, SINGLE):
+        raise BudgetError("there is no noisy maximum whose bounds could be searched by")
+    net = factored(model, certain=True)  # type: ignore[arg-type]
+    return [
+        ({name: code for name, code in codes.items() if name in model}, log_probability)  # type: ignore[operator]
+        for codes, log_probability in NoisyBest(net, findings, options, k, work).best()
+    ]
+
+
+def _either(first: Callable[[], Best], second: Callable[[], Best]) -> Best:
     """What the first way gives, or, where its work is refused, the second; the first refusal if both are."""
     try:
-        return first(*asked)
+        return first()
     except TimeLimitError:
         raise
     except BudgetError as refusal:
         try:
-            return second(*asked)
+            return second()
         except TimeLimitError:
             raise
         except BudgetError:
             raise refusal from None
 
 
-def _question(findings: Findings, number: Mapping[str, int]) -> Question:
+def _shape(findings: Findings, number: Mapping[str, int]) -> Question:
     """The shape of a maximum."""
+    likelihood = findings.likelihood
     return Question(
         frozenset(map(number.__getitem__, findings.hard)),
-        frozenset(map(number.__getitem__, findings.likelihood)),
+        frozenset(map(number.__getitem__, likelihood)) if likelihood else frozenset(),
         goal=COLLECTED,
         maximise=True,
     )

@@ -19,7 +19,7 @@ from bbn.core.budget import Ledger, always_there, memory_limit
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
-from bbn.inference.exact.explanations import Explanations
+from bbn.inference.exact.explanations import Explanations, best_explanations
 from bbn.inference.exact.flat_model import FlatModel, cells_of, flatten
 from bbn.inference.exact.loose_effects import LooseEffects
 from bbn.inference.exact.plan import Plan
@@ -77,7 +77,6 @@ class JunctionTree(Engine):
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
         self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
-        self._explanations: Explanations | None = None
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
         self._planner = Planner(self.flat, self.options, self._plans)
@@ -86,6 +85,7 @@ class JunctionTree(Engine):
         chains = len(self.flat.cards) > len(self.model.variables)
         self._quiet = quiet_chains(self.model) if chains else {}  # type: ignore[arg-type]
         self._loose = LooseEffects(self) if chains else None
+        self._explanations = Explanations(self.model, self._planner) if chains else None
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
@@ -255,7 +255,7 @@ class JunctionTree(Engine):
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
         if self._explanations is None:
-            self._explanations = Explanations(self.model, self._planner)
+            return best_explanations(self.model, self._planner, findings, k, options)
         return self._explanations.best(findings, k, options)
 
     def _best_of(

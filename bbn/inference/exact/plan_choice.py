@@ -43,7 +43,7 @@ from bbn.inference.exact.pruning import (
     Whole,
     making,
 )
-from bbn.kernels.contracts.tape import MARGINALS
+from bbn.kernels.contracts.tape import MARGINALS, SLAB
 from bbn.kernels.contracts.types import Floats
 from bbn.model.evidence import Findings
 
@@ -168,7 +168,8 @@ class Planner:
         enough = None
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
             enough = partial(self._attempted, attempts, key, question, findings, options, k)
-        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
+        slab = SLAB if question.maximise else self._slab
+        cost = price(self.flat, question, options["order"], slab=slab, enough=enough)
         untried = None
         fits = _fits(cost, options, self.beside)
         if (not fits or (cost.cells > CELLS and pays is None)) and not question.masked:
