@@ -89,7 +89,7 @@ def limited(work):
 
 warnings.simplefilter("ignore")
 free = [name for name in names if name not in seen]
-rows = {{name: [0] * 50 for name in names[:-1]}} | seen | {{names[-1]: [None] * 50}}
+rows = {{name: [0] * 50 for name in names[:-1]}} | {{names[-1]: [0] * 25 + [None] * 25}}
 asia = bbn.example("asia")  # what is imported late does not count
 asia.sample(10, evidence={{"lung": "yes"}})
 asia.predict({{"lung": ["yes"]}}, "smoke")

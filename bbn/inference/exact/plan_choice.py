@@ -26,7 +26,7 @@ from bbn.inference.exact.cases import (
     case_variable,
     together,
 )
-from bbn.inference.exact.flat_model import FlatModel
+from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
 from bbn.inference.exact.plan import Plan, Ranking, make_plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_improvement import PlanImprovement
@@ -171,7 +171,8 @@ class Planner:
         slab = SLAB if question.maximise else self._slab
         cost = price(self.flat, question, options["order"], slab=slab, enough=enough)
         untried = None
-        fits = _fits(cost, options, self.beside)
+        small = cost.bytes <= SMALL_BYTES and options["memory_limit"] is None
+        fits = small or _fits(cost, options, self.beside)
         if (not fits or (cost.cells > CELLS and pays is None)) and not question.masked:
             if self._attempted(attempts, key, question, findings, options, k, cost):
                 return None, attempts[0]
