@@ -100,7 +100,7 @@ class VariableElimination(Engine):
         findings: Findings,
         options: Mapping[str, Any],
         beside: int = 0,
-        turn: Callable[[int], AbstractContextManager[None]] = nullcontext,
+        turn: Callable[[int], AbstractContextManager[Any]] = nullcontext,
     ) -> tuple[dict[str, int], float]:
         """The codes of the best assignment of the targets, and ln P(it, findings).
 
