@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
 """What one of the k best assignments takes, with those it may lead to, and each state of it."""
+ARGUMENTS = ("targets", "evidence", "method", "do", "interval", "k")
+"""What questions take beside the options of an engine."""
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
 
@@ -352,7 +354,9 @@ max_iter, tol, damping, schedule
                 f"{option!r} is a variable, not an option; evidence is given as a mapping: "
                 f"evidence={{{option!r}: {shown(value)}}}"
             )
-        return unknown_keyword(f"method {self.name!r}", option, self.defaults)
+        where = f"method {self.name!r}"
+        near = unknown_keyword(where, option, [*self.defaults, *ARGUMENTS])
+        return near if "did you mean" in str(near) else unknown_keyword(where, option, self.defaults)
 
     def _findings(self, evidence: Evidence | None, options: Mapping[str, Any]) -> Findings:
         findings = check_evidence(self.model, evidence)
