@@ -94,8 +94,9 @@ class Expectation:
         """
         ledger = self.ledger.copy() if self.ledger is not None else Ledger()
         entries = int(self.table_ptr[-1])
-        gradient = self.beside + 16 * entries + 8 * block.n_rows
-        ledger.reserve(gradient, "the gradient of all table entries", INSTEAD)
+        ledger.reserve(
+            self.beside + 16 * entries + 8 * block.n_rows, "the gradient of all table entries", INSTEAD
+        )
         chunk = min(chunk, block.n_rows)
         each = 40 * entries + chunk * (4 * len(self.names) + self.row_bytes)
         wanted = min(jobs(self.asked_jobs), -(-block.n_rows // max(chunk, 1)))
