@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from bbn.core.errors import BudgetError
 from bbn.core.threads import time_limit, within
 
 if TYPE_CHECKING:
@@ -16,19 +17,28 @@ Question = TypeVar("Question", bound=Callable[..., Any])
 
 
 def timed(question: Question) -> Question:
-    """The question, stopped with a TimeLimitError where it takes longer than the engine's or its own `time_limit`."""
+    """The question, stopped with a TimeLimitError where it takes longer than the engine's or its own `time_limit`.
+
+    Where the system gives no more memory it ends in a BudgetError.
+    """
 
     @wraps(question)
     def limited(self: Engine, *args: Any, **options: Any) -> Any:
-        if not options and self.time_limit is None:
-            return question(self, *args)
-        seconds = options.get("time_limit")
-        if seconds is None:
-            seconds = self.time_limit
-        if seconds is None or not self.exact:
-            return question(self, *args, **options)
-        with time_limit(seconds):
-            return question(self, *args, **options)
+        try:
+            if not options and self.time_limit is None:
+                return question(self, *args)
+            seconds = options.get("time_limit")
+            if seconds is None:
+                seconds = self.time_limit
+            if seconds is None or not self.exact:
+                return question(self, *args, **options)
+            with time_limit(seconds):
+                return question(self, *args, **options)
+        except MemoryError as error:
+            raise BudgetError(
+                f"the system has no memory left ({error}); a lower memory_limit= or BBN_MEMORY_LIMIT refuses such work "
+                "before it starts"
+            ) from error
 
     return cast(Question, limited)
 

@@ -59,10 +59,13 @@ def _log_sum_of_pieces(logs: Floats, axes: tuple[int, ...] | int) -> Floats:
     for piece in pieces(logs.shape):
         most = highest[kept(piece)]
         np.maximum(most, logs[piece].max(axis=axes, keepdims=True), out=most)
-    highest = np.where(np.isfinite(highest), highest, 0.0)
+    highest[~np.isfinite(highest)] = 0.0
     with np.errstate(divide="ignore", under="ignore"):
         for piece in pieces(logs.shape):
             shares = np.asarray(logs[piece] - highest[kept(piece)])
             np.exp(shares, out=shares)
             total[kept(piece)] += shares.sum(axis=axes, keepdims=True)
-        return np.asarray((np.log(total) + highest).squeeze(axes))
+            del shares  # before the next are made
+        np.log(total, out=total)
+    total += highest
+    return total.squeeze(axes)

@@ -58,6 +58,7 @@ def elimination_order(
     cards: Mapping[Node, int],
     rule: str = "min-fill",
     keep: Collection[Node] = (),
+    most: float = inf,
 ) -> list[Node]:
     """Order all variables but those to keep, so that eliminating them one by one makes small tables.
 
@@ -71,6 +72,8 @@ def elimination_order(
         A name in `ORDERS`.
     keep
         Variables that are never eliminated.
+    most
+        End with the first variable whose table has more cells than this.
 
     >>> elimination_order(["AB", "BC", "CD"], dict.fromkeys("ABCD", 2), keep="D")
     ['A', 'B', 'C']
@@ -79,7 +82,7 @@ def elimination_order(
     number = {node: i for i, node in enumerate(nodes)}
     ptr, members = flat_scopes([number[node] for node in scope] for scope in scopes)
     kept = np.array([node in keep for node in nodes], np.int64)
-    order = find_rule(rule)(np.array(list(cards.values()), np.int64), ptr, members, kept=kept)[0]
+    order = find_rule(rule)(np.array(list(cards.values()), np.int64), ptr, members, kept, most)[0]
     return [nodes[i] for i in order.tolist()]
 
 

@@ -2,34 +2,41 @@
 
 Koller and Friedman 2009, algorithm 9.1 (sum-product) and 13.1 (max-product with traceback); marginal MAP sums
 the others out before it maximises (section 13.2.3). The cost is that of the largest product met on the way,
-which depends on the order; `order=` names the rule that chooses it. Written to be read, and in logarithms, so that
-nothing needs to be scaled; the junction tree is the fast engine.
+which depends on the order; `order=` names the rule that chooses it. All that is alive at once is foreseen from the
+scopes, so what does not fit the memory is refused before anything is multiplied. Written to be read, and in logarithms,
+so that nothing needs to be scaled; the junction tree is the fast engine.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Generic, TypeVar, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bbn.core.budget import require_table
+from bbn.core.budget import MAX_AXES, memory_limit, require_memory, show_bytes
+from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
 from bbn.inference.exact.flat_model import factored
 from bbn.inference.exact.log_factor import LogFactor
 from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
+from bbn.kernels import logarithms
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.graphs import elimination_order
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import OrderedOptions
 
-Step = tuple[str, LogFactor]
-"""A variable that was maximised away, and the product it was maximised in."""
+Held = TypeVar("Held")
+Step = tuple[str, tuple[str, ...], NDArray[np.unsignedinteger[Any]]]
+"""A variable that was maximised away, the others of its product, and its best code for each of their states."""
 Scope = dict[str, int]
 """The variables of a factor, and how many states each has."""
+INSTEAD = "observe more variables, ask for fewer targets, or try another order= or a sampling method"
 
 
 class VariableElimination(Engine):
@@ -70,11 +77,13 @@ class VariableElimination(Engine):
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
-        factors = self._relevant(targets, findings)
-        require_product({name: self.model.variable(name).card for name in targets}, options)
-        order, _ = _planned(list(map(_scope, factors)), targets, options)
-        factors = self._eliminate(factors, order, LogFactor.sum_out, options)
-        return _product([*factors, _ones(self.model, targets)], options).permute(targets).shares()
+        scopes = self._scopes(targets, findings)
+        asked = self._asked(targets)
+        foreseen = Foreseen(scopes, options)
+        order = foreseen.eliminate(targets, options["order"])
+        foreseen.product([*foreseen.scopes, asked], 2)
+        factors = self._eliminate(self._relevant(targets, findings), order)
+        return LogFactor.product([*factors, self._ones(targets)]).permute(targets).shares()
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         free = tuple(v.name for v in self.model.variables if v.name not in findings.hard)
@@ -83,15 +92,55 @@ class VariableElimination(Engine):
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[dict[str, int], float]:
-        factors = self._relevant(targets, findings)
-        ones = [_ones(self.model, (name,)) for name in targets]
-        summed, left = _planned(list(map(_scope, factors)), targets, options)
-        maximised, _ = _planned([*left, *map(_scope, ones)], (), options)
-        factors = self._eliminate(factors, summed, LogFactor.sum_out, options)
-        steps: list[Step] = []
-        factors = self._eliminate([*factors, *ones], maximised, LogFactor.max_out, options, steps)
-        log_probability = float(_product(factors, options).values)
+        return self.best_of(targets, findings, options)
+
+    def best_of(
+        self,
+        targets: tuple[str, ...],
+        findings: Findings,
+        options: Mapping[str, Any],
+        beside: int = 0,
+        turn: Callable[[int], AbstractContextManager[Any]] = nullcontext,
+    ) -> tuple[dict[str, int], float]:
+        """The codes of the best assignment of the targets, and ln P(it, findings).
+
+        Parameters
+        ----------
+        targets : tuple of str
+            None of them observed.
+        findings, options
+            As `Engine` has checked them.
+        beside : int
+            The bytes of the memory limit that the caller takes.
+        turn : callable
+            Given the bytes that the work takes, waits until they are there.
+        """
+        foreseen = Foreseen(self._scopes(targets, findings), options, beside)
+        summed = foreseen.eliminate(targets, options["order"])
+        foreseen.scopes += [self._asked((name,)) for name in targets]
+        maximised = foreseen.eliminate((), options["order"], decided=True)
+        with turn(foreseen.peak - beside):
+            steps: list[Step] = []
+            factors = self._eliminate(self._relevant(targets, findings), summed)
+            factors = self._eliminate(
+                [*factors, *(self._ones((name,)) for name in targets)], maximised, steps
+            )
+            log_probability = float(LogFactor.product(factors).values)
         return ({}, log_probability) if log_probability == -math.inf else (_traceback(steps), log_probability)
+
+    def _scopes(self, targets: tuple[str, ...], findings: Findings) -> list[Scope]:
+        """The scopes of the factors that `_relevant` gives."""
+        hard, likelihoods = findings.hard, list(findings.likelihood)
+        relevant = ancestral_factors(self._chained, {*targets, *hard, *likelihoods})
+        scopes = [{v.name: v.card for v in factor.variables if v.name not in hard} for factor in relevant]
+        return [*scopes, *(self._asked((name,)) for name in likelihoods)]
+
+    def _asked(self, names: tuple[str, ...]) -> Scope:
+        return {name: self.model.variable(name).card for name in names}
+
+    def _ones(self, names: tuple[str, ...]) -> LogFactor:
+        variables = tuple(self.model.variable(name) for name in names)
+        return LogFactor.trusted(variables, np.zeros([v.card for v in variables]))
 
     def _relevant(self, targets: tuple[str, ...], findings: Findings) -> list[LogFactor]:
         """The factors that the question needs, with the evidence in them."""
@@ -99,69 +148,148 @@ class VariableElimination(Engine):
         return list(map(LogFactor.of, observed_factors(self._chained, findings, relevant)))
 
     def _eliminate(
-        self,
-        factors: list[LogFactor],
-        order: Sequence[str],
-        out: Callable[[LogFactor, str], LogFactor],
-        options: Mapping[str, Any],
-        steps: list[Step] | None = None,
+        self, factors: list[LogFactor], order: Sequence[str], steps: list[Step] | None = None
     ) -> list[LogFactor]:
-        """Eliminate the variables in this order: the factors that are left."""
+        """Sum these variables out in this order, or, with `steps`, maximise them away: the factors that are left."""
+        buckets = Buckets(factors, lambda factor: factor.names)
+        factors.clear()  # those that are used up are let go
         for name in order:
             check()
-            holding = [f for f in factors if name in f.names]
-            factors = [f for f in factors if name not in f.names]
-            product = _product(holding, options)
-            if steps is not None:
-                steps.append((name, product))
-            factors.append(out(product, name))
-        return factors
+            buckets.put(_without(name, buckets.take(name), steps))
+        return buckets.left()
 
 
-def _planned(
-    scopes: list[Scope], kept: Sequence[str], options: Mapping[str, Any]
-) -> tuple[list[str], list[Scope]]:
-    """The order in which all variables but `kept` go, and the scopes left; BudgetError if a product would not fit."""
-    cards = {name: card for scope in scopes for name, card in scope.items()}
-    order = elimination_order(scopes, cards, options["order"], keep=kept)
-    for name in order:
-        check()
-        product = {other: card for scope in scopes if name in scope for other, card in scope.items()}
-        require_product(product, options)
-        del product[name]
-        scopes = [*(scope for scope in scopes if name not in scope), product]
-    return order, scopes
-
-
-def require_product(cards: Mapping[str, int], options: Mapping[str, Any]) -> None:
-    """Raise BudgetError if a product over these variables, and the copy that is summed, would not fit."""
-    require_table(
-        list(cards.values()),
-        f"elimination's product over {len(cards)} variables ({', '.join(list(cards)[:6])}, …)",
-        "observe more variables, ask for fewer targets, or try another order= or a sampling method",
-        options["memory_limit"],
-        copies=2,
-    )
-
-
-def _product(factors: list[LogFactor], options: Mapping[str, Any]) -> LogFactor:
-    require_product({name: card for factor in factors for name, card in _scope(factor).items()}, options)
-    return math.prod(factors, start=LogFactor.trusted((), np.zeros(())))
+def _without(name: str, holding: list[LogFactor], steps: list[Step] | None) -> LogFactor:
+    """The product of these factors with a variable summed out, or, with `steps`, maximised away."""
+    product = LogFactor.product(holding)
+    if steps is None:
+        return product.sum_out(name)
+    axis = product.names.index(name)
+    best = product.values.argmax(axis=axis)
+    others = tuple(other for other in product.names if other != name)
+    steps.append((name, others, best.astype(_codes(product.variables[axis].card))))
+    return product.max_out(name)
 
 
 def _traceback(steps: list[Step]) -> dict[str, int]:
     """The best codes, from the last variable maximised away to the first."""
     best: dict[str, int] = {}
-    for name, product in reversed(steps):
-        index = tuple(best.get(v.name, slice(None)) for v in product.variables)
-        best[name] = int(product.values[index].argmax())
+    for name, others, codes in reversed(steps):
+        best[name] = int(codes[tuple(best[other] for other in others)])
     return best
 
 
-def _scope(factor: LogFactor) -> Scope:
-    return {v.name: v.card for v in factor.variables}
+def _codes(card: int) -> np.dtype[Any]:
+    """The smallest integers that hold the codes of a variable."""
+    return np.min_scalar_type(card - 1)
 
 
-def _ones(model: Any, names: tuple[str, ...]) -> LogFactor:
-    variables = tuple(model.variable(name) for name in names)
-    return LogFactor.trusted(variables, np.zeros([v.card for v in variables]))
+class Foreseen:
+    """What an elimination takes of the memory, worked out from the scopes of its factors alone.
+
+    Parameters
+    ----------
+    scopes
+        Those of the factors.
+    options
+        The engine's, with the memory limit.
+    beside
+        The bytes that somebody else takes of the limit.
+
+    Attributes
+    ----------
+    scopes
+        Those of the factors that are left so far.
+    peak
+        The most bytes that are alive at once so far.
+    """
+
+    def __init__(self, scopes: list[Scope], options: Mapping[str, Any], beside: int = 0) -> None:
+        self.scopes = scopes
+        self._limit = options["memory_limit"]
+        tables = [8 * _cells(scope) for scope in scopes]
+        self._held = self.peak = beside + sum(tables)
+        self._need(2 * max(tables, default=0), "elimination's copies of the tables")
+
+    def eliminate(self, kept: Sequence[str], rule: str, decided: bool = False) -> list[str]:
+        """The order in which all variables but `kept` go; BudgetError if what is alive at once would not fit.
+
+        `decided` says that they are maximised away, so that the best code of each is kept.
+        """
+        cards = {name: card for scope in self.scopes for name, card in scope.items()}
+        most = max(0, memory_limit(self._limit) - self._held) / 8  # a larger product is refused below
+        order = elimination_order(self.scopes, cards, rule, kept, most)
+        buckets = Buckets(self.scopes, lambda scope: scope)
+        for name in order:
+            check()
+            used = 8 * sum(map(_cells, holding := buckets.take(name)))
+            left = self.product(holding, 1)
+            card = left.pop(name)
+            cells = _cells(left)
+            self._held += 8 * cells - used + (cells * _codes(card).itemsize if decided else 0)
+            buckets.put(left)
+        self.scopes = buckets.left()
+        return order
+
+    def product(self, scopes: list[Scope], copies: int) -> Scope:
+        """The scope of a product, with so many copies alive while it is summed; BudgetError if too large."""
+        whole = {name: card for scope in scopes for name, card in scope.items()}
+        what = f"elimination's product over {len(whole)} variables ({', '.join(list(whole)[:6])}, …)"
+        cells = _cells(whole)
+        left = cells // min(whole.values(), default=1)
+        pieces = 2 * min(cells, logarithms.PIECE)
+        self._need(8 * (copies * cells + pieces) + 18 * left, what)  # what is left twice, and flags
+        if len(whole) > MAX_AXES:
+            raise BudgetError(f"{what} would have {len(whole)} axes; at most {MAX_AXES} are possible")
+        return whole
+
+    def _need(self, size: int, what: str) -> None:
+        needed = self._held + size
+        beside = f" ({show_bytes(size)}, beside {show_bytes(self._held)} of others)"
+        require_memory(needed, f"{what}{beside if needed > 1.1 * size else ''}", INSTEAD, self._limit)
+        self.peak = max(self.peak, needed)
+
+
+class Buckets(Generic[Held]):
+    """Factors, or scopes of factors, found by the variables they hold (bucket elimination: Dechter 1999).
+
+    Parameters
+    ----------
+    held
+        The factors.
+    names
+        The variables of one.
+    """
+
+    def __init__(self, held: Sequence[Held], names: Callable[[Held], Iterable[str]]) -> None:
+        self._names = names
+        self._held: dict[int, Held] = {}
+        self._holding: dict[str, dict[int, None]] = {}
+        self._next = 0
+        for factor in held:
+            self.put(factor)
+
+    def put(self, factor: Held) -> None:
+        """Add a factor."""
+        self._held[self._next] = factor
+        for name in self._names(factor):
+            self._holding.setdefault(name, {})[self._next] = None
+        self._next += 1
+
+    def take(self, name: str) -> list[Held]:
+        """The factors that hold a variable, which are no longer here."""
+        found = []
+        for number in list(self._holding.get(name, ())):
+            factor = self._held.pop(number)
+            for other in self._names(factor):
+                del self._holding[other][number]
+            found.append(factor)
+        return found
+
+    def left(self) -> list[Held]:
+        """The factors that are here."""
+        return list(self._held.values())
+
+
+def _cells(scope: Scope) -> int:
+    return math.prod(scope.values())

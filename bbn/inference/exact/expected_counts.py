@@ -73,6 +73,7 @@ class Expectation:
 
     counts = False
     """Whether only expected counts are asked for, so that the gradient of an entry of 0 is of no use."""
+    beside = 0  # the bytes of the memory limit that the caller keeps while it asks
     _counted: tuple[Array | None, float] = None, 0.0
     """The weights of the block whose entries were last counted, and how many there are."""
 
@@ -93,7 +94,9 @@ class Expectation:
         """
         ledger = self.ledger.copy() if self.ledger is not None else Ledger()
         entries = int(self.table_ptr[-1])
-        ledger.reserve(16 * entries + 8 * block.n_rows, "the gradient of all table entries", INSTEAD)
+        ledger.reserve(
+            self.beside + 16 * entries + 8 * block.n_rows, "the gradient of all table entries", INSTEAD
+        )
         chunk = min(chunk, block.n_rows)
         each = 40 * entries + chunk * (4 * len(self.names) + self.row_bytes)
         wanted = min(jobs(self.asked_jobs), -(-block.n_rows // max(chunk, 1)))

@@ -8,29 +8,28 @@ the targets. The cost is that of the cliques' cells, which `stats` predicts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import Ledger, always_there
-from bbn.core.errors import BudgetError
+from bbn.core.budget import Ledger, always_there, memory_limit
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
-from bbn.inference.exact.flat_model import FlatModel, cells_of, factored, flatten
+from bbn.inference.exact.explanations import Explanations, best_explanations
+from bbn.inference.exact.flat_model import FlatModel, cells_of, flatten
 from bbn.inference.exact.loose_effects import LooseEffects
-from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
-from bbn.inference.exact.plan import Plan, Ranking
+from bbn.inference.exact.plan import Plan
 from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.plan_choice import Planner
+from bbn.inference.exact.plan_choice import Planner, numbered
 from bbn.inference.exact.pricing import Question
 from bbn.inference.exact.repeats import Repeats
 from bbn.inference.exact.tree_stats import Stats, tree_stats
 from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
-from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
+from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.expansion import quiet_chains
@@ -78,7 +77,6 @@ class JunctionTree(Engine):
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
         self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
-        self._tables: FlatModel | None = None
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
         self._planner = Planner(self.flat, self.options, self._plans)
@@ -87,6 +85,7 @@ class JunctionTree(Engine):
         chains = len(self.flat.cards) > len(self.model.variables)
         self._quiet = quiet_chains(self.model) if chains else {}  # type: ignore[arg-type]
         self._loose = LooseEffects(self) if chains else None
+        self._explanations = Explanations(self.model, self._planner) if chains else None
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
@@ -205,7 +204,7 @@ class JunctionTree(Engine):
         hard, likelihood = findings.hard, findings.likelihood
         number = self.flat.number
         key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
-        numbered = self._numbered(findings)
+        given = numbered(findings, number)
         plan = self._plans.get(key)
         if plan is None or plan.untried is not None or options is not self.options:
             question = Question(
@@ -214,11 +213,11 @@ class JunctionTree(Engine):
                 False,
                 tuple(map(number.__getitem__, targets)),
             )
-            plan, pruned = self._planner.plan_or_answer(key, question, numbered, options, plan)
+            plan, pruned = self._planner.plan_or_answer(key, question, given, options, plan)
             if pruned is not None:
                 return self._shaped(targets, pruned.joint(question.targets)), pruned.log_evidence
             assert plan is not None
-        numbered_hard, numbered_likelihood, log_scale = numbered
+        numbered_hard, numbered_likelihood, log_scale = given
         values, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return self._shaped(targets, values), log_evidence + log_scale
 
@@ -249,16 +248,16 @@ class JunctionTree(Engine):
             loose = self._loose.left_out(key, question, findings, options["order"])
             if loose:
                 return self._loose.marginals(loose, findings, None if options is self.options else options)
-        numbered = self._numbered(findings)
+        given = numbered(findings, number)
         plan = self._plans.get(key)
         if plan is None or options is not self.options:
-            plan, pruned = self._planner.plan_or_answer(key, question, numbered, options)
+            plan, pruned = self._planner.plan_or_answer(key, question, given, options)
             if pruned is not None:
                 return Posteriors(
                     self._slots_of(observed, key, None), pruned.marginals(), pruned.log_evidence
                 )
             assert plan is not None
-        numbered_hard, numbered_likelihood, log_scale = numbered
+        numbered_hard, numbered_likelihood, log_scale = given
         flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
         return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
 
@@ -277,59 +276,9 @@ class JunctionTree(Engine):
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
-        if self._bounds():
-            return self._bounded_best(findings, k, options)
-        try:
-            found, log_probability = self._ranked(findings, k, options)
-        except BudgetError:
-            if not bounded(self.model, SINGLE):
-                raise
-            return self._bounded_best(findings, k, options)
-        number = self._with_tables().number
-        places = [(v.name, number[v.name]) for v in self.model.variables if v.name not in findings.hard]
-        return [
-            ({name: int(codes[v]) for name, v in places}, log_probability + log_ratio)
-            for codes, log_ratio in found
-        ]
-
-    def _ranked(self, findings: Findings, k: int, options: Mapping[str, Any]) -> tuple[Ranking, float]:
-        """The k best assignments with ln of their ratio to the best, and ln of the best."""
-        model = self._with_tables()
-        number = model.number
-        question = Question(
-            frozenset(map(number.__getitem__, findings.hard)),
-            frozenset(map(number.__getitem__, findings.likelihood)),
-            goal=COLLECTED,
-            maximise=True,
-        )
-        plan = self._plans.get(question)
-        if plan is None or options is not self.options:
-            plan = self._planner.compile(question, question, options, model)
-        numbered_hard, numbered_likelihood, log_scale = self._numbered(findings, number)
-        found, log_probability = plan.explain(numbered_hard, numbered_likelihood, k)
-        return found, log_probability + log_scale
-
-    def _bounds(self) -> bool:
-        """Whether a maximum must do without the full table of some NoisyMax."""
-        factored = len(self.flat.cards) != len(self.model.variables)
-        return factored and bool(bounded(self.model))  # factors of a network alone have chains
-
-    def _bounded_best(
-        self, findings: Findings, k: int, options: Mapping[str, Any]
-    ) -> list[tuple[dict[str, int], float]]:
-        net = factored(self.model, certain=True)  # type: ignore[arg-type]
-        return [
-            ({name: code for name, code in codes.items() if name in self.model}, log_probability)  # type: ignore[operator]
-            for codes, log_probability in NoisyBest(net, findings, options, k).best()
-        ]
-
-    def _with_tables(self) -> FlatModel:
-        """The model with full tables of NoisyMax: what lies between in their chains is summed, never maximised."""
-        if len(self.flat.cards) == len(self.model.variables):
-            return self.flat
-        if self._tables is None:
-            self._tables = flatten(self.model, self.options["memory_limit"], whole=True)
-        return self._tables
+        if self._explanations is None:
+            return best_explanations(self.model, self._planner, findings, k, options)
+        return self._explanations.best(findings, k, options)
 
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
@@ -338,7 +287,12 @@ class JunctionTree(Engine):
             return super()._best_of(targets, findings, options)
         order: Order = "min-fill" if options["order"] == "auto" else options["order"]
         other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
-        return other._best_of(targets, findings, other.options)
+        tables = self.flat.tables.nbytes
+
+        def turn(size: int) -> AbstractContextManager[None]:
+            return self._plans.turn(size, memory_limit(options["memory_limit"]) - tables)
+
+        return other.best_of(targets, findings, other.options, tables, turn)
 
     def _with_certain(self, findings: Findings) -> Findings:
         """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""
@@ -349,25 +303,6 @@ class JunctionTree(Engine):
             for name in names
         }
         return findings._replace(hard={**findings.hard, **hidden}) if hidden else findings
-
-    def _numbered(
-        self, findings: Findings, number: Mapping[str, int] | None = None
-    ) -> tuple[Any, Any, float]:
-        """The findings by number, likelihoods of extreme size scaled to a maximum of 1, and the ln of the scale."""
-        number = self.flat.number if number is None else number
-        hard = [(number[name], code) for name, code in findings.hard.items()]
-        if not findings.likelihood:
-            return hard, (), 0.0
-        likelihood, log_scale = [], 0.0
-        for name, values in findings.likelihood.items():
-            highest = float(values.max())
-            if highest > 0 and not 1e-30 < highest < 1e30:
-                scaled = values / highest
-                if (scaled[values > 0] > 1e-300).all():  # otherwise no scale fits, and wide numbers are used
-                    values = scaled
-                    log_scale += math.log(highest)
-            likelihood.append((number[name], values))
-        return hard, likelihood, log_scale
 
     def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan | None) -> Slots:
         """Where a plan puts the marginals; without one, where they lie if states that cannot occur are left out."""

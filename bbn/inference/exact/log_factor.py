@@ -6,7 +6,7 @@ a few of the last digits, and needs no scaling anywhere: elimination and enumera
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -41,6 +41,22 @@ class LogFactor(Factor):
         for piece in pieces(shape):
             np.add(left[piece], right[piece], out=values[piece])
         return LogFactor.trusted(variables, values)
+
+    @classmethod
+    def product(cls, factors: Sequence[Factor]) -> LogFactor:
+        """The product of any number of factors; nothing is allocated but that."""
+        variables = tuple({v.name: v for factor in factors for v in factor.variables}.values())
+        position = {v.name: axis for axis, v in enumerate(variables)}
+        values = np.zeros([v.card for v in variables])
+        for factor in factors:
+            places = [position[name] for name in factor.names]
+            along = [1] * len(variables)
+            for axis, v in zip(places, factor.variables, strict=True):
+                along[axis] = v.card
+            own = np.broadcast_to(factor.values.transpose(np.argsort(places)).reshape(along), values.shape)
+            for piece in pieces(values.shape):
+                values[piece] += own[piece]
+        return cls.trusted(variables, values)
 
     def sum_out(self, names: str | Iterable[str]) -> LogFactor:
         """The factor with these variables summed away."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.long_runs import predicted_cells, tape_cells
+from bbn.inference.exact.plan_choice import numbered
 from bbn.inference.exact.pricing import Question, price
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.expansion import factored_parts
@@ -182,7 +183,7 @@ class _Runs:
     ) -> None:
         self._codes, self._answers = findings.hard, answers
         findings = tree._with_certain(findings)
-        self._hard, given, _ = tree._numbered(findings)
+        self._hard, given, _ = numbered(findings, tree.flat.number)
         number, likelihood = tree.flat.number, dict(given)
         causes = {p.name: p for effect in effects for p in effect.parents if p.name not in findings.hard}
         groups = _groups(tree.flat, frozenset(v for v, _ in self._hard))

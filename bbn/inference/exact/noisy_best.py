@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn import kernels
+from bbn.core.budget import memory_limit
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.exact.flat_model import FlatModel
@@ -33,7 +34,7 @@ from bbn.inference.exact.noisy_lines import Codes, Lines, Span
 from bbn.inference.exact.noisy_pairs import Pairs
 from bbn.inference.exact.orders import triangulate
 from bbn.inference.exact.plan import Plan, make_plan
-from bbn.inference.exact.pricing import Price, Question, price, reduced
+from bbn.inference.exact.pricing import Price, Question, price, reduced, run_bytes
 from bbn.kernels.contracts.tape import COLLECTED
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
@@ -46,7 +47,7 @@ from bbn.model.noisy_max import NoisyMax
 NODES = 20_000
 """The most parts of the space of explanations that are looked at."""
 WORK = 5e8
-"""The most numbers that are looked at in all of them."""
+"""The most numbers that are looked at in all of them, by default."""
 CLOSE = 1e-11
 """Logarithms that differ by no more are equal."""
 OVERHEAD = 8000
@@ -91,14 +92,12 @@ class NoisyBest:
 
     Parameters
     ----------
-    net : BayesianNetwork
-        The network.
-    findings : Findings
-        What is observed.
+    net, findings
+        What is asked about, and what is observed.
     options : mapping
         The engine's: memory_limit and order.
-    k : int, default 1
-        How many explanations will be asked for.
+    k, work
+        How many explanations will be asked for, and the most numbers that are looked at.
     """
 
     def __init__(
@@ -107,8 +106,10 @@ class NoisyBest:
         findings: Findings,
         options: Mapping[str, Any],
         k: int = 1,
+        work: float = WORK,
     ) -> None:
-        self.net, self.findings, self.k = net, findings, k
+        self.net, self.findings, self.k, self.work = net, findings, k, work
+        self.most_bytes = memory_limit(options["memory_limit"])
         self._compile(self._most_cells(options))
         self.cost = self._first_that_fits(options)
 
@@ -187,7 +188,8 @@ class NoisyBest:
         least: list[float] = []  # a heap of the k highest ln P
         heap: list[tuple[float, int, Ints, _Part]] = []
         made = 0
-        most = min(NODES, int(WORK / (6 * (len(self.lines.shift) + self.cost.cells + OVERHEAD))))
+        part_bytes = 8 * self.model.tables.size + run_bytes(self.cost.layout)  # type: ignore[arg-type]
+        most = min(NODES, int(self.work / (6 * (len(self.lines.shift) + self.cost.cells + OVERHEAD))))
 
         def offer(part: _Part | None) -> None:
             nonlocal made
@@ -220,7 +222,7 @@ class NoisyBest:
                 continue
             for code in range(int(part.low[where]), int(part.high[where]) + 1):
                 offer(self._narrowed(part, where, code, least[0] if len(least) == k else -math.inf))
-            if made > most:
+            if made > most or len(heap) * part_bytes > self.most_bytes - self.cost.bytes:
                 raise BudgetError(
                     f"the most probable explanation was not proved within {most:,} parts of the search, "
                     f"for the many parents of {_shown([c.name for c in self.large])}; observe more "

@@ -282,22 +282,27 @@ def make_plan(
     cost: Price,
     limit: int | float | str | None = None,
     cache: PlanCache | None = None,
+    beside: int = 0,
 ) -> Plan:
-    """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it."""
+    """The plan of a question; BudgetError if it would need more memory than allowed. `cache` makes room for it.
+
+    `beside` are bytes of the limit that others take.
+    """
     if limit is None and cost.layout is not None and cost.bytes <= SMALL_BYTES and cost.cells <= LONG:
         return Plan(model, question, cost.layout, int(cost.bytes), maxsize)
     allowed, room = memory_limit(limit), None
-    require(model, cost, allowed)
+    require(model, cost._replace(bytes=cost.bytes + beside), allowed)
     if cost.layout is None:
         raise BudgetError(f"the junction tree would have {cost.cells:.3g} cells; {INSTEAD}")
     if cache is not None:
-        cache.make_room(allowed - int(cost.bytes))
+        cache.make_room(allowed - int(cost.bytes) - beside)
         room = cache.room
     shared = 0 if model.padded else model.tables.nbytes
+    others = shared + beside
     made: type[Plan] = Plan
     if cost.cells > LONG:
         from bbn.inference.exact.long_runs import LongPlan as made
-    return made(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - shared), room)
+    return made(model, question, cost.layout, int(cost.bytes) - shared, max(1, allowed - others), room)
 
 
 def require(model: FlatModel, cost: Price, limit: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
 from bbn.core.budget import Room
 from bbn.inference.exact.plan import Plan
@@ -52,6 +53,13 @@ class PlanCache:
         """Drop the oldest plans until those that stay take no more than `size` bytes."""
         with self._lock:
             self._drop(size, 0)
+
+    @contextmanager
+    def turn(self, size: int, limit: int) -> Iterator[None]:
+        """Wait until `size` bytes of the limit are free for work that is not a run of a plan, dropping plans for it."""
+        with self.room.hold(size, lambda: limit - self.room.kept):
+            self.make_room(limit - size)
+            yield
 
     def _drop(self, size: int, stay: int) -> None:
         while len(self._plans) > stay and (len(self._plans) > self._most or self.room.kept > size):

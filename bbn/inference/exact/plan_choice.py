@@ -9,17 +9,25 @@ masked.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bbn.core.budget import memory_limit
-from bbn.inference.exact.cases import BEARABLE, DEEPEST, Answer, CaseAnswer, case_variable, together
-from bbn.inference.exact.flat_model import FlatModel
-from bbn.inference.exact.orders import HUGE
-from bbn.inference.exact.plan import Plan, make_plan
+from bbn.core.budget import always_there, memory_limit
+from bbn.inference.exact.cases import (
+    BEARABLE,
+    DEEPEST,
+    Answer,
+    CaseAnswer,
+    best_together,
+    case_variable,
+    together,
+)
+from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
+from bbn.inference.exact.plan import Plan, Ranking, make_plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_improvement import PlanImprovement
 from bbn.inference.exact.pricing import Price, Question, price, slab_of
@@ -35,8 +43,9 @@ from bbn.inference.exact.pruning import (
     Whole,
     making,
 )
-from bbn.kernels.contracts.tape import MARGINALS, QUERY
+from bbn.kernels.contracts.tape import MARGINALS, SLAB
 from bbn.kernels.contracts.types import Floats
+from bbn.model.evidence import Findings
 
 MASKED_CELLS = 2000.0
 """With at most MASKED_CELLS cells, a masked run of the network's whole tree is cheaper than compiling another tree."""
@@ -63,10 +72,15 @@ class Planner:
         The engine's own; plans made with another order are not kept.
     plans
         Where plans are kept.
+    beside
+        The bytes that others take of the memory limit.
     """
 
-    def __init__(self, flat: FlatModel, options: Mapping[str, Any], plans: PlanCache) -> None:
+    def __init__(
+        self, flat: FlatModel, options: Mapping[str, Any], plans: PlanCache, beside: int = 0
+    ) -> None:
         self.flat = flat
+        self.beside = beside
         self.options = options
         self.plans = plans
         self.pruning: Pruning | None = None
@@ -75,6 +89,7 @@ class Planner:
         self.small: bool | None = None
         """Whether evidence is masked on the tree of the whole network; None until that is found out."""
         self._slab: int | None = None
+        self._sparse: bool | None = None
 
     def compile(
         self, key: Any, question: Question, options: Mapping[str, Any], model: FlatModel | None = None
@@ -83,10 +98,24 @@ class Planner:
         model = model or self.flat
         return self._keep(key, question, price(model, question, options["order"]), options, model)
 
+    def ranked(
+        self, question: Question, findings: Numbered, k: int, options: Mapping[str, Any]
+    ) -> tuple[Ranking, float]:
+        """Of a maximum: the k best assignments with ln of their ratio to the best, and ln of the best."""
+        plan = self.plans.get(question)
+        if plan is None or plan.untried is not None or options is not self.options:
+            plan, pruned = self.plan_or_answer(question, question, findings, options, plan, k)
+            if pruned is not None:
+                return pruned.best(), pruned.log_evidence
+            assert plan is not None
+        hard, likelihoods, log_scale = findings
+        found, log_probability = plan.explain(hard, likelihoods, k)
+        return found, log_probability + log_scale
+
     def _keep(
         self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
     ) -> Plan:
-        plan = make_plan(model, question, cost, options["memory_limit"], self.plans)
+        plan = make_plan(model, question, cost, options["memory_limit"], self.plans, self.beside)
         if options["order"] == self.options["order"]:
             self.plans.put(key, plan)
         return plan
@@ -101,7 +130,8 @@ class Planner:
                 small = cost.cells <= MASKED_CELLS
                 if small:
                     limit = options["memory_limit"]
-                    self.plans.put("masked", make_plan(self.flat, question, cost, limit, self.plans))
+                    plan = make_plan(self.flat, question, cost, limit, self.plans, self.beside)
+                    self.plans.put("masked", plan)
             self.small = small
         return self.small
 
@@ -112,14 +142,15 @@ class Planner:
         findings: Numbered,
         options: Mapping[str, Any],
         known: Plan | None = None,
+        k: int = 1,
     ) -> tuple[Plan | None, Pruned | None]:
         """The plan of a shape, or, where states that cannot occur make it large, the answer without them.
 
-        `known` is the plan that the shape has already, if it has one.
+        `known` is the plan that the shape has already, if it has one; of a maximum the answer is the `k` best.
         """
         if known is not None and known.untried is not None and options is self.options:
             cost, known.untried = known.untried, None
-            answer = self._pruned(key, question, findings, options, cost)
+            answer = self._pruned(key, question, findings, options, cost, k)
             if answer is None:
                 return known, None
             self.plans.discard(key)
@@ -128,7 +159,7 @@ class Planner:
         if pays and not (self.leaves_out(key) and options["order"] == self.options["order"]):
             pays = None
         if pays:
-            answer = self._pruned(key, question, findings, options, None)
+            answer = self._pruned(key, question, findings, options, None, k)
             if answer is not None:
                 return None, answer
         if self._slab is None:
@@ -136,11 +167,14 @@ class Planner:
         attempts: list[Pruned | None] = []
         enough = None
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
-            enough = partial(self._attempted, attempts, key, question, findings, options)
-        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
+            enough = partial(self._attempted, attempts, key, question, findings, options, k)
+        slab = SLAB if question.maximise else self._slab
+        cost = price(self.flat, question, options["order"], slab=slab, enough=enough)
         untried = None
-        if cost.cells > CELLS and pays is None and not question.masked:
-            if self._attempted(attempts, key, question, findings, options, cost):
+        small = cost.bytes <= SMALL_BYTES and options["memory_limit"] is None
+        fits = small or _fits(cost, options, self.beside)
+        if (not fits or (cost.cells > CELLS and pays is None)) and not question.masked:
+            if self._attempted(attempts, key, question, findings, options, k, cost):
                 return None, attempts[0]
             if not attempts and cost.cells > 2 * making(self.flat):
                 untried = cost
@@ -158,12 +192,16 @@ class Planner:
         question: Question,
         findings: Numbered,
         options: Mapping[str, Any],
+        k: int,
         found: Whole,
     ) -> bool:
         """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
-        first = question.goal == QUERY and options is self.options
-        if not attempts and found.cells > (FIRST if first else 2.0) * making(self.flat):
-            attempts.append(self._pruned(key, question, findings, options, found))
+        first = question.goal != MARGINALS and options is self.options
+        if not attempts and (
+            found.cells > (FIRST if first else 2.0) * making(self.flat)
+            or not _fits(found, options, self.beside)
+        ):
+            attempts.append(self._pruned(key, question, findings, options, found, k))
         return bool(attempts) and attempts[0] is not None
 
     def _pruned(
@@ -173,18 +211,22 @@ class Planner:
         findings: Numbered,
         options: Mapping[str, Any],
         cost: Whole | None,
+        k: int,
     ) -> Pruned | None:
         """The answer without the states that cannot occur; None if that does not pay. `cost` is that with them."""
+        if len(self.prunes) >= KEPT_SHAPES:
+            self.prunes.clear()
+        if self._sparse is None:
+            self._sparse = bool(np.count_nonzero(self.flat.tables) < self.flat.tables.size)
+        if not self._sparse:
+            self.prunes[key] = False
+            return None
         pruning = self.pruning
         if pruning is None:
             pruning = self.pruning = Pruning(self.flat)
-        if len(self.prunes) >= KEPT_SHAPES:
-            self.prunes.clear()
-        if not pruning.sparse:
-            self.prunes[key] = False
-            return None
+            self.beside += self.flat.tables.size  # a flag for each entry
         hard, likelihoods, log_scale = findings
-        answer = self._pruned_answer(pruning, key, question, hard, likelihoods, options, cost)
+        answer = self._pruned_answer(pruning, key, question, hard, likelihoods, options, cost, k)
         return answer and answer._replace(log_evidence=answer.log_evidence + log_scale)
 
     def leaves_out(self, key: Any) -> bool:
@@ -206,10 +248,11 @@ class Planner:
         likelihoods: Likelihoods,
         options: Mapping[str, Any],
         cost: Whole | None,
+        k: int = 1,
     ) -> Pruned | None:
         domain = pruning.domain(hard, likelihoods)
         if domain is None:
-            return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf)
+            return _impossible(pruning)
         gone = cost is None or pruning.gone(domain, hard) > 0
         if cost is not None and not gone and cost.cells <= JOINED:
             self.prunes[key] = False
@@ -219,21 +262,24 @@ class Planner:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
             found = pruning.priced(model, shape, options["order"], cost, key, gone)
-            pays = found is not None and (cost is None or pruning.pays(cost, found[0]))
-            if cost is not None:
+            fits = cost is None or _fits(cost, options, self.beside)
+            pays = found is not None and (cost is None or not fits or pruning.pays(cost, found[0]))
+            if cost is not None and (fits or options is self.options):
                 self.prunes[key] = pays
             if found is None or not pays:
                 return None
             other, joined = found
             own = model if joined is None else joined.model
-            if other.cells > HUGE and other.bytes > memory_limit(options["memory_limit"]):
-                answer = self._by_cases(pruning, question, hard, likelihoods, options, domain, own, other)
+            beside = self.beside + self.flat.tables.nbytes + (0 if joined is None else model.tables.nbytes)
+            if not _fits(other, options, beside):
+                answer = self._by_cases(
+                    pruning, question, hard, likelihoods, options, domain, own, other, k, beside
+                )
                 if answer is not None:
                     return answer
-            plan = make_plan(own, question, other, options["memory_limit"], self.plans)
+            plan = make_plan(own, question, other, options["memory_limit"], self.plans, beside)
             pruning.keep(key, domain, plan, joined)
-        values, log_evidence = pruning.run(plan, domain, hard, likelihoods)
-        return PrunedAnswer(pruning, plan, joined, domain, values, log_evidence)
+        return pruning.answer(plan, joined, domain, hard, likelihoods, k)
 
     def _by_cases(
         self,
@@ -245,8 +291,10 @@ class Planner:
         domain: Flags,
         model: FlatModel,
         cost: Price,
+        k: int,
+        beside: int,
         depth: int = 0,
-    ) -> CaseAnswer | None:
+    ) -> Pruned | None:
         """The answer to a question whose plan does not fit the memory, case by case; None if that would not do.
 
         `model` is that of the states in `domain`, with variables joined, and `cost` that of the question on it.
@@ -255,27 +303,66 @@ class Planner:
         if depth >= DEEPEST or cells > BEARABLE:
             return None
         limit = options["memory_limit"]
+        beside += model.tables.nbytes
 
-        def cases() -> Iterator[PrunedAnswer | CaseAnswer]:
+        def cases() -> Iterator[Pruned]:
             for code in pruning.alive(domain, v).tolist():
                 given = [*hard, (v, code)]
                 within = pruning.domain(given, likelihoods)
                 if within is None:
                     continue
                 smaller, other, joined = pruning.priced_alone(within, question, options["order"])
-                if other.cells > HUGE and other.bytes > memory_limit(limit):
+                if not _fits(other, options, beside):
                     answer = self._by_cases(
-                        pruning, question, given, likelihoods, options, within, smaller, other, depth + 1
+                        pruning,
+                        question,
+                        given,
+                        likelihoods,
+                        options,
+                        within,
+                        smaller,
+                        other,
+                        k,
+                        beside,
+                        depth + 1,
                     )
                     if answer is not None:
                         yield answer
                         continue
-                plan = make_plan(smaller, question, other, limit, self.plans)
-                values, log_evidence = pruning.run(plan, within, hard, likelihoods)
-                yield PrunedAnswer(pruning, plan, joined, within, values, log_evidence)
+                plan = make_plan(smaller, question, other, limit, self.plans, beside)
+                yield pruning.answer(plan, joined, within, hard, likelihoods, k)
                 del plan
 
         def read(case: Answer) -> Floats:
             return case.marginals() if question.goal == MARGINALS else case.joint(question.targets)
 
-        return together(cases(), read)
+        answer = best_together(cases(), k) if question.maximise else together(cases(), read)
+        return _impossible(pruning) if answer.log_evidence == -math.inf else answer
+
+
+def numbered(findings: Findings, number: Mapping[str, int]) -> Numbered:
+    """The findings by number, likelihoods of extreme size scaled to a maximum of 1, and the ln of the scale."""
+    hard = [(number[name], code) for name, code in findings.hard.items()]
+    if not findings.likelihood:
+        return hard, (), 0.0
+    likelihood, log_scale = [], 0.0
+    for name, values in findings.likelihood.items():
+        highest = float(values.max())
+        if highest > 0 and not 1e-30 < highest < 1e30:
+            scaled = values / highest
+            if (scaled[values > 0] > 1e-300).all():  # otherwise no scale fits, and wide numbers are used
+                values = scaled
+                log_scale += math.log(highest)
+        likelihood.append((number[name], values))
+    return hard, likelihood, log_scale
+
+
+def _impossible(pruning: Pruning) -> PrunedAnswer:
+    """The answer where the evidence cannot occur."""
+    return PrunedAnswer(pruning, None, None, None, np.empty(0), -math.inf, [])
+
+
+def _fits(cost: Whole, options: Mapping[str, Any], beside: int) -> bool:
+    """Whether a plan of this cost, or of cliques of so many cells, fits the memory, with what others take of it."""
+    size = int(min(beside + (cost.bytes if isinstance(cost, Price) else 8 * cost.cells), sys.maxsize))
+    return always_there(size, options["memory_limit"]) or size <= memory_limit(options["memory_limit"])

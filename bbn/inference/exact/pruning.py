@@ -20,7 +20,7 @@ from bbn import kernels
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.joining import Joined, join
 from bbn.inference.exact.orders import HOPELESS, HUGE, Order
-from bbn.inference.exact.plan import Plan
+from bbn.inference.exact.plan import Plan, Ranking
 from bbn.inference.exact.pricing import Price, Question, lay_out, price, read_targets, reduced
 from bbn.inference.exact.pruned_trees import PrunedTree, Shape
 from bbn.kernels.contracts.types import Floats, Ints
@@ -67,7 +67,6 @@ class Pruning:
     def __init__(self, model: FlatModel) -> None:
         self.model = model
         self.state_ptr = _offsets(model.cards)
-        self.sparse = np.count_nonzero(model.tables) < model.tables.size
         self._domains = kernels.consistency.Domains(
             self.state_ptr, model.scope_ptr, model.scope, model.table_ptr, model.tables
         )
@@ -208,12 +207,30 @@ class Pruning:
         """The codes of a variable that are possible."""
         return np.flatnonzero(domain[self.state_ptr[v] : self.state_ptr[v + 1]])
 
-    def run(self, plan: Plan, domain: Flags, hard: Hard, likelihoods: Likelihoods) -> tuple[Floats, float]:
-        """What a plan of these states answers."""
-        if not plan.layout.run.size:  # all was done when the plan was made
-            return plan.run()
-        left = [(v, np.ascontiguousarray(values[self.alive(domain, v)])) for v, values in likelihoods]
-        return plan.run([(v, 0) for v, _ in hard], left)
+    def answer(
+        self, plan: Plan, joined: Joined | None, domain: Flags, hard: Hard, likelihoods: Likelihoods, k: int
+    ) -> PrunedAnswer:
+        """What a plan of these states answers; of a maximum, the k best assignments."""
+        sliced: Hard = ()
+        left: Likelihoods = ()
+        if plan.layout.run.size:  # otherwise all was done when the plan was made
+            sliced = [(v, 0) for v, _ in hard]
+            left = [(v, np.ascontiguousarray(values[self.alive(domain, v)])) for v, values in likelihoods]
+        if plan.question.maximise:
+            found, log = plan.explain(sliced, left, k)
+            return PrunedAnswer(self, plan, joined, domain, np.empty(0), log, found)
+        values, log = plan.run(sliced, left)
+        return PrunedAnswer(self, plan, joined, domain, values, log, [])
+
+    def codes(self, domain: Flags, joined: Joined | None, left: Ints) -> Ints:
+        """The code of each variable among all its states, for codes among those left; -1: the only one."""
+        left = np.maximum(left, 0)
+        if joined is not None:
+            for v, states in joined.image.items():
+                left[v] = states[left[joined.speaker[v]]]
+        alive = np.flatnonzero(domain)
+        starts = np.concatenate([[0], np.cumsum(domain, dtype=np.int64)])[self.state_ptr[:-1]]
+        return np.asarray(alive[starts + left[: len(starts)]] - self.state_ptr[:-1], np.int64)
 
 
 def _large(found: Order) -> bool:
@@ -254,6 +271,9 @@ class PrunedAnswer(NamedTuple):
     domain: Flags | None
     values: Floats
     log_evidence: float
+    """ln of the weight of the evidence; of a maximum, of the best assignment."""
+    found: Ranking
+    """Of a maximum: the best assignments, in codes among the states that are left."""
 
     def joint(self, targets: Sequence[int]) -> Floats:
         """The joint of targets over all their states, flat."""
@@ -281,3 +301,10 @@ class PrunedAnswer(NamedTuple):
         if self.domain is None or self.plan is None:
             return np.zeros(int(self.pruning.state_ptr[-1]))
         return self.pruning.spread(self.domain, self.plan, self.joined, self.values)
+
+    def best(self) -> Ranking:
+        """The best assignments over all their states, and ln of their ratio to the best."""
+        domain = self.domain
+        if domain is None:
+            return []
+        return [(self.pruning.codes(domain, self.joined, left), ratio) for left, ratio in self.found]

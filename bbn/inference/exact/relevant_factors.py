@@ -9,7 +9,7 @@ The cost is the size of the factors.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -29,21 +29,15 @@ def ancestral_factors(model: Model, names: set[str]) -> list[Factor]:
 
 def observed_factors(
     model: Model, findings: Findings, factors: Iterable[Factor] | None = None
-) -> list[Factor]:
-    """The factors (the model's unless given), sliced at the hard findings, and one per likelihood."""
+) -> Iterator[Factor]:
+    """The factors (the model's unless given), sliced at the hard findings, and one per likelihood, one by one."""
     hard = findings.hard
-    sliced = [
-        Factor.trusted(
-            tuple(v for v in factor.variables if v.name not in hard),
-            np.array(factor.values[tuple(hard.get(v.name, slice(None)) for v in factor.variables)]),
-        )
-        for factor in (model.factors() if factors is None else factors)
-    ]
-    likelihoods = [
-        Factor.trusted((model.variable(name),), np.array(weights))
-        for name, weights in findings.likelihood.items()
-    ]
-    return sliced + likelihoods
+    for factor in model.factors() if factors is None else factors:
+        index = tuple(hard.get(v.name, slice(None)) for v in factor.variables)
+        variables = tuple(v for v in factor.variables if v.name not in hard)
+        yield Factor.trusted(variables, np.array(factor.values[index]))
+    for name, weights in findings.likelihood.items():
+        yield Factor.trusted((model.variable(name),), np.array(weights))
 
 
 def merged_factors(factors: Iterable[Factor]) -> tuple[list[Factor], float]:

@@ -37,7 +37,7 @@ def conditioned_draws(
 ) -> tuple[list[Draw], float]:
     """Draws whose product is P(everything | findings), and ln P(findings), −inf if they are impossible."""
     evidence = {*findings.hard, *findings.likelihood}
-    sliced = observed_factors(net, findings, ancestral_factors(net, evidence)) if evidence else []
+    sliced = list(observed_factors(net, findings, ancestral_factors(net, evidence))) if evidence else []
     order = _elimination(sliced, memory_limit)
     turn = {name: i for i, name in enumerate(order)}
     buckets: list[list[LogFactor]] = [[] for _ in range(len(order) + 1)]

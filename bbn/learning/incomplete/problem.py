@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource
 from bbn.data.reading import Reading
-from bbn.inference.exact.expected_counts import Expectation, Expected, by_name, flat_tables, tabled
+from bbn.inference.exact.expected_counts import INSTEAD, Expectation, Expected, by_name, flat_tables, tabled
 from bbn.learning.gaussian.e_step import MixedExpectation
 from bbn.learning.gaussian.estimates import read_gaussians
 from bbn.learning.gaussian.m_step import GaussianFamilies
@@ -34,6 +35,9 @@ from bbn.learning.tables.priors import (
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
+
+BYTES_PER_ENTRY = 96
+"""What a climb keeps for each entry of the tables, beside a pass over the data: a dozen numbers."""
 
 
 class Point(NamedTuple):
@@ -106,7 +110,10 @@ class Problem:
             else None
         )
         self.names = tabled(self.start)
-        self.alpha = np.zeros(sum(self.start[n].table.size for n in self.names))
+        entries = sum(self.start[n].table.size for n in self.names)
+        kept = BYTES_PER_ENTRY * entries
+        require_memory(kept, "the tables, pseudo-counts and steps of a climb", INSTEAD)
+        self.alpha = np.zeros(entries)
         if prior is not None and self.names:
             families = [(*parents[n], variables[n]) for n in self.names]
             self.alpha = np.concatenate([alpha.ravel() for alpha in _pseudocounts(prior, families, source)])
@@ -115,6 +122,7 @@ class Problem:
             if self.gaussians is None
             else MixedExpectation(self.start, self.gaussians, n_jobs)
         )
+        self.expectation.beside = kept
         self._rows()
         self.free = self._free_entries(fixed)
         self.groups = self._tied_entries(ties)

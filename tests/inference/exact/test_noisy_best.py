@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import noisy_best
+from bbn.inference.exact import explanations, noisy_best
 from bbn.inference.exact.interchangeable import Class, rearranged
-from bbn.inference.exact.noisy_best import NoisyBest, bounded
+from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
+
+
+def searched_first(monkeypatch):
+    """Search for as long as it takes, however cheap the tree would be."""
+    monkeypatch.setattr(explanations, "bounded", lambda model, beyond=SINGLE: bounded(model, SINGLE))
+    monkeypatch.setattr(explanations, "LIGHT", -1.0)
+    monkeypatch.setattr(explanations, "PATIENCE", math.inf)
 
 
 @pytest.fixture
@@ -20,7 +27,7 @@ def searches(monkeypatch):
     made = []
     real = NoisyBest.best
     monkeypatch.setattr("bbn.model.expansion.TABLE_CELLS", 1)
-    monkeypatch.setattr(bbn.JunctionTree, "_bounds", lambda engine: bool(bounded(engine.model)))
+    searched_first(monkeypatch)
     monkeypatch.setattr(NoisyBest, "best", lambda self: made.append(self) or real(self))
     return made
 
@@ -146,7 +153,7 @@ def overlapping(rng, n=9, m=7):
 @pytest.mark.parametrize("seed", range(30))
 def test_overlapping_effects_need_no_clique_of_their_causes(seed, monkeypatch):
     monkeypatch.setattr(noisy_best, "LIGHT", 30.0)
-    monkeypatch.setattr(bbn.JunctionTree, "_bounds", lambda engine: True)
+    searched_first(monkeypatch)
     net, evidence, logs = overlapping(np.random.default_rng(seed))
     found = net.mpe(evidence)
     assert found.log_probability == pytest.approx(logs.max(), abs=1e-10)
@@ -162,10 +169,10 @@ def test_what_does_not_fit_as_tables_is_bounded():
 def test_a_search_that_does_not_end_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(noisy_best, "NODES", 3)
     monkeypatch.setattr(noisy_best, "LIGHT", 30.0)
-    monkeypatch.setattr(bbn.JunctionTree, "_bounds", lambda engine: True)
+    searched_first(monkeypatch)
     net, evidence, _ = overlapping(np.random.default_rng(0), 12, 12)
     with pytest.raises(bbn.BudgetError, match=r"not proved within 3 parts .*'F\d+'.*net.subnetwork.*`map`"):
-        net.mpe(evidence)
+        net.mpe(evidence, memory_limit="60 kB")  # which the tree does not fit
 
 
 def test_rearranged_gives_each_order_once():
