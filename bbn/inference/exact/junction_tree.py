@@ -90,7 +90,7 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
-        return tree_stats(self.flat, self.options["order"])
+        return tree_stats(self.flat, self.options["order"], self.options["memory_limit"])
 
     def rows(
         self,

@@ -81,7 +81,7 @@ class Planner:
     ) -> Plan:
         """The plan of a question, made and kept."""
         model = model or self.flat
-        return self._keep(key, question, price(model, question, options["order"]), options, model)
+        return self._keep(key, question, price(model, question, options["order"], limit=options["memory_limit"]), options, model)
 
     def _keep(
         self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
@@ -97,7 +97,7 @@ class Planner:
             small = False
             if len(self.flat.cards) <= MASKED_VARIABLES:
                 question = Question(masked=True, goal=MARGINALS)
-                cost = price(self.flat, question, options["order"])
+                cost = price(self.flat, question, options["order"], MASKED_CELLS)
                 small = cost.cells <= MASKED_CELLS
                 if small:
                     limit = options["memory_limit"]
@@ -137,7 +137,8 @@ class Planner:
         enough = None
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
             enough = partial(self._attempted, attempts, key, question, findings, options)
-        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough)
+        limit = options["memory_limit"]
+        cost = price(self.flat, question, options["order"], slab=self._slab, enough=enough, limit=limit)
         untried = None
         if cost.cells > CELLS and pays is None and not question.masked:
             if self._attempted(attempts, key, question, findings, options, cost):
@@ -218,7 +219,9 @@ class Planner:
         if plan is None:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
-            found = pruning.priced(model, shape, options["order"], cost, key, gone)
+            found = pruning.priced(
+                model, shape, options["order"], cost, key, gone, options["memory_limit"]
+            )
             pays = found is not None and (cost is None or pruning.pays(cost, found[0]))
             if cost is not None:
                 self.prunes[key] = pays
@@ -262,7 +265,7 @@ class Planner:
                 within = pruning.domain(given, likelihoods)
                 if within is None:
                     continue
-                smaller, other, joined = pruning.priced_alone(within, question, options["order"])
+                smaller, other, joined = pruning.priced_alone(within, question, options["order"], limit)
                 if other.cells > HUGE and other.bytes > memory_limit(limit):
                     answer = self._by_cases(
                         pruning, question, given, likelihoods, options, within, smaller, other, depth + 1

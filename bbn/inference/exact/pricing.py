@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbn import kernels
+from bbn.core.budget import memory_limit
 from bbn.inference.exact.flat_model import FlatModel, cells_of
 from bbn.inference.exact.orders import BEYOND, HOPELESS, Order, triangulate
 from bbn.kernels.contracts.tape import QUERY, SLAB, THIN_SLAB, Layout
@@ -67,20 +68,37 @@ def price(
     once: bool = False,
     slab: int = SLAB,
     enough: Callable[[Order], bool] | None = None,
+    limit: int | float | str | None = None,
 ) -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
 
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order. `slab` is the most cells of a slab; see `slab_of`.
-    `enough` is asked before a search whether the order so far will do.
+    `enough` is asked before a search whether the order so far will do. `limit` is the memory that the plan may take: where
+    it does not fit, the search for an order is short.
     """
     targets = question.targets
     if len(targets) > 1:
         targets = read_targets(model, question)
     role, factors, ptr, scope = reduced(model, question, targets)
     thorough = question.goal != QUERY and not once
-    found = triangulate(model.cards, ptr, scope, order, thorough, most, enough)
-    return laid_out(model, question.goal, targets, role, factors, found, False, slab)
+
+    def cost(found: Order) -> Price:
+        return laid_out(model, question.goal, targets, role, factors, found, False, slab)
+
+    def needs(found: Order) -> float:
+        return cost(found).bytes / memory_limit(limit)
+
+    found = triangulate(model.cards, ptr, scope, order, thorough, most, enough, needs)
+    if found.cells > most:  # it may have been given up
+        return Price(found.elimination, found.cells, None, 8 * found.cells, found.tried, found.greedy)
+    return cost(found)
+
+
+def cells_by_rules(model: FlatModel, question: Question, order: str, most: float = HOPELESS) -> float:
+    """The cells of all cliques by the rules alone; past `most` cells some number that is larger."""
+    _, _, ptr, scope = reduced(model, question, read_targets(model, question))
+    return triangulate(model.cards, ptr, scope, order, most=most, enough=lambda _: True).cells
 
 
 def slab_of(model: FlatModel) -> int:
