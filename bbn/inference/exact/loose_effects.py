@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.long_runs import predicted_cells, tape_cells
-from bbn.inference.exact.pricing import Question, cells_by_rules
+from bbn.inference.exact.pricing import Question, cells_by_rule
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.expansion import factored_parts
 from bbn.model.factored import Factored
@@ -139,9 +139,9 @@ class LooseEffects:
             goal=MARGINALS,
         )
         runs = sum(self._effects[name].variable.card - 1 for name in loose)
-        cells = cells_by_rules(tree.flat, without, order)
+        cells = cells_by_rule(tree.flat, without, order)
         most = cells + runs * (cells + RUN_CELLS)
-        return cells_by_rules(self._engine.flat, question, order, most) > most
+        return cells_by_rule(self._engine.flat, question, order, most) > most
 
     def _tree(self, loose: tuple[str, ...]) -> JunctionTree:
         """The engine of the network without these effects."""

@@ -14,7 +14,7 @@ import numpy as np
 from bbn import kernels
 from bbn.core.budget import memory_limit
 from bbn.inference.exact.flat_model import FlatModel, cells_of
-from bbn.inference.exact.orders import BEYOND, HOPELESS, Order, triangulate
+from bbn.inference.exact.orders import BEYOND, HOPELESS, PORTFOLIO, Order, triangulate
 from bbn.kernels.contracts.tape import QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
@@ -95,10 +95,11 @@ def price(
     return cost(found)
 
 
-def cells_by_rules(model: FlatModel, question: Question, order: str, most: float = HOPELESS) -> float:
-    """The cells of all cliques by the rules alone; past `most` cells some number that is larger."""
+def cells_by_rule(model: FlatModel, question: Question, order: str, most: float = HOPELESS) -> float:
+    """The cells of all cliques by one rule without a search; past `most` cells some number that is larger."""
     _, _, ptr, scope = reduced(model, question, read_targets(model, question))
-    return triangulate(model.cards, ptr, scope, order, most=most, enough=lambda _: True).cells
+    rule = PORTFOLIO[0] if order == "auto" else order
+    return triangulate(model.cards, ptr, scope, rule, most=most).cells
 
 
 def slab_of(model: FlatModel) -> int:
