@@ -125,9 +125,7 @@ max_iter, tol, damping, schedule
         variables = tuple(map(self.model.variable, names))
         hard = findings.hard
         free = names if hard.keys().isdisjoint(names) else tuple([n for n in names if n not in hard])
-        if free is not names or (
-            len(names) > 1 and math.prod([v.card for v in variables]) > PLAINLY_SMALL
-        ):
+        if free is not names or (len(names) > 1 and math.prod([v.card for v in variables]) > PLAINLY_SMALL):
             self._require_joint(variables, settings)
         values, log_evidence = self._joint(free, findings, settings)
         if log_evidence == -math.inf:

@@ -142,7 +142,9 @@ def test_a_build_that_ended_halfway_is_told():
     )
     first, told, why = run.stdout.splitlines()
     assert first == "bbn.kernels.pure.layout False bbn.kernels.pure.count"
-    assert told.startswith("of the compiled kernels 'count', 'expect' are missing: bbn runs on its numpy kernels")
+    assert told.startswith(
+        "of the compiled kernels 'count', 'expect' are missing: bbn runs on its numpy kernels"
+    )
     assert why == "of the compiled kernels 'count', 'expect' are missing"
 
 

@@ -51,9 +51,9 @@ def sampled(kind):
 
 
 def fitted(kind, **options):
-    return lambda: kind(**options).fit(ROWS.drop(columns="lung"), ROWS["lung"]), lambda model: (
-        model.predict_proba(ROWS.drop(columns="lung").head(20)).tolist()
-    )
+    return lambda: kind(**options).fit(
+        ROWS.drop(columns="lung"), ROWS["lung"]
+    ), lambda model: model.predict_proba(ROWS.drop(columns="lung").head(20)).tolist()
 
 
 def itself(value):
@@ -68,7 +68,10 @@ OBJECTS = {
     "CPT": (lambda: CY, itself),
     "Gaussian": (lambda: GZ, itself),
     "Deterministic": (lambda: bbn.Deterministic(bbn.Variable("D", [0, 1]), [Y], "max"), itself),
-    "NoisyMax": (lambda: bbn.NoisyMax(X, [Y], [[[1.0, 0.0], [0.2, 0.8]]], [0.95, 0.05], strongest="b"), itself),
+    "NoisyMax": (
+        lambda: bbn.NoisyMax(X, [Y], [[[1.0, 0.0], [0.2, 0.8]]], [0.95, 0.05], strongest="b"),
+        itself,
+    ),
     "NoisyOr": (lambda: NOISY, itself),
     "BayesianNetwork": (lambda: ASIA, posteriors),
     "FactorGraph": (
@@ -106,7 +109,10 @@ OBJECTS = {
     "ArcPosterior": (lambda: bbn.arc_posterior(ROWS[["lung", "smoke"]]), itself),
     "Description": (lambda: bbn.describe(ROWS), str),
     "Discretizer": (lambda: bbn.discretize(NUMBERS, bins=3), lambda found: found.apply(NUMBERS).to_dict()),
-    "HypothesisSpace": (lambda: bbn.HypothesisSpace({"h1": 0.4, "h2": 0.6}, chance), lambda space: space.update([1]).probabilities),
+    "HypothesisSpace": (
+        lambda: bbn.HypothesisSpace({"h1": 0.4, "h2": 0.6}, chance),
+        lambda space: space.update([1]).probabilities,
+    ),
     "NaiveBayes": fitted(bbn.NaiveBayes),
     "TAN": fitted(bbn.TAN),
     "BayesNetClassifier": fitted(bbn.BayesNetClassifier),

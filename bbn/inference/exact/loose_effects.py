@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 DIGITS = 1e-3
 """A difference of less than DIGITS times what it is taken from is summed up from positive terms."""
-TRIANGULATED = 2000
-"""The causes of all loose effects together up to which the tree with them is worked out, to compare."""
+TRIANGULATED, LARGE = 2000, 20_000
+"""The causes of all loose effects, and of all effects, up to which the tree with them is priced, to compare."""
 RUN_CELLS = 20_000.0
 """What a run more costs beside its cells, in cells."""
 KEPT, KEPT_SHAPES = 8, 512
@@ -70,6 +70,7 @@ class LooseEffects:
             for own in factored_parts(net)
             if len(own.parents) > 1 and not net.children(own.name)
         }
+        self._links = sum(len(own.parents) for own in self._effects.values())
         self._trees: dict[tuple[str, ...], JunctionTree] = {}
         self._left_out: dict[Any, tuple[str, ...]] = {}
 
@@ -128,7 +129,7 @@ class LooseEffects:
 
     def _pays(self, loose: tuple[str, ...], question: Question, findings: Findings, order: str) -> bool:
         """Whether runs for the loose effects cost less than a tree with them."""
-        if sum(len(self._effects[name].parents) for name in loose) > TRIANGULATED:
+        if sum(len(self._effects[name].parents) for name in loose) > TRIANGULATED or self._links > LARGE:
             return True
         tree = self._tree(loose)
         number = tree.flat.number

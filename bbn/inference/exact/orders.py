@@ -48,8 +48,8 @@ SHARE_OF_VAST = 0.15
 SHARE_OF_LIMIT = 0.05
 """The share of the time that a limit leaves which a climb may take, and then the annealing."""
 PATIENCE, CLIMBED, NEAR, LAST = 2e8, 0.5, 8.0, 6e8
-"""What a search may cost, in cells of a run, while its plan does not fit the memory: half a second, the share CLIMBED of it
-in the climb; and a second more where the plan takes at most NEAR times the memory limit."""
+"""What a search may cost, in cells of a run, while its plan does not fit the memory: half a second, the share CLIMBED
+of it in the climb; and up to LAST, a second more, where the plan takes at most NEAR times the memory limit."""
 ASKED = 4000
 """The pieces of an annealing after which it is asked again whether the plan fits."""
 FEWEST, PER_VARIABLE, MOST_PIECES = 50, 0.25, 10_000

@@ -81,7 +81,13 @@ class Planner:
     ) -> Plan:
         """The plan of a question, made and kept."""
         model = model or self.flat
-        return self._keep(key, question, price(model, question, options["order"], limit=options["memory_limit"]), options, model)
+        return self._keep(
+            key,
+            question,
+            price(model, question, options["order"], limit=options["memory_limit"]),
+            options,
+            model,
+        )
 
     def _keep(
         self, key: Any, question: Question, cost: Price, options: Mapping[str, Any], model: FlatModel
@@ -219,9 +225,7 @@ class Planner:
         if plan is None:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
-            found = pruning.priced(
-                model, shape, options["order"], cost, key, gone, options["memory_limit"]
-            )
+            found = pruning.priced(model, shape, options["order"], cost, key, gone, options["memory_limit"])
             pays = found is not None and (cost is None or pruning.pays(cost, found[0]))
             if cost is not None:
                 self.prunes[key] = pays

@@ -74,8 +74,8 @@ def price(
 
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order. `slab` is the most cells of a slab; see `slab_of`.
-    `enough` is asked before a search whether the order so far will do. `limit` is the memory that the plan may take: where
-    it does not fit, the search for an order is short.
+    `enough` is asked before a search whether the order so far will do. `limit` is the memory that the plan may take:
+    where it does not fit, the search for an order is short.
     """
     targets = question.targets
     if len(targets) > 1:

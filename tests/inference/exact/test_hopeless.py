@@ -165,7 +165,11 @@ def test_whether_evidence_is_masked_is_found_without_a_search(searched):
     rng = np.random.default_rng(0)
     variables = [bbn.Variable(f"x{i}", ["a", "b"]) for i in range(60)]
     cpts = [
-        bbn.CPT(v, parents := [variables[k] for k in rng.permutation(i)[:3]], rng.dirichlet([1, 1], (2,) * len(parents)))
+        bbn.CPT(
+            v,
+            parents := [variables[k] for k in rng.permutation(i)[:3]],
+            rng.dirichlet([1, 1], (2,) * len(parents)),
+        )
         for i, v in enumerate(variables)
     ]
     with pytest.raises(BudgetError):
