@@ -28,6 +28,7 @@ from bbn.classifiers.estimator import (
 )
 from bbn.classifiers.mixture_em import Mixture
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.threads import REASONS, within
 from bbn.learning.gaussian.estimates import GaussianEstimate, GaussianFamily, GaussianParameters, warn_of
 from bbn.learning.incomplete.em import INSTEAD
@@ -92,6 +93,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
     means_: Array
     variances_: Array
 
+    @keywords_checked
     def __init__(
         self,
         k: int = 2,
@@ -117,6 +119,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self.random_state = random_state
         self.time_limit = time_limit
 
+    @keywords_checked
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
         """Find the components; `y` is ignored.
 
@@ -298,6 +301,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """
         return float(self.score_samples(X).mean())
 
+    @keywords_checked
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
         """Rows drawn from the mixture, and the component of each.
 

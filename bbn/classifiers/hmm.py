@@ -18,6 +18,7 @@ from bbn.classifiers.estimator import BaseEstimator, attribute_names, check_is_f
 from bbn.classifiers.spherical_em import SphericalEM, spread_evenly
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.threads import within
 from bbn.data import code
 from bbn.inference.time import chain_beliefs, log_evidences
@@ -101,6 +102,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     network_: DynamicNetwork
     result_: FitResult
 
+    @keywords_checked
     def __init__(
         self,
         n_components: int = 2,
@@ -126,6 +128,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self.n_jobs = n_jobs
         self.time_limit = time_limit
 
+    @keywords_checked
     def fit(self, X: Any, y: Any = None, lengths: Sequence[int] | None = None) -> HMM:
         """Find the states by EM.
 
@@ -253,6 +256,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             self.network_, columns, lengths=self._lengths(None, lengths, n), error=DataError
         )
 
+    @keywords_checked
     def predict(self, X: Any, lengths: Sequence[int] | None = None) -> NDArray[np.int64]:
         """The most probable path: the state of each row, by Viterbi's algorithm.
 
@@ -269,6 +273,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """
         return self.decode(X, lengths)[1]
 
+    @keywords_checked
     def decode(
         self, X: Any, lengths: Sequence[int] | None = None, algorithm: str = "viterbi"
     ) -> tuple[float, NDArray[np.int64]]:
@@ -297,6 +302,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         states = np.array([state for path in paths for state in path.states["State"]], np.int64)
         return float(sum(path.log_probability for path in paths)), states
 
+    @keywords_checked
     def predict_proba(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
         """P(state of each row | its sequence), shape (rows, n_components).
 
@@ -307,6 +313,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """
         return chain_beliefs(self.network_, self._sequences(X, lengths), None, None, self.n_jobs)[0]["State"]
 
+    @keywords_checked
     def score(self, X: Any, y: Any = None, lengths: Sequence[int] | None = None) -> float:
         """ln P(X), summed over sequences; `score(X, lengths)` works too.
 
@@ -330,6 +337,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         arrays, logs = chain_beliefs(self.network_, self._sequences(X, lengths), None, None, self.n_jobs)
         return float(logs.sum()), arrays["State"]
 
+    @keywords_checked
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """One sequence drawn from the model.
 

@@ -19,6 +19,7 @@ from bbn.classifiers.estimator import UNLABELLED, AttributePrior, Examples, Netw
 from bbn.classifiers.measured import MeasuredColumns
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.data.coded_table import CodedTable
 from bbn.learning.tables.fit import network_from_counts
 from bbn.learning.tables.priors import MEstimate
@@ -86,6 +87,7 @@ class NaiveBayes(NetworkClassifier):
     """The class and the attributes that are states."""
     _network: BayesianNetwork | None
 
+    @keywords_checked
     def __init__(
         self,
         m: float = 1.0,
@@ -103,6 +105,7 @@ class NaiveBayes(NetworkClassifier):
         self.max_iter = max_iter
         self.tol = tol
 
+    @keywords_checked
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
         """Learn from examples; those whose label is missing count by their expected class.
 

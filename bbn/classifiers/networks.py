@@ -19,6 +19,7 @@ from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassif
 from bbn.classifiers.scoring import Scorer
 from bbn.core.errors import DataError, ModelError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.threads import all_or_nothing
 from bbn.data.coded_table import CodedTable
 from bbn.hypotheses.space import HypothesisSpace
@@ -115,6 +116,7 @@ class BayesNetClassifier(NetworkClassifier):
     networks_: list[BayesianNetwork]
     space_: HypothesisSpace
 
+    @keywords_checked
     def __init__(
         self,
         structure: Any = None,
@@ -136,6 +138,7 @@ class BayesNetClassifier(NetworkClassifier):
         self.bins = bins
         self.costs = costs
 
+    @keywords_checked
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesNetClassifier:
         """Learn the structure, unless it is given, and the tables.
 
@@ -322,6 +325,7 @@ class TAN(BayesNetClassifier):
     array(['same', 'different'], dtype='<U9')
     """
 
+    @keywords_checked
     def __init__(
         self, m: float = 1.0, p: Mapping[str, Any] | None = None, *, bins: int = 10, costs: Any = None
     ) -> None:

@@ -24,6 +24,7 @@ from bbn.classifiers.estimator import (
 )
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import CPT
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
@@ -65,10 +66,12 @@ class TextNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     class_count_: Array
     feature_count_: Array
 
+    @keywords_checked
     def __init__(self, min_count: int = 3, drop_top: int = 100) -> None:
         self.min_count = min_count
         self.drop_top = drop_top
 
+    @keywords_checked
     def fit(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> TextNaiveBayes:
         """LEARN_NAIVE_BAYES_TEXT: collect the vocabulary, then P(v) and P(w | v). X holds one text per document.
 

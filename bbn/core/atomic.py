@@ -49,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         mode = 0
     if mode and not stat.S_ISREG(mode):
-        with open(path, "wb") as file:  # IsADirectoryError, of a folder
+        with _naming(path, target), open(path, "wb") as file:  # IsADirectoryError, of a folder
             yield file
         return
     with _naming(path, target):
@@ -105,13 +105,17 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str], target: str) -> Iterator[None]:
-    """Let errors about a part name the path that the caller knows."""
+    """Let errors about a part, and those of writing, which name no file, name the path that the caller knows."""
     try:
         yield
     except OSError as error:
-        if error.filename in {_part(target, number) for number in range(WRITERS)}:
-            error.filename, error.filename2 = os.fspath(path), None
-        raise
+        parts = [_part(target, number) for number in range(WRITERS)]
+        named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+        if error.errno is None or not (
+            named is None or any(f"{named}{os.sep}".startswith(p + os.sep) for p in parts)
+        ):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def _new_part(target: str, make: Callable[[str], Handle]) -> tuple[str, Handle]:

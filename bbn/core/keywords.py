@@ -6,9 +6,9 @@ Python 3.13 suggests a name by itself; `keywords_checked` does so for the versio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from bbn.core.errors import nearest
 
@@ -58,10 +58,29 @@ def keywords_checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except TypeError:
-            known = inspect.signature(function).parameters
-            for keyword in kwargs:
-                if keyword not in known:
-                    raise unknown_keyword(f"{function.__name__}()", keyword, known) from None
-            raise
+            fault = _fault(function, args, kwargs)
+            if fault is None:
+                raise
+            raise fault from None
 
     return checked
+
+
+def _fault(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> TypeError | None:
+    """What is wrong with a call: an unknown keyword, or one pair where a mapping is expected; None if it is neither."""
+    own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
+    if any(p.kind is p.VAR_KEYWORD for p in own):
+        return None
+    *_, name = function.__qualname__.removesuffix(".__init__").split(".")
+    args = args[len(inspect.signature(function).parameters) - len(own) :]
+    takes_mapping = len(own) == 1 and str(own[0].annotation).startswith(("Mapping", "Interventions"))
+    if takes_mapping and len(args) == 2 and isinstance(args[0], str):
+        return TypeError(f"{name}() takes a mapping: write {name}({{{args[0]!r}: {args[1]!r}}})")
+    known = [p.name for p in own]
+    for keyword, value in kwargs.items():
+        if keyword not in known:
+            error = unknown_keyword(f"{name}()", keyword, known)
+            if takes_mapping and "did you mean" not in str(error):
+                return TypeError(f"{name}() takes a mapping: write {name}({{{keyword!r}: {value!r}}})")
+            return error
+    return None

@@ -16,6 +16,7 @@ import numpy as np
 from bbn.core.display import BAR, Bar, Cell, Table, Tabular
 from bbn.core.errors import ImpossibleEvidenceError, ModelError
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.hypotheses.description_length import Bits, DescriptionLengths
 from bbn.hypotheses.likelihoods import Classifiers, Concepts, Functions, HypothesisModel, Networks, labelled
 from bbn.hypotheses.weights import checked_priors, named, normalised
@@ -69,6 +70,7 @@ class HypothesisSpace(Tabular, Frozen):
     _log_likelihoods: Array
     _model: HypothesisModel
 
+    @keywords_checked
     def __init__(
         self,
         priors: Mapping[Any, float],
@@ -82,6 +84,7 @@ class HypothesisSpace(Tabular, Frozen):
         self._start(priors, Functions(likelihood, predict, log))
 
     @classmethod
+    @keywords_checked
     def from_concepts(
         cls,
         concepts: Mapping[Any, Callable[[Any], bool]] | Iterable[Callable[[Any], bool]],
@@ -108,6 +111,7 @@ class HypothesisSpace(Tabular, Frozen):
         return cls._of(given, priors, Concepts(given, noise))
 
     @classmethod
+    @keywords_checked
     def from_networks(
         cls,
         networks: Mapping[Any, BayesianNetwork] | Iterable[BayesianNetwork],
@@ -137,6 +141,7 @@ class HypothesisSpace(Tabular, Frozen):
         return cls._of(given, priors, Networks(given, target))
 
     @classmethod
+    @keywords_checked
     def from_classifiers(
         cls, classifiers: Mapping[Any, Any] | Iterable[Any], priors: Mapping[Any, float] | None = None
     ) -> HypothesisSpace:
@@ -300,6 +305,7 @@ class HypothesisSpace(Tabular, Frozen):
         variable = Variable("label", list(votes))
         return Posterior((variable,), np.array(list(votes.values())), self.log_evidence)
 
+    @keywords_checked
     def gibbs(self, x: Any, seed: Seed = None) -> Any:
         """The label that one hypothesis, drawn from P(h | D), gives x (the Gibbs classifier, section 6.8).
 
@@ -326,6 +332,7 @@ class HypothesisSpace(Tabular, Frozen):
         """
         return self._draws(x, 1, np.random.default_rng(seed))[0]
 
+    @keywords_checked
     def voting_gibbs(self, x: Any, n: int, seed: Seed = None) -> Any:
         """The commonest label of `n` Gibbs classifiers; it tends to the Bayes optimal one as n grows.
 

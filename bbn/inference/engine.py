@@ -33,6 +33,8 @@ LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
 """What one of the k best assignments takes, with those it may lead to, and each state of it."""
 PLAINLY_SMALL = 100_000
 """A joint of no more cells is not held to the limit before the work for it is priced."""
+ARGUMENTS = ("targets", "evidence", "method", "do", "interval", "k")
+"""What questions take beside the options of an engine."""
 SHRINK_AT_MOST = 40
 """With more findings than this, impossible evidence is reported whole rather than shrunk."""
 
@@ -358,7 +360,9 @@ max_iter, tol, damping, schedule
                 f"{option!r} is a variable, not an option; evidence is given as a mapping: "
                 f"evidence={{{option!r}: {shown(value)}}}"
             )
-        return unknown_keyword(f"method {self.name!r}", option, self.defaults)
+        where = f"method {self.name!r}"
+        near = unknown_keyword(where, option, [*self.defaults, *ARGUMENTS])
+        return near if "did you mean" in str(near) else unknown_keyword(where, option, self.defaults)
 
     def _findings(self, evidence: Evidence | None, options: Mapping[str, Any]) -> Findings:
         findings = check_evidence(self.model, evidence)

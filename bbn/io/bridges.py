@@ -19,6 +19,7 @@ from bbn.io.number_tables import tables
 from bbn.model.cpt import CPT
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
+from bbn.model.table_input import sums_of
 from bbn.model.variable import State, Variable, plain
 
 if TYPE_CHECKING:
@@ -307,8 +308,9 @@ def _joint_array(frame: pd.DataFrame, variables: list[Variable], values: str) ->
     entries = frame[values].to_numpy(dtype=np.float64)
     if not (np.isfinite(entries).all() and (entries >= 0).all()):
         raise ModelError(f"column {values!r} of the joint table must hold numbers of at least 0")
-    if abs(entries.sum() - 1.0) > 1e-6:
-        raise ModelError(f"the joint table sums to {entries.sum():.9g}, expected 1")
+    total = float(sums_of(entries))
+    if abs(total - 1.0) > 1e-6:
+        raise ModelError(f"the joint table sums to {total:.9g}, expected 1")
     codes = [[variable.code(plain(state)) for state in frame[variable.name]] for variable in variables]
     array = np.zeros(cards)
     np.add.at(array, tuple(codes), entries)

@@ -20,11 +20,12 @@ from bbn.core.frozen import Array
 from bbn.io.problems import Problems, Where
 from bbn.io.row_sums import Values, settle
 from bbn.io.source_text import OversizedFileError, Source
+from bbn.io.writing import state_text
 from bbn.model.binned import Binned
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.deterministic import Deterministic
 from bbn.model.gaussian import Gaussian
-from bbn.model.holding_state import positive_code
+from bbn.model.holding_state import holding
 from bbn.model.network import BayesianNetwork
 from bbn.model.noisy_max import NoisyMax
 from bbn.model.variable import Continuous, State, Variable
@@ -195,8 +196,16 @@ def _noisy(
     """The noisy-MAX of a node; rows that are wrong are reported."""
     assert node.noisy is not None
     card = variable.card
-    first = positive_code(variable) == 0 if card == 2 else False
-    first = first if node.noisy.first is None else node.noisy.first
+    first = node.noisy.first
+    if first is None:
+        code = holding(variable.states) if card == 2 else card - 1
+        if code is None:
+            problems.add(
+                f"node {node.name!r}: which of {list(variable.states)} is the strongest? their words do not tell; say "
+                f"strongest: {state_text(variable.states[0])} or strongest: {state_text(variable.states[1])}",
+                node.where,
+            )
+        first = code == 0
     weakest = np.zeros(card)
     weakest[-1 if first else 0] = 1.0
     leak = weakest if node.noisy.leak is None else node.noisy.leak

@@ -34,13 +34,15 @@ class BadNumberError(ValueError):
 
 
 class NumberParser:
-    """Words to numbers, for one file; `least` is the least that a number may be, 0 for probabilities.
+    """Words to finite numbers, for one file; `least` is the least that a number may be.
+
+    Whether the entries of a table are probabilities is checked by row (`bbn.io.row_sums`), which names the row.
 
     >>> NumberParser().floats(["0.25", "7.5e-1"])
     [0.25, 0.75]
     """
 
-    def __init__(self, least: float = 0.0) -> None:
+    def __init__(self, least: float = -inf) -> None:
         self.least = least
         self._known: dict[str, float] = {}
 

@@ -30,9 +30,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from bbn.core.atomic import write_bytes
-from bbn.core.errors import ModelError, nearest
+from bbn.core.errors import ModelError, ParseError, nearest
 from bbn.core.keywords import keywords_checked
-from bbn.io.source_text import Source, pack
+from bbn.io.source_text import OversizedFileError, Source, pack
 from bbn.model.dynamic_network import DynamicNetwork
 
 if TYPE_CHECKING:
@@ -261,13 +261,31 @@ def _require_characters(network: Any) -> None:
 
 
 def _read(source: Source, format: Format | None, strict: bool) -> BayesianNetwork:
-    chosen = format or _by_suffix(source.path or "", source) or _by_content(source, FORMATS)
-    if chosen is None:
-        raise source.error(
-            f"cannot tell the format of this file; give it a suffix ({_known_suffixes()}) or say format="
-        )
-    source.require_room(chosen.word_bytes)
-    return cast("BayesianNetwork", chosen.read(source, strict))
+    chosen = format or _by_suffix(source.path or "", source)
+    if chosen is not None:
+        return _read_as(chosen, source, strict)
+    suffix = os.path.splitext((source.path or "").lower().removesuffix(".gz"))[1]
+    try:
+        chosen = _by_content(source, FORMATS)
+        if chosen is None:
+            raise source.error("cannot tell the format of this file")
+        return _read_as(chosen, source, strict)
+    except OversizedFileError:
+        raise
+    except ParseError as error:
+        if chosen is not None and not suffix:
+            raise
+        unread = f"this format is not read ({suffix}); " if suffix else ""
+        taken = f"taken for {chosen.name}, which it resembles: " if chosen is not None else ""
+        ways = f"give a file that is read its suffix ({_known_suffixes()}) or say format="
+        told = source.error(f"{unread}{taken}{error.message}; {ways}", error.line, error.column)
+        told.problems = error.problems
+        raise told from None
+
+
+def _read_as(format: Format, source: Source, strict: bool) -> BayesianNetwork:
+    source.require_room(format.word_bytes)
+    return cast("BayesianNetwork", format.read(source, strict))
 
 
 def _by_suffix(path: str, source: Source | None = None) -> Format | None:

@@ -39,15 +39,20 @@ def by_name(conditionals: Iterable[Conditional]) -> dict[str, Conditional]:
     return given
 
 
+def without_node(parent: str, given: Iterable[str], what: str = "CPT") -> str:
+    """The clause about a parent that has no node of its own: what is missing, and the nearest name there is."""
+    near = nearest(parent, given)
+    way = near if "did you mean" in near else "; give it one"
+    return f"has the unknown parent {parent!r}: there is no {what} of {parent!r} itself{way}"
+
+
 def check_parents(given: Mapping[str, Conditional]) -> None:
     """ModelError if a parent has no conditional of its own, or has other states there."""
     for name, conditional in given.items():
         for parent in conditional.parents:
             own = given.get(parent.name)
             if own is None:
-                raise ModelError(
-                    f"node {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
-                )
+                raise ModelError(f"node {name!r} {without_node(parent.name, given)}")
             if isinstance(parent, Continuous) and not isinstance(conditional.variable, Continuous):
                 raise ModelError(discrete_child(name, parent.name))
             if own.variable is not parent and own.variable != parent:

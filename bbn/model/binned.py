@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 from bbn.core.errors import ModelError, shown
+from bbn.core.keywords import keywords_checked
 from bbn.model.variable import State, Variable, checked_name, checked_states, plain, state_codes
 
 
@@ -55,6 +56,7 @@ class Binned(Variable):
 
     edges: tuple[float, ...]
 
+    @keywords_checked
     def __init__(self, name: str, edges: Iterable[float], labels: Sequence[State] | None = None) -> None:
         name = checked_name(name)
         points = _checked_edges(name, edges)

@@ -16,6 +16,7 @@ from bbn.core.budget import MAX_AXES, require_table
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, Frozen, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.model.factor import Factor
 from bbn.model.holding_state import require_family, told_holding_code
 from bbn.model.previous import table_parents
@@ -83,6 +84,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
     table: Array
     _hash: int | None
 
+    @keywords_checked
     def __init__(self, variable: Variable, parents: Sequence[Variable] = (), table: Any = None) -> None:
         variable, parents = _checked_family(variable, table_parents(variable, parents, table))
         if table is None:
@@ -113,6 +115,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         return cpt
 
     @classmethod
+    @keywords_checked
     def uniform(cls, variable: Variable, parents: Sequence[Variable] = ()) -> CPT:
         """Every state equally probable, whatever the parents.
 
@@ -141,6 +144,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         return cls.trusted(variable, parents, np.full(shape_of(variable, parents), 1.0 / variable.card))
 
     @classmethod
+    @keywords_checked
     def deterministic(
         cls, variable: Variable, parents: Sequence[Variable], function: Callable[..., State]
     ) -> CPT:
@@ -186,6 +190,7 @@ class CPT(Tabular, Frozen, cached=("_hash",)):
         return cls.trusted(variable, parents, table)
 
     @classmethod
+    @keywords_checked
     def noisy_or(
         cls,
         variable: Variable,

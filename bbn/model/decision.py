@@ -16,6 +16,7 @@ from bbn.core.budget import require_table
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError, nearest, shown
 from bbn.core.frozen import Array, Frozen, numbers, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.model.table_input import indexed_rows, settings
 from bbn.model.variable import Continuous, State, Variable, checked_name
 
@@ -54,6 +55,7 @@ class Decision(Frozen):
     """The variable that the decision sets; a Decision stands for it wherever a parent is asked for."""
     observes: tuple[str, ...]
 
+    @keywords_checked
     def __init__(self, name: str, states: Sequence[State], observes: Iterable[Any] = ()) -> None:
         variable = Variable(name, states)
         if isinstance(observes, str | Mapping | set | frozenset) or not isinstance(observes, Iterable):
@@ -140,6 +142,7 @@ class Utility(Tabular, Frozen):
     weights: Array
     """Of continuous parents, shape (\\*discrete parents, continuous parents); of a sum, one per utility."""
 
+    @keywords_checked
     def __init__(
         self,
         name: str,

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from bbn.core.cycles import find_cycle, shown_cycle
 from bbn.core.errors import ModelError, nearest, shown
+from bbn.model.assembly import without_node
 from bbn.model.cpt import CPT, Conditional, discrete_child
 from bbn.model.decision import Decision, Utility
 from bbn.model.gaussian import Gaussian
@@ -49,9 +50,7 @@ def check_families(given: Mapping[str, Node]) -> None:
         for parent in node.parents:
             own = given.get(parent.name)
             if own is None:
-                raise ModelError(
-                    f"{kind} {name!r} has the unknown parent {parent.name!r}{nearest(parent.name, given)}"
-                )
+                raise ModelError(f"{kind} {name!r} {without_node(parent.name, given, 'node')}")
             if isinstance(own, Utility) or isinstance(parent, Utility):
                 if own != parent:
                     raise ModelError(

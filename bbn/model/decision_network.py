@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
+from bbn.core.keywords import keywords_checked
+from bbn.core.missing_names import NamesSuggested
 from bbn.model.cpt import Conditional
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_checks import Node, by_name, check_families, parent_names, remembering, time_order
@@ -28,7 +30,7 @@ RECALL = ("perfect", "implied", "limited")
 """What decisions remember, see `DecisionNetwork`."""
 
 
-class DecisionNetwork(AskableDecisions):
+class DecisionNetwork(AskableDecisions, NamesSuggested):
     """Decisions under uncertainty: a Bayesian network with decisions and utilities.
 
     Parameters
@@ -75,6 +77,7 @@ class DecisionNetwork(AskableDecisions):
     _parents: dict[str, tuple[str, ...]]
     _variables: dict[str, Variable]
 
+    @keywords_checked
     def __init__(
         self,
         nodes: Iterable[Node],
@@ -292,6 +295,7 @@ class DecisionNetwork(AskableDecisions):
 
     # Changes, each a new network
 
+    @keywords_checked
     def with_nodes(self, nodes: Iterable[Node], recall: str | None = None) -> DecisionNetwork:
         """The network with these nodes in place of (or beside) those of the same names.
 
@@ -316,6 +320,7 @@ class DecisionNetwork(AskableDecisions):
             {**self._nodes, **by_name(nodes)}.values(), self.name, self.metadata, recall or self.recall
         )
 
+    @keywords_checked
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write the network to a file; the old one is replaced once everything is written.
 

@@ -19,6 +19,7 @@ from bbn.core.budget import require_memory
 from bbn.core.display import Table
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.model.factored import Factored, checked_family
 from bbn.model.holding_state import holding, require_family, told_holding_code
 from bbn.model.variable import State, Variable
@@ -96,6 +97,7 @@ class Deterministic(Factored, compared=("at_least", "numbers", "parents", "rule"
     at_least: int | None
     numbers: tuple[Numbers, ...]
 
+    @keywords_checked
     def __init__(
         self,
         child: Variable,

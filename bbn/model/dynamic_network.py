@@ -18,6 +18,8 @@ import numpy as np
 
 from bbn.core.budget import require_memory
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
+from bbn.core.keywords import keywords_checked
+from bbn.core.missing_names import NamesSuggested
 from bbn.model.assembly import by_name
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.dynamic_assembly import (
@@ -45,7 +47,7 @@ NODE_BYTES = 3000
 """What a node of an unrolled network takes, about."""
 
 
-class DynamicNetwork(AskableInTime):
+class DynamicNetwork(AskableInTime, NamesSuggested):
     """A Bayesian network over time.
 
     Parameters
@@ -117,6 +119,7 @@ class DynamicNetwork(AskableInTime):
     _schedule: tuple[Mapping[str, str], ...]
     _starts: tuple[Mapping[str, Conditional], ...]
 
+    @keywords_checked
     def __init__(
         self,
         first: Iterable[Conditional] | Sequence[Iterable[Conditional]],
@@ -289,6 +292,7 @@ class DynamicNetwork(AskableInTime):
 
     # Changes, each a new value
 
+    @keywords_checked
     def unroll(self, steps: int) -> BayesianNetwork:
         """The network of this many slices, its nodes named "Rain[0]", "Rain[1]", …; static ones keep their names.
 
@@ -331,6 +335,7 @@ class DynamicNetwork(AskableInTime):
         return DynamicNetwork.from_template(template, self.static, self.name, self.metadata)
 
     @classmethod
+    @keywords_checked
     def from_template(
         cls,
         template: BayesianNetwork,
@@ -376,6 +381,7 @@ class DynamicNetwork(AskableInTime):
         starts[0] = list({**self._starts[0], **by_name(static)}.values())
         return DynamicNetwork(starts, {**by_name(self.later), **given}.values(), self.name, self.metadata)
 
+    @keywords_checked
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write it to a file in bbn's own format: ``.yaml`` or ``.json``, each also as ``.gz``.
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 
 if TYPE_CHECKING:
     from bbn.inference.time.stream import FilterState
@@ -23,6 +24,7 @@ class AskableInTime(Frozen):
 
     __slots__ = ()
 
+    @keywords_checked
     def filter(
         self: Any,
         evidence: Any,
@@ -110,6 +112,7 @@ class AskableInTime(Frozen):
             n_jobs=n_jobs,
         )
 
+    @keywords_checked
     def smooth(
         self: Any,
         evidence: Any,
@@ -166,6 +169,7 @@ class AskableInTime(Frozen):
             n_jobs=n_jobs,
         )
 
+    @keywords_checked
     def forecast(
         self: Any,
         evidence: Any = None,
@@ -217,6 +221,7 @@ class AskableInTime(Frozen):
             n_jobs=n_jobs,
         )
 
+    @keywords_checked
     def viterbi(
         self: Any,
         evidence: Any,
@@ -270,6 +275,7 @@ class AskableInTime(Frozen):
             n_jobs=n_jobs,
         )
 
+    @keywords_checked
     def log_likelihood(
         self: Any,
         data: Any,
@@ -334,6 +340,7 @@ class AskableInTime(Frozen):
 
         return query(self, target, evidence, **options)
 
+    @keywords_checked
     def start(self: Any, likelihoods: str | Sequence[str] = ()) -> FilterState:
         """The belief before any evidence: a filter that takes one row at a time and forgets the rows it has seen.
 
@@ -359,6 +366,7 @@ class AskableInTime(Frozen):
 
         return start(self, likelihoods)
 
+    @keywords_checked
     def sample(self: Any, length: int, n: int | None = None, seed: Any = None) -> Any:
         """Sequences drawn from the dynamic network.
 

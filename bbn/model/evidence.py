@@ -17,6 +17,7 @@ from bbn.core.errors import EvidenceError, shown
 from bbn.core.frozen import Array, Frozen
 from bbn.core.frozen import numbers as as_numbers
 from bbn.model.factor import Factor
+from bbn.model.table_input import sums_of
 from bbn.model.variable import Continuous, State, Variable
 
 Evidence = Mapping[str, Any]
@@ -164,7 +165,7 @@ class Soft(Virtual):
             A state is unknown or missing, or the probabilities do not sum to 1.
         """
         array = super().array(variable)
-        total = array.sum()
+        total = sums_of(array)
         if abs(total - 1.0) > 1e-6:
             raise EvidenceError(
                 f"Soft evidence on {variable.name!r} sums to {total:.9g}, expected 1; "

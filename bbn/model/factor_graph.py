@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Unpack
 
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
+from bbn.core.keywords import keywords_checked
+from bbn.core.missing_names import NamesSuggested
 from bbn.model.factor import Factor
 from bbn.model.options import EngineOptions, Method
 from bbn.model.questions import Askable
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from bbn.model.evidence import Evidence
 
 
-class FactorGraph(Askable, compared=("_factors",)):
+class FactorGraph(Askable, NamesSuggested, compared=("_factors",)):
     """An undirected model.
 
     Parameters
@@ -47,6 +49,7 @@ class FactorGraph(Askable, compared=("_factors",)):
     _factors: tuple[Factor, ...]
     _variables: dict[str, Variable]
 
+    @keywords_checked
     def __init__(
         self, factors: Iterable[Factor], name: str = "", variables: Iterable[Variable] | None = None
     ) -> None:

@@ -16,6 +16,7 @@ from bbn.core.budget import require_table
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import ModelError, nearest
 from bbn.core.frozen import Array, Frozen, numbers, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import checked_parents
 from bbn.model.previous import gaussian_parents
 from bbn.model.table_input import indexed_rows, row_name, settings
@@ -80,6 +81,7 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
     fixed_variance: bool
     _hash: int | None
 
+    @keywords_checked
     def __init__(
         self,
         name: str | Continuous,
@@ -253,6 +255,7 @@ class Gaussian(Tabular, Frozen, cached=("_hash",)):
 class _ParameterReader:
     """Reads what a user wrote as means, variances or weights of one family."""
 
+    @keywords_checked
     def __init__(self, variable: Continuous, parents: tuple[Variable, ...]) -> None:
         self.variable = variable
         self.discrete = tuple(p for p in parents if not isinstance(p, Continuous))

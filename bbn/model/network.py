@@ -15,6 +15,8 @@ import numpy as np
 
 from bbn.core.budget import require_table
 from bbn.core.errors import EvidenceError, ModelError
+from bbn.core.keywords import keywords_checked
+from bbn.core.missing_names import NamesSuggested
 from bbn.model.assembly import by_name, check_parents, of_graph, topological_order
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.edit_methods import EditMethods
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("_conditionals",)):
+class BayesianNetwork(
+    NetworkStructure, AskableNetwork, EditMethods, NamesSuggested, compared=("_conditionals",)
+):
     """A Bayesian network.
 
     Parameters
@@ -67,6 +71,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
     memo: dict[str, Any]
     """What other modules cache with the network; not part of its value."""
 
+    @keywords_checked
     def __init__(
         self,
         conditionals: Iterable[Conditional],
@@ -98,6 +103,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
         )
 
     @classmethod
+    @keywords_checked
     def from_graph(cls, graph: nx.DiGraph[Any], name: str = "") -> BayesianNetwork:
         """A network from a graph whose nodes carry "states" and "cpt" (a CPT or a Gaussian), or "states" and "table".
 
@@ -175,6 +181,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
 
     # Probabilities
 
+    @keywords_checked
     def joint(self, memory_limit: int | str | None = None) -> Factor:
         """The full joint over `variables`, in their order; BudgetError if it would not fit.
 
@@ -218,6 +225,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
             product = product * factor
         return product.permute(self.names)
 
+    @keywords_checked
     def probability(self, assignment: Mapping[str, Any]) -> float:
         """The probability of a full assignment, by the chain rule, or of a partial one, the rest summed out.
 
@@ -260,6 +268,7 @@ class BayesianNetwork(NetworkStructure, AskableNetwork, EditMethods, compared=("
 
         return probability(self, assignment)
 
+    @keywords_checked
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Write the network to a file; the format is that of the suffix unless given.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbn.core.errors import EvidenceError, nearest, shown
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import Conditional
 from bbn.model.variable import Continuous, State, Variable
 
@@ -228,6 +229,7 @@ class NetworkStructure(Frozen):
                 stack.extend(self.parents(name))
         return found
 
+    @keywords_checked
     def is_d_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
     ) -> bool:

@@ -21,9 +21,10 @@ import numpy as np
 from bbn.core.display import Table
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Array, read_only
+from bbn.core.keywords import keywords_checked
 from bbn.model.cpt import checked_parents
 from bbn.model.factored import Factored, checked_family
-from bbn.model.holding_state import positive_code, require_family, told_holding_code
+from bbn.model.holding_state import holding_code, require_family, told_holding_code
 from bbn.model.table_input import by_parent, read_table, require_chances
 from bbn.model.variable import State, Variable
 
@@ -35,7 +36,8 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
     ----------
     child : Variable
         The child. Its states go from one end to the other in strength: the last is the strongest, unless `strongest`
-        says otherwise; of two states the one that means "holds" is (True, 1, "yes", …, see `CPT.noisy_or`).
+        says otherwise; of two states the one that means "holds" is (True, 1, "yes", …, see `CPT.noisy_or`), and where
+        the words do not tell, `strongest` must.
     parents : sequence of Variable
         Its causes.
     links : mapping or sequence
@@ -63,7 +65,8 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
     Raises
     ------
     ModelError
-        A link is missing, or a row is not a distribution over the child's states.
+        A link is missing, a row is not a distribution over the child's states, or nothing says which of two states is
+        the strongest.
 
     See Also
     --------
@@ -89,6 +92,7 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
     leak: Array
     strongest: State
 
+    @keywords_checked
     def __init__(
         self,
         child: Variable,
@@ -299,7 +303,11 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
             for state, row in zip(parent.states, link.tolist(), strict=True)
         ]
         rows.append(["leak", "", *(f"{x:.6g}" for x in self.leak.tolist())])
-        return Table(head, rows, f"{self.name}: the strongest effect of its causes")
+        return Table(
+            head,
+            rows,
+            f"{self.name}: the strongest effect of its causes, {self.strongest} being the strongest state",
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).made, (self.variable, self.parents, self.links, self.leak, self.strongest)
@@ -344,6 +352,7 @@ class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "vari
 
     __slots__ = ()
 
+    @keywords_checked
     def __init__(
         self,
         child: Variable,
@@ -391,7 +400,9 @@ def joined(before: Array, effect: Array) -> Array:
 def _strongest(kind: str, child: Variable, told: State | None) -> int:
     """The code of the strongest state, the first or the last."""
     if told is None:
-        return positive_code(child) if child.card == 2 else child.card - 1
+        if child.card != 2:
+            return child.card - 1
+        return holding_code(child, f"{kind} {child.name!r}", "strongest=STATE")
     code = child.find(told)
     if code is None:
         raise ModelError(f"{kind} {child.name!r}: {child.unknown(told)}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 from bbn.model.variable import Continuous, Variable, checked_name
 
 _INDEXED = re.compile(r"(.+)\[(-?[0-9]{1,18})\]", re.DOTALL)
@@ -52,6 +53,7 @@ class Previous(Frozen):
     lag: int
     variable: Variable | None
 
+    @keywords_checked
     def __init__(self, name: str | Variable, lag: int = 1) -> None:
         own = name if isinstance(name, Variable) else None
         if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 1:

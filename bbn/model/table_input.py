@@ -216,10 +216,15 @@ def _mapping_from_frame(variable: Variable, parents: Sequence[Variable], frame: 
     return dict(zip(keys, rows, strict=True))
 
 
+def sums_of(rows: Array) -> Array:
+    """The sum of each row; infinite where it is past the largest number, without a warning of numpy's."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.add.reduce(rows, axis=-1))
+
+
 def _checked_rows(variable: Variable, parents: Sequence[Variable], table: Array) -> Array:
     """`table` if every row is a distribution, renormalised where rounding explains it; else ModelError."""
-    with np.errstate(over="ignore", invalid="ignore"):  # reported below
-        sums = np.add.reduce(table, axis=-1)
+    sums = sums_of(table)
     off = np.maximum.reduce(np.abs(sums - 1.0), axis=None)
     if off <= EXACT and np.minimum.reduce(table, axis=None) >= 0:  # NaN and infinity fail the first test
         return table

@@ -16,6 +16,7 @@ from typing import Any
 
 from bbn.core.errors import DataError, EvidenceError, ModelError, nearest, shown
 from bbn.core.frozen import Frozen
+from bbn.core.keywords import keywords_checked
 
 State = str | int | bool
 
@@ -42,6 +43,7 @@ class Variable(Frozen):
     _kind: type[Any]
     _codes: dict[State, int]
 
+    @keywords_checked
     def __init__(self, name: str, states: Sequence[State]) -> None:
         name = checked_name(name)
         states = checked_states(name, states)
@@ -158,6 +160,7 @@ class Continuous(Variable):
 
     __slots__ = ()
 
+    @keywords_checked
     def __init__(self, name: str) -> None:
         self._set(name=checked_name(name), states=(), _kind=float, _codes={})
 

@@ -216,8 +216,8 @@ def test_classes_and_chosen_sets():
     )
     rows = net.sample(5000, seed=1)
     pattern = bbn.cpdag(net.graph)
-    found = bbn.effect(rows, pattern, "X", "Y", interval=None)
-    chosen = bbn.effect(rows, net, "X", "Y", adjusted="B", interval=None)
+    found = bbn.effect(rows, pattern, "X", "Y", treated="s1", event="s1", interval=None)
+    chosen = bbn.effect(rows, net, "X", "Y", treated="s1", event="s1", adjusted="B", interval=None)
     assert found.adjusted == frozenset("B")
     assert found.average_effect == pytest.approx(float(chosen.average_effect), abs=1e-12)
     with pytest.raises(bbn.EvidenceError, match="does not suffice: the path X ← B → Y is open"):
@@ -281,7 +281,7 @@ def test_empty_data_and_unidentified_effects():
 
 def test_an_interval_holds_its_estimate_where_all_rows_agree():
     rows = {"X": ["a", "b"] * 50, "Y": ["c", "d"] * 50}
-    found = bbn.effect(rows, [("X", "Y")], "X", "Y")
+    found = bbn.effect(rows, [("X", "Y")], "X", "Y", treated="b", event="d")
     one = found.estimates["g-formula"]
     for number in (one.treated, one.control, one.average_effect):
         assert number.low <= number <= number.high

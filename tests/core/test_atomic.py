@@ -250,3 +250,39 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path):
 def test_a_folder_is_not_a_file(tmp_path):
     with pytest.raises(IsADirectoryError):
         write_bytes(tmp_path, b"new")
+
+
+@pytest.mark.parametrize("target", ["nowhere/net.bif", "file/net.bif"])
+def test_a_path_that_cannot_be_opened_is_named_alone(tmp_path, target):
+    (tmp_path / "file").write_bytes(OLD)
+    path = tmp_path / target
+    with pytest.raises(OSError, match="directory") as caught:
+        NET.save(path)
+    assert str(caught.value).endswith(f": {str(path)!r}")
+    assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are those of Unix")
+@pytest.mark.parametrize("name", ["net.bif", "rows.csv"])
+def test_a_full_disk_names_the_file(tmp_path, name):
+    code = f"""
+import resource, signal, bbn
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+net = bbn.example("asia")
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    net.save({name!r}) if {name!r} == "net.bif" else net.sample(500, seed=1, to={name!r})
+except OSError as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().endswith(f"too large: {name!r}"), done
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_device_that_is_full_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        NET.save("/dev/full", format="bif")

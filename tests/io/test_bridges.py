@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import warnings
@@ -224,3 +225,35 @@ def test_bbn_reads_what_pyagrum_writes(name, suffix, tmp_path):
         for each in net.names:
             back = back.relabel(each, dict(enumerate(net.states(each))))
     assert_close(back, net, 3e-6)
+
+
+def three_parents(order, symmetric):
+    """A node whose three parents are listed in this order, with a table that is or is not the same in reverse order."""
+    rng = np.random.default_rng(5)
+    names = [f"n{i}" for i in range(4)]
+    *causes, child = [bbn.Variable(name, ["s0", "s1"]) for name in names]
+    table = rng.dirichlet(np.ones(2), size=(2, 2, 2))
+    if symmetric:
+        table = (table + table.transpose(2, 1, 0, 3)) / 2
+    net = [bbn.CPT(v, table=rng.dirichlet(np.ones(2))) for v in causes]
+    return bbn.BayesianNetwork([*net, bbn.CPT(child, [causes[i] for i in order], table)])
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
+@pytest.mark.parametrize("suffix", ["xdsl", "uai", "bifxml", "bif", "net"])
+def test_what_pyagrum_makes_of_several_parents(order, suffix, tmp_path):
+    """No order of the parents makes pyAgrum read XDSL and UAI as they are meant; another format does."""
+    path = tmp_path / f"net.{suffix}"
+    for symmetric in (False, True):
+        net = three_parents(order, symmetric)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bbn.LossyFormatWarning)
+            bbn.save(net, path)
+        model = gum.loadBN(str(path))
+        engine = gum.LazyPropagation(model)
+        prefix = "" if suffix == "uai" else "n"
+        engine.setEvidence({f"{prefix}{order[0]}": 0, f"{prefix}{order[2]}": 1})
+        theirs = engine.posterior(f"{prefix}3").toarray()
+        ours = net.query("n3", {f"n{order[0]}": "s0", f"n{order[2]}": "s1"}).values
+        agrees = bool(np.allclose(theirs, ours, rtol=0, atol=1e-6))
+        assert agrees == (symmetric or suffix not in ("xdsl", "uai"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import warnings
 
@@ -171,6 +172,35 @@ class TestRowSums:
     def test_strict_makes_anything_past_1e_9_an_error(self, format):
         with pytest.raises(bbn.ParseError, match=r"sums to 1\.00000"):
             self.table(format, "0.3", "0.700000002", strict=True)
+
+    @pytest.mark.parametrize("residue", ["-1e-7", "-0.000000999", "-1e-300"])
+    def test_what_rounding_leaves_of_0_is_0(self, format, residue):
+        with pytest.warns(bbn.RenormalisedWarning, match="1 row with entries below 0.*strict=True") as caught:
+            assert self.table(format, residue, "1").tolist() == [0.0, 1.0]
+        assert len(caught) == 1
+        with pytest.raises(bbn.ParseError):
+            self.table(format, residue, "1", strict=True)
+
+    @pytest.mark.parametrize("word", ["-0.2", "-1.1e-6"])
+    def test_what_is_below_0_is_named_with_its_row(self, format, word):
+        names, states = ("01", [0, 1]) if format == "uai" else ("ab", ["x", "y"])
+        a, b = (bbn.Variable(name, states) for name in names)
+        net = bbn.BayesianNetwork(
+            [bbn.CPT(a, table=[0.5, 0.5]), bbn.CPT(b, [a], [[0.25, 0.75], [0.125, 0.875]])]
+        )
+        text = dumps(net, format).replace("0.125", word)
+        row = f"row ('{states[1]}'|{names[0]}={states[1]})"
+        with pytest.raises(bbn.ParseError, match=f"node '{names[1]}', {row}.*-") as caught:
+            loads(text, format)
+        assert word in caught.value.message or str(float(word)) in caught.value.message
+        if format in ("yaml", "json", "bif", "net"):
+            assert word in text.splitlines()[caught.value.line - 1]
+
+    def test_sums_past_the_largest_number_are_faults_without_numpys_warnings(self, format):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(bbn.ParseError, match="sums to inf, expected 1"):
+                self.table(format, "1e308", "1e308")
 
     @pytest.mark.parametrize(
         "word", ["nan", "inf", "-0.5", "1e999", "1_0", "0x1", "½", "1,", "--1", "1e", "9" * 5000]
@@ -572,3 +602,42 @@ def test_an_error_says_where_and_what(format, text, place, message):
     assert error.path == "some.file"
     if place is not None:
         assert (error.line, error.column) == place
+
+
+def test_a_default_row_past_the_largest_number_is_a_fault():
+    node = "{states: [x, y], parents: [A], table: {default: [1e308, 1e308]}}"
+    text = f"nodes: {{A: {{states: [x, y], table: [.5, .5]}}, B: {node}}}"
+    with pytest.raises(bbn.ParseError, match="row 'default': sums to inf, expected 1"):
+        loads(text)
+    with pytest.raises(bbn.ParseError, match="row 'x': sums to inf, expected 1"):
+        loads(text.replace("default: [1e308, 1e308]", "x: [1e308, 1e308], z: [1, 0]"))
+
+
+FOREIGN = {
+    "net.dsc": b'belief network "n"\nnode A {\n type : discrete[2] = {"x", "y"};\n}\nprobability(A) {\n 0.5, 0.5;\n}\n',
+    "net.rda": gzip.compress(b"RDX3\nX\n\0\0\0\x03\0\x04\x03\x01\x88"),
+    "net.dne": b"// ~->[DNET-1]->~\nbnet n {\nnode A { kind = NATURE; };\n};\n",
+    "net.xbn": b"<?xml version='1.0'?><ANALYSISNOTEBOOK><BNMODEL/></ANALYSISNOTEBOOK>",
+    "net.pkl": b"\x80\x04\x95\x88",
+    "net.csv": b"A,B\nx,y\n",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_format_that_is_not_read_is_called_so(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(FOREIGN[name])
+    suffix = name.removeprefix("net")
+    with pytest.raises(
+        bbn.ParseError, match=rf"this format is not read \(\{suffix}\).*\.yaml.*format="
+    ) as caught:
+        bbn.load(path)
+    assert caught.value.path == str(path)
+
+
+def test_a_known_content_is_read_whatever_its_suffix(tmp_path):
+    net = bbn.example("asia")
+    for format in FORMATS:
+        if format.name != "uai":
+            (tmp_path / "net.txt").write_text(dumps(net, format.name))
+            assert bbn.load(tmp_path / "net.txt") == net

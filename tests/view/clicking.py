@@ -5,6 +5,7 @@ python -m tests.view.clicking [clicks]
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -41,8 +42,8 @@ CLICK = """async ({ name, kind, state, share }) => {
     } else press(row.querySelectorAll("button")[{ see: 0, not: 1, do: 2 }[kind]]);
   }
   await bbn.settled();
-  const status = document.getElementById("status");
-  return [bbn.state.evidence, bbn.state.beliefs, status.classList.contains("error") ? status.textContent : ""];
+  const status = document.getElementById("status"), wrong = status.classList.contains("error");
+  return JSON.stringify([bbn.state.evidence, bbn.state.beliefs, wrong ? status.textContent : ""]);
 }"""
 
 
@@ -54,7 +55,8 @@ def click_and_compare(page: Any, net: bbn.BayesianNetwork, clicks: int, seed: in
         name = str(rng.choice(net.names))
         kind = "clear" if given >= 5 else str(rng.choice(["see", "see", "do", "soft", "not"]))
         what = {"name": name, "kind": kind, "state": int(rng.integers(net.variable(name).card))}
-        evidence, beliefs, wrong = page.evaluate(CLICK, {**what, "share": float(rng.uniform(0.05, 0.95))})
+        told = page.evaluate(CLICK, {**what, "share": float(rng.uniform(0.05, 0.95))})
+        evidence, beliefs, wrong = json.loads(told)  # as text, in which every name is a key
         given = len(evidence)
         seen = asked(net, {"evidence": evidence})
         try:

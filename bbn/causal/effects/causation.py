@@ -12,11 +12,12 @@ the lower ends are the truth.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from bbn.core.errors import EvidenceError
 from bbn.core.keywords import keywords_checked
-from bbn.model.holding_state import positive_code
+from bbn.model.holding_state import holding_code
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
 
@@ -24,15 +25,33 @@ Ends = tuple[float, float]
 """The least and the greatest value."""
 
 
-class Causation(NamedTuple):
-    """Bounds of the probabilities of causation, each (least, greatest)."""
-
+class _Bounds(NamedTuple):
     necessity: Ends
     """P(the effect would have failed without the cause | both were there)."""
     sufficiency: Ends
     """P(the cause would have brought the effect about | neither was there)."""
     necessity_and_sufficiency: Ends
     """P(the effect with the cause, and not without it)."""
+
+
+class Causation(_Bounds):
+    """Bounds of the probabilities of causation, each (least, greatest), in a tuple of three.
+
+    Attributes
+    ----------
+    cause_state, effect_state
+        The states that counted as cause and effect.
+    """
+
+    cause_state: State
+    effect_state: State
+
+    def __repr__(self) -> str:
+        said = f", cause_state={self.cause_state!r}, effect_state={self.effect_state!r})"
+        return f"Causation{super().__repr__().removeprefix(type(self).__name__)[:-1]}{said}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_states, (tuple(self), self.cause_state, self.effect_state)
 
 
 @keywords_checked
@@ -56,7 +75,8 @@ def causation_bounds(
     effect
         A discrete variable.
     cause_state, effect_state
-        The states that count as cause and effect; by default True, 1, or otherwise the first state.
+        The states that count as cause and effect; by default, of two states, the one whose word says that it holds
+        (True, 1, "yes", "present", …). Where the words do not tell, or there are more states, they must be named.
     monotonic
         Whether the cause never prevents the effect: then the bounds meet.
 
@@ -64,12 +84,13 @@ def causation_bounds(
     -------
     Causation
         `.necessity`, `.sufficiency` and `.necessity_and_sufficiency`, each (least, greatest); (NaN, NaN) where what
-        they are conditioned on never occurs.
+        they are conditioned on never occurs. `.cause_state` and `.effect_state` are the states that were taken.
 
     Raises
     ------
     EvidenceError
-        For an unknown name or state, a continuous variable, or a cause of more than two states.
+        For an unknown name or state, a continuous variable, a cause of more than two states, or if nothing says which
+        state is the cause or the effect.
 
     See Also
     --------
@@ -91,8 +112,8 @@ def causation_bounds(
         raise EvidenceError(f"{cause!r} is both cause and effect")
     if x.card != 2:
         raise EvidenceError(f"the cause {cause!r} has {x.card} states; expected two")
-    i = positive_code(x) if cause_state is None else x.code(cause_state)
-    j = (positive_code(y) if y.card == 2 else 0) if effect_state is None else y.code(effect_state)
+    i = _state(x, cause_state, "cause_state")
+    j = _state(y, effect_state, "effect_state")
     joint = net.query([cause, effect]).values
     p_xy = float(joint[i, j])
     p_xn, p_oy = float(joint[i].sum() - joint[i, j]), float(joint[1 - i, j])
@@ -109,7 +130,21 @@ def causation_bounds(
     sufficiency = _within((y_x - p_y, y_x - p_xy), p_on)
     if monotonic:
         both, necessity, sufficiency = ((ends[0], ends[0]) for ends in (both, necessity, sufficiency))
-    return Causation(necessity, sufficiency, both)
+    return _of_states((necessity, sufficiency, both), x.states[i], y.states[j])
+
+
+def _of_states(bounds: Sequence[Ends], cause_state: State, effect_state: State) -> Causation:
+    """The bounds, in the order of the tuple, and the states that they are of."""
+    made = Causation(*bounds)
+    made.cause_state, made.effect_state = cause_state, effect_state
+    return made
+
+
+def _state(variable: Variable, told: State | None, option: str) -> int:
+    """The code of the state that counts: as told, otherwise by the words."""
+    if told is not None:
+        return variable.code(told)
+    return holding_code(variable, "causation_bounds", f"{option}=STATE", EvidenceError)
 
 
 def _within(ends: Ends, share: float) -> Ends:

@@ -23,11 +23,10 @@ from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRows
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, as_source, complete_data
 from bbn.learning.tables.priors import Prior
+from bbn.model.holding_state import holding_code
 from bbn.model.variable import Continuous, State, Variable
 
 INTERVALS = ("credible", "bootstrap")
-GOOD_WORDS = ("yes", "true", "treated", "present", "positive", "success")
-"""Of two states, one of these is the treated one, or the event; otherwise the last state is."""
 
 
 @keywords_checked
@@ -67,8 +66,9 @@ def effect(
     adjusted
         A set to adjust for, instead of what the graph suggests; EvidenceError if it does not suffice.
     treated, control
-        The two treatments to compare. By default True, 1 or a word such as "yes" if there are two states, otherwise
-        the last state, against the first other one. Of a column of numbers, its mean and one more.
+        The two treatments to compare. By default, of two states, the one whose word says that it holds (True, 1,
+        "yes", "treated", …; where the words do not tell, `treated` must), of more the last, against the first other
+        one. Of a column of numbers, its mean and one more.
     event
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
         unless an event is named.
@@ -212,7 +212,12 @@ def _question(
         return EffectQuestion(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
     if x.card < 2:
         raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
-    one = _good(x) if treated is None else x.states[x.code(treated)]
+    if treated is not None:
+        one = x.states[x.code(treated)]
+    elif x.card == 2 and control is not None:
+        one = x.states[1 - x.code(control)]
+    else:
+        one = _good(x, "treated")
     other = next(s for s in x.states if s != one) if control is None else x.states[x.code(control)]
     if one == other:
         raise EvidenceError(f"treated and control are both {one!r}")
@@ -221,18 +226,15 @@ def _question(
             raise EvidenceError(f"the outcome {y.name!r} is numbers, and has no event {event!r}")
         return EffectQuestion(x, y, one, other, None)
     averaged = event is None and isinstance(y.states[0], int) and not isinstance(y.states[0], bool)
-    counted = None if averaged else _good(y) if event is None else y.states[y.code(event)]
+    counted = None if averaged else _good(y, "event") if event is None else y.states[y.code(event)]
     return EffectQuestion(x, y, one, other, counted)
 
 
-def _good(variable: Variable) -> State:
-    """The state that means that something holds: True, 1, a word that says so, otherwise the last."""
-    for state in variable.states:
-        if state is True or (isinstance(state, str) and state.lower() in GOOD_WORDS):
-            return state
-    if set(variable.states) == {0, 1}:
-        return variable.states[variable.states.index(1)]
-    return variable.states[-1]
+def _good(variable: Variable, option: str) -> State:
+    """Of two states the one whose word says that it holds, or EvidenceError asks for `option`; otherwise the last."""
+    if variable.card != 2:
+        return variable.states[-1]
+    return variable.states[holding_code(variable, "effect", f"{option}=STATE", EvidenceError)]
 
 
 def _others(plan: EffectPlan, source: DataSource, question: EffectQuestion) -> dict[str, Estimate]:

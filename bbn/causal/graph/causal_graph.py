@@ -17,13 +17,15 @@ import networkx as nx
 
 from bbn.causal.graph.graph_parts import Arc, Names, Relatives, causes_first, names_listed, pair_of, parts_of
 from bbn.core.errors import EvidenceError, ModelError, nearest, shown
+from bbn.core.keywords import keywords_checked
+from bbn.core.missing_names import NamesSuggested
 from bbn.model.variable import checked_name
 
 if TYPE_CHECKING:
     from bbn.view.scene import Drawing
 
 
-class CausalGraph(Relatives):
+class CausalGraph(Relatives, NamesSuggested):
     """A causal diagram: arcs, two-headed arcs and hidden variables.
 
     Parameters
@@ -79,6 +81,7 @@ class CausalGraph(Relatives):
     memo: dict[Any, Any]
     """What others keep with the graph so as not to work it out again; no part of its value."""
 
+    @keywords_checked
     def __init__(
         self,
         arcs: Any = (),
@@ -200,6 +203,7 @@ class CausalGraph(Relatives):
             self.nodes,
         )
 
+    @keywords_checked
     def is_d_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
     ) -> bool:
@@ -252,6 +256,7 @@ class CausalGraph(Relatives):
         graph.add_edges_from(self.arcs)
         return graph
 
+    @keywords_checked
     def plot(
         self,
         treatment: str | Iterable[str] = (),

@@ -18,6 +18,7 @@ import numpy as np
 from bbn.core.budget import require_memory
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.core.keywords import keywords_checked
 from bbn.core.threads import within as limited
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.chain import Chain, compile_chain
@@ -83,6 +84,7 @@ def filter_(
 
 
 @timed
+@keywords_checked
 def smooth(
     dyn: DynamicNetwork,
     evidence: Any,

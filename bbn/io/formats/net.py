@@ -12,9 +12,9 @@ Reference: Hugin Expert, *Hugin API Reference Manual*, chapter "The NET language
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import prod
 
 import numpy as np
@@ -44,6 +44,8 @@ _KEYWORDS = ("net", "node", "discrete", "potential", "continuous", "decision", "
 _COMMENT = re.compile(rf'{QUOTED[:-1]}(?:"|\Z)|%[^\n]*+', re.DOTALL)
 _ATTRIBUTE = re.compile(r"\s*+(\w++)\s*+=\s*+")
 _HEADER = re.compile(r"\(\s*+([^\s()|]++)\s*+(?:\|([^()|]*+))?\)\s*+")
+_DATA = re.compile(r"\bdata\s*=")
+_ENTRY = re.compile(r"[^\s();]+")
 _ITEM = re.compile(rf'{QUOTED}|[^\s()"]++', re.DOTALL)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
@@ -86,7 +88,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork:
     problems = Problems(source)
     problems.each(blocks(source, text, _KEYWORDS), declare)
     problems.raise_first()
-    numbers, worths = NumberParser(), NumberParser(-math.inf)
+    numbers, worths = NumberParser(), NumberParser()
 
     def define(block: TextBlock) -> RawNode:
         name, parents = _family(source, block, states)
@@ -194,7 +196,16 @@ def _node(
         cards = [*(len(states[parent]) for parent in parents), len(states[name])]
         reserve_table(source, name, cards, block.start)
         values = np.full(prod(cards), 1.0 / max(cards[-1], 1))
-    return RawNode(name, states[name], parents, values, block.start)
+
+    def row_where(row: int) -> int:
+        """The place of the first entry of a row."""
+        start = _DATA.search(block.body)
+        entry = row * len(states[name])
+        words = _ENTRY.finditer(block.body, start.end()) if start else iter(())
+        word = next(islice(words, entry, None), None)
+        return block.start if word is None else block.body_start + word.start()
+
+    return RawNode(name, states[name], parents, values, block.start, row_where)
 
 
 def write(network: BayesianNetwork | DecisionNetwork) -> str:

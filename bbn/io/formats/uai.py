@@ -1,11 +1,12 @@
 """UAI, the format of the inference competitions: numbers only, variables known by their position.
 
-`BAYES` gives a network (the last variable of each scope is the child), `MARKOV` a factor graph. Variables are
-named by their numbers, "0", "1", …, and their states are the integers from 0. In a table the last variable of the
-scope varies fastest. Two writers of networks differ, and their files are read as they mean them: with pgmpy the
-first varies fastest (told by the rows, which sum to 1 only that way), with aGrUM the child and then the first
-parent (told by the names that it puts in comments). Names and states are lost on writing, with a warning, unless
-they are of that kind.
+`BAYES` gives a network (the last variable of each scope is the child), `MARKOV` a factor graph. Variables are named
+by their numbers, "0", "1", …, and their states are the integers from 0. In a table the last variable of the scope
+varies fastest. Two writers of networks differ, and their files are read as they mean them: with pgmpy the first
+varies fastest (told by the rows, which sum to 1 only that way), with aGrUM the child and then the first parent (told
+by the names that it puts in comments). Both read all files in their own order, ours too; no order of the parents
+makes a table of several mean the same in two orders, and what is written is that of the competitions. Names and
+states are lost on writing, with a warning, unless they are of that kind.
 
 Reference: the UAI 2008 to 2022 inference competitions, "model file format" and "evidence file format".
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cached_property, partial
-from math import prod
+from math import inf, prod
 from typing import NoReturn
 
 import numpy as np
@@ -31,6 +32,7 @@ from bbn.io.source_text import Source
 from bbn.model.factor import Factor
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.network import BayesianNetwork
+from bbn.model.table_input import sums_of
 from bbn.model.variable import Variable
 
 _COMMENT = re.compile(r"#[^\n]*")
@@ -56,7 +58,7 @@ def read(source: Source, strict: bool = False) -> BayesianNetwork | FactorGraph:
         if len(set(scope)) != len(scope) or (kind == "BAYES" and not scope):
             words.fail(f"expected {'at least one variable, ' * (not scope)}no variable twice", str(scope))
         scopes.append(scope)
-    numbers = NumberParser()
+    numbers = NumberParser(0.0 if kind == "MARKOV" else -inf)
     values, places = [], []
     for scope in scopes:
         places.append(words.place)
@@ -113,7 +115,7 @@ def _transposed(
 
 def _is_conditional(values: list[float], shape: list[int]) -> bool:
     """Whether the rows along the last axis are distributions, as nearly as a reader asks."""
-    sums = np.array(values).reshape(-1, shape[-1]).sum(axis=1)
+    sums = sums_of(np.array(values).reshape(-1, shape[-1]))
     return bool((abs(sums - 1.0) <= TOLERATED).all())
 
 
@@ -233,7 +235,8 @@ class _Tokens:
             values = numbers.floats(words)
         except BadNumberError as error:
             self.place += words.index(error.word) + 1
-            self.fail("expected a number of at least 0", error.word)
+            what = "a finite number" if numbers.least < 0 else "a number of at least 0"
+            self.fail(f"expected {what}", error.word)
         self.place += count
         return values
 

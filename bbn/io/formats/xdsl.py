@@ -1,13 +1,15 @@
 """XDSL, the format of GeNIe and SMILE: tables, deterministic nodes and noisy-MAX.
 
-A table lists its entries with the child's states varying fastest, then the last parent, so it is the table of a
-CPT as it stands; in the files of aGrUM the first parent varies faster than the second, and they are read so.
-Deterministic nodes are expanded into tables. A noisy-MAX node is a `NoisyMax`, and is written as one. In SMILE's
-noisy-MAX the first state of the child is the strongest effect (Díez 1993; Díez and Druzdzel 2006, section 4, whose
-order of states is the reverse), so one whose last state is the strongest is written with its states in reverse, and
-read back in their order. The parameters of a parent come in the order of its `strengths`. Equations and dynamic
-networks are refused. With decisions and utilities it is a decision network: tables of utilities are laid out as those
-of probabilities, and what an earlier decision knew, a later one remembers.
+A table lists its entries with the child's states varying fastest, then the last parent, so it is the table of a CPT
+as it stands; in the files of aGrUM the first parent varies faster than the second, and they are read so. aGrUM reads
+all files so, GeNIe's and ours too; both readings follow the text's order of the parents, so no order of them makes a
+table of several parents mean the same in both, and what is written is GeNIe's. Deterministic nodes are expanded into
+tables. A noisy-MAX node is a `NoisyMax`, and is written as one. In SMILE's noisy-MAX the first state of the child is
+the strongest effect (Díez 1993; Díez and Druzdzel 2006, section 4, whose order of states is the reverse), so one
+whose last state is the strongest is written with its states in reverse, and read back in their order. The parameters
+of a parent come in the order of its `strengths`. Equations and dynamic networks are refused. With decisions and
+utilities it is a decision network: tables of utilities are laid out as those of probabilities, and what an earlier
+decision knew, a later one remembers.
 
 Names and states must be identifiers; where they are not, substitutes are written, and the originals in a property.
 
@@ -120,7 +122,8 @@ class _XdslReader:
                 f"found <{element.tag}>",
                 *element.where,
             )
-        return RawNode(name, self.states[name], parents, values, element.where)
+        where = (element.first("probabilities") or element).where
+        return RawNode(name, self.states[name], parents, values, element.where, lambda _: where)
 
     def _child(self, name: str, element: Element, tag: str) -> Element:
         child = element.first(tag)

@@ -30,7 +30,7 @@ class DecisionReader:
 
     def __init__(self, source: Source, states: Mapping[str, Sequence[str]]) -> None:
         self.source, self.states = source, states
-        self.numbers = NumberParser(-math.inf)
+        self.numbers = NumberParser()
 
     def node(self, name: str, parents: list[str], element: Element) -> RawNode:
         """One of them."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence as SequenceABC
 from functools import lru_cache
 from itertools import product
-from math import fsum, prod
+from math import fsum, inf, prod
 from typing import NamedTuple
 
 from bbn.io.build import refusal
@@ -20,6 +20,7 @@ from bbn.io.row_sums import TOLERATED
 from bbn.io.shares import share
 from bbn.io.source_text import OversizedFileError, listed
 from bbn.io.writing import state_text
+from bbn.model.table_input import ROUNDED
 from bbn.model.variable import State
 
 DEFAULT = "default"
@@ -193,8 +194,8 @@ class TableReader:
             try:
                 number = float(value)
             except OverflowError:
-                number = float("inf")
-            if 0 <= number < float("inf"):
+                number = inf
+            if -ROUNDED <= number < inf:  # what rounding leaves of 0 is settled by row
                 assert isinstance(node, Scalar)
                 self.numbers[node.text] = number
                 return number
@@ -236,7 +237,7 @@ class TableReader:
             return table.rows[0], table.places
         values, places = self.arranged(name, parents, table, where)
         off = [row for key, row in zip(table.keys, table.rows, strict=True) if key == DEFAULT]
-        if values is not None and any(abs(fsum(row) - 1) > TOLERATED for row in off):
+        if values is not None and any(abs(_total(row) - 1) > TOLERATED for row in off):
             values, places = None, []  # so that it is not reported for every row that the default stands for
         if values is None:
             self._report_sums(name, states, table)
@@ -245,7 +246,7 @@ class TableReader:
     def _report_sums(self, name: str, states: SequenceABC[State], table: KeyedRows) -> None:
         """Report the rows that do not sum to 1, in a table whose other fault keeps it from being checked again."""
         for key, row, place in zip(table.keys, table.rows, table.places, strict=True):
-            total = fsum(row)
+            total = _total(row)
             if len(row) == len(states) and abs(total - 1) > TOLERATED:
                 which = f", row {_shown(key)}" if key else ""
                 self.problems.add(f"node {name!r}{which}: sums to {total:.12g}, expected 1", place)
@@ -350,6 +351,14 @@ class TableReader:
             f"{listed([parent for parent, _ in parents])} = {'; '.join(shown)}{more}",
             where,
         )
+
+
+def _total(row: list[float]) -> float:
+    """The sum, infinite past the largest number."""
+    try:
+        return fsum(row)
+    except OverflowError:
+        return inf
 
 
 @lru_cache(maxsize=4096)

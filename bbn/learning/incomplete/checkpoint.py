@@ -91,9 +91,11 @@ class Checkpoint:
         self._written = time.monotonic()
         self._skipped = 0
         self._warned = False
+        self._written_once = False
         if self.path is not None and self.path.exists():
             with located(str(self.path)):
                 self._load(self.path)
+            self._written_once = True
 
     def _load(self, path: Path) -> None:
         header, numbers = _read(path)
@@ -157,14 +159,20 @@ class Checkpoint:
         try:
             with replacing(self.path) as file:
                 file.write(self._content(traces))
+            self._written_once = True
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             raise  # a path that was never right
         except OSError as error:  # a full disk: what is on it stays, and the climb goes on
             if not self._warned:
                 self._warned = True
+                left = (
+                    "the last checkpoint that was written is still there"
+                    if self._written_once
+                    else "there is no checkpoint yet"
+                )
                 warn_user(
                     f"the checkpoint {self.path} could not be written ({error.strerror or error}); the run goes on, "
-                    "and the last checkpoint that was written is still there",
+                    f"and {left}",
                     CheckpointWarning,
                 )
 

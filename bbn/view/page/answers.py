@@ -47,7 +47,7 @@ class NetworkAnswers:
         known = ("method", *engine_class(method).defaults)
         for option in options:
             if option not in known:
-                raise unknown_keyword(f"method {method!r}", option, known)
+                raise unknown_keyword("explore()", option, [*known, "host", "port", "browser", "edit"])
         self.net, self.options, self.timed = net, options, timed
         self.layout = page_model(net, timed)
         if net.continuous:

@@ -36,6 +36,8 @@ MODULES = (
     "panel.js",
     "edit.js",
     "sheet.js",
+    "memory.js",
+    "printing.js",
     "main.js",
 )
 """The modules of the page, each after those that it uses when it is loaded."""

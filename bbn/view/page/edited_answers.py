@@ -1,4 +1,4 @@
-"""Edits from the page: each gives a new network, and earlier ones are kept for undo.
+"""Edits from the page: each gives a new network, and earlier ones are kept for undo, also past a reload of the page.
 
 Nothing is written to disk: saving gives the page a text, which the browser downloads.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from bbn.core.errors import EvidenceError, ModelError
 from bbn.io import dumps
@@ -21,6 +21,14 @@ KEPT = 200
 """The most versions kept."""
 MOST_STATES = 1000
 """The most states of a new node."""
+
+
+class Version(NamedTuple):
+    """A network before an edit (after it, among those to go forth to)."""
+
+    net: BayesianNetwork
+    renamed: tuple[str, str] | None
+    """If the edit renamed a node: its name before and after."""
 
 
 class EditedAnswers(NetworkAnswers):
@@ -37,42 +45,47 @@ class EditedAnswers(NetworkAnswers):
     paths = (*NetworkAnswers.paths, "edit", "yaml")
 
     def __init__(self, net: BayesianNetwork, options: Mapping[str, Any]) -> None:
-        self._before: list[BayesianNetwork] = []
-        self._after: list[BayesianNetwork] = []
+        self._before: list[Version] = []
+        self._after: list[Version] = []
         self._lock = threading.Lock()
-        super().__init__(net, options)
-        self.layout["edit"] = True
+        self.options = options
+        self._show(net)
 
     def edit(self, request: Request) -> Told:
         """Edit the network, or go back or forth; the answer is what to draw now."""
         op = request.get("op")
         with self._lock:
             if op == "undo" or op == "redo":
-                self._step(self._before, self._after) if op == "undo" else self._step(
-                    self._after, self._before
-                )
+                back = op == "undo"
+                renamed = self._step(*(self._before, self._after)[:: 1 if back else -1])
+                if back and renamed:
+                    renamed = renamed[::-1]
             elif isinstance(op, str) and op in EDITS:
                 new = EDITS[op](self.net, request)
-                self._before = [*self._before, self.net][-KEPT:]
+                renamed = (request["name"], request["to"]) if op == "rename" else None
+                self._before = [*self._before, Version(self.net, renamed)][-KEPT:]
                 self._after.clear()
                 self._show(new)
             else:
                 raise ModelError(f"an edit is one of {', '.join(EDITS)}, undo and redo, found {op!r}")
-            return {"model": self.layout}
+            return {"model": self.layout, "renamed": renamed}
 
     def yaml(self, request: Request) -> Told:
         """The network as it is now, as YAML."""
         return {"text": dumps(self.net, "yaml")}
 
-    def _step(self, source: list[BayesianNetwork], other: list[BayesianNetwork]) -> None:
+    def _step(self, source: list[Version], other: list[Version]) -> tuple[str, str] | None:
+        """Go to the last version of one list, putting this one on the other; the names that tell the two apart."""
         if not source:
             raise ModelError("there is no edit to undo or redo")
-        other.append(self.net)
-        self._show(source.pop())
+        net, renamed = source.pop()
+        other.append(Version(self.net, renamed))
+        self._show(net)
+        return renamed
 
     def _show(self, net: BayesianNetwork) -> None:
         super().__init__(net, self.options)
-        self.layout["edit"] = True
+        self.layout |= {"edit": True, "history": [len(self._before), len(self._after)]}
 
 
 def _rename(net: BayesianNetwork, request: Request) -> BayesianNetwork:

@@ -179,9 +179,11 @@ class Explorer:
         name = path.removeprefix("/")
         if name not in self._answers.paths:
             return None
-        told: dict[str, Any] = getattr(self._answers, name)(request)
         if name == "beliefs" and request.get("current") is True:
-            self._follow(asked(self.net, request))
+            self._follow(asked(self.net, request))  # also where it is impossible, and has no answer
+        told: dict[str, Any] = getattr(self._answers, name)(request)
+        if name == "edit" and self._widget is not None:
+            self._widget.redraw()
         return told
 
     def _follow(self, given: Asked) -> None:

@@ -49,7 +49,14 @@ class PageWidget(anywidget.AnyWidget):
         explorer = self._explorer
         self.evidence, self.done = explorer.evidence, explorer.done
         if self.trait_has_value("posteriors") and self._trait_notifiers.get("posteriors"):
-            self.posteriors = explorer.posteriors
+            try:
+                self.posteriors = explorer.posteriors
+            except BBNError:  # impossible evidence has none; the page says why
+                self.posteriors = None
+
+    def redraw(self) -> None:
+        """Take over the network as it was edited, for views that are opened from now on."""
+        self.page = page_text(self._explorer.layout)
 
     def _set(self, change: Any) -> None:
         """Pass evidence that was set on the widget on to the explorer."""

@@ -109,7 +109,7 @@ def noisy_network(rng: np.random.Generator) -> bbn.BayesianNetwork:
         parents = [variables[int(p)] for p in rng.permutation(i)[: int(rng.integers(0, min(i, 3) + 1))]]
         if parents and rng.random() < 0.5:
             links = [zeroed(rng, p.card, v.card) for p in parents]
-            parts.append(bbn.NoisyMax(v, parents, links, zeroed(rng, 1, v.card)[0]))
+            parts.append(bbn.NoisyMax(v, parents, links, zeroed(rng, 1, v.card)[0], strongest=v.states[-1]))
             continue
         shape = [*(p.card for p in parents), v.card]
         rows = rng.dirichlet(np.ones(v.card), math.prod(shape[:-1])) * (

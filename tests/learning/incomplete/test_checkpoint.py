@@ -1,7 +1,9 @@
 """Checkpoints that are damaged, forged or of something else are refused by name; those of earlier releases are read."""
 
+import errno
 import hashlib
 import json
+import os
 import random
 from pathlib import Path
 
@@ -244,3 +246,19 @@ def make_corpus():
 
 if __name__ == "__main__":
     make_corpus()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_says_whether_there_is_a_checkpoint(tmp_path, monkeypatch, there):
+    net, path = bbn.example("asia"), tmp_path / "climb"
+    rows = net.sample(50, seed=1, missing=0.2)
+    if there:
+        bbn.fit_em(net, rows, checkpoint=path, max_iter=1)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
+    with pytest.warns(bbn.CheckpointWarning, match="No space left on device") as caught:
+        bbn.fit_em(net, rows, checkpoint=path, max_iter=4)
+    (told,) = [str(w.message) for w in caught if w.category is bbn.CheckpointWarning]
+    assert str(path) in told
+    assert ("is still there" in told) == path.exists() == there
+    assert ("there is no checkpoint" in told) == (not there)

@@ -271,6 +271,13 @@ def test_files_that_are_not_scores(tmp_path, text, problem):
         bbn.load_scores(path)
 
 
+def test_bytes_that_are_not_utf8_are_not_scores(tmp_path):
+    path = tmp_path / "bad.jkl"
+    path.write_bytes(b"1\n\xc4\xe9 1\n-1 0\n")
+    with pytest.raises(bbn.ParseError, match=r"bad\.jkl:2:1: .*0xc4.*expected UTF-8"):
+        bbn.load_scores(path)
+
+
 def test_wrong_questions():
     data = table(1, 3)
     with pytest.raises(ValueError, match="branch-and-cut"):

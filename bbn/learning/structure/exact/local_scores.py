@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
 from typing import Any
 
 from bbn.core.atomic import replacing
 from bbn.core.errors import DataError, ParseError
 from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
+from bbn.io.source_text import Source
 from bbn.learning.structure.constraints import members
 from bbn.model.variable import Variable
 
@@ -150,8 +152,8 @@ def load_scores(path: str | os.PathLike[str]) -> LocalScores:
     --------
     LocalScores.save : Write such a file.
     """
-    with open(path, encoding="utf-8", errors="strict") as file:
-        lines = [(number, line.split()) for number, line in enumerate(file, 1) if line.strip()]
+    text = StringIO(Source.open(path).text, newline=None)
+    lines = [(number, line.split()) for number, line in enumerate(text, 1) if line.strip()]
     reader = iter(lines)
 
     def take(what: str) -> tuple[int, list[str]]:

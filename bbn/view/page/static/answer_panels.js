@@ -31,6 +31,7 @@ export async function informationPanel() {
 export async function sensitivityPanel() {
   const name = state.chosen, finding = state.evidence[name], now = state.beliefs[name] || [];
   if (finding && !("virtual" in finding || "soft" in finding)) return [html("p", `${name} is observed; choose a node that is not.`)];
+  if (!now.length) return [html("p", state.trouble)];
   const likely = now.indexOf(Math.max(...now)), told = await ask("sensitivity", { target: name, state: likely, evidence: state.evidence });
   const drawn = bars(told.entries, (entry) => Math.abs(entry.derivative)), title = `P(${name} = ${state.nodes.get(name).states[likely]}) by table entry`;
   return [html("h2", title), table(["entry", "slope", ""], told.entries.map((entry) => [entry.name, entry.derivative.toPrecision(3), drawn(entry)]), title)];

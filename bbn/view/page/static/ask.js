@@ -5,7 +5,7 @@ import { fileAnswers } from "./file_answers.js";
 
 const waiting = new Map();
 const page = Math.random().toString(36).slice(2);  // several views of one widget share its messages
-let answers = null, port = null, sent = 0, follow = () => {};
+let answers = null, port = null, first = null, sent = 0, follow = () => {};
 
 // Find out who answers; what there is to draw.
 export async function connect() {
@@ -24,14 +24,20 @@ function listen(ready) {
     if (event.source !== window.parent || event.data !== "bbn-page" || !event.ports[0]) return;
     port = event.ports[0];
     port.onmessage = ({ data }) => {
-      if ("findings" in data) { follow(data.findings); return; }
+      if ("findings" in data) {
+        if (first) follow(data.findings); else { first = data.findings; ready(); }
+        return;
+      }
       const { done, failed } = waiting.get(data.id) || {};
       waiting.delete(data.id);
       if (done) { if ("error" in data) failed(new Error(data.error)); else done(data.told); }
     };
-    ready();
+    port.postMessage({ ready: true });
   });
 }
+
+// In a notebook, what is set in Python when the page starts: the page begins with it, as it would tell Python its own.
+export const given = () => first;
 
 export function onFindings(act) {
   follow = act;

@@ -1,7 +1,7 @@
 "use strict";
 // The cards: a name with a row for each state, a density for a number, what each choice is worth for a decision. Rows are
 // made when a card is first large enough to read, so that a thousand nodes open at once.
-import { clipped, element, percent, put, putText, short } from "./dom.js";
+import { clipped, element, put, putText, shareText, short } from "./dom.js";
 import { state, shares, fixedState } from "./state.js";
 import { kindOf } from "./findings.js";
 import { DensityPlot, dragAlong, summary } from "./density.js";
@@ -30,6 +30,9 @@ export function drawCard(node, view) {
   cards.set(node.name, card);
   return card;
 }
+
+// Where a card belongs: where it was moved, or as the network was laid out.
+export const placeOf = (node) => state.places.get(node.name) || node;
 
 export function placeCard(card, x, y, shown = true) {
   Object.assign(card, { x, y, shown });
@@ -97,10 +100,10 @@ function paintShares(card, colour) {
     put(row.track, "visibility", more ? "hidden" : "inherit");
     put(row.bar, "width", more ? 0 : row.width * p);
     put(row.bar, "fill", colour);
-    put(row.before, "width", then && !more && Math.abs(then[i] - p) > 1e-6 ? row.width * then[i] : 0);
-    putText(row.share, more ? "" : percent(p));
+    put(row.before, "width", then && !more && now.length && Math.abs(then[i] - p) > 1e-6 ? row.width * then[i] : 0);
+    putText(row.share, more ? "" : shareText(now, i));
     put(row.row, "aria-pressed", String(i >= 0 && fixed === i));
-    put(row.row, "aria-label", more ? `All states of ${name}` : `${name} = ${card.node.states[i]}, ${percent(p)}`);
+    put(row.row, "aria-label", more ? `All states of ${name}` : `${name} = ${card.node.states[i]}, ${now.length ? shareText(now, i) : "unknown"}`);
   });
 }
 

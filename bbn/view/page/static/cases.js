@@ -1,6 +1,6 @@
 "use strict";
 // Named cases: evidence under a name, kept in the page, saved to a file and read back; and what cards are compared with.
-import { say, saveText } from "./dom.js";
+import { byName, say, saveText } from "./dom.js";
 import { state, fixedState } from "./state.js";
 import { fromFile, known, toFile } from "./findings.js";
 import { ask } from "./ask.js";
@@ -8,13 +8,13 @@ import { ask } from "./ask.js";
 export const NOTHING = "no evidence";
 
 export function keepCase(name) {
-  state.cases = { ...state.cases, [name]: { ...state.evidence } };
+  state.cases = byName(state.cases, { [name]: byName(state.evidence) });
 }
 
 export function dropCase(name) {
-  const { [name]: gone, ...rest } = state.cases;
+  const rest = byName(state.cases);
+  delete rest[name];
   state.cases = rest;
-  return gone;
 }
 
 export function casesText() {
@@ -31,19 +31,19 @@ export function readCases(text) {
   let read = null;
   try { read = JSON.parse(text).cases; } catch { /* said below */ }
   if (!read || typeof read !== "object" || Array.isArray(read)) { say("the file holds no cases that can be read", true); return; }
-  const complaints = [], taken = {};
+  const complaints = [], taken = byName();
   for (const [name, findings] of Object.entries(read)) {
     const one = known(fromFile(findings), `case ${name}`);
     taken[name] = one.findings;
     if (one.complaint) complaints.push(one.complaint);
   }
-  state.cases = { ...state.cases, ...taken };
+  state.cases = byName(state.cases, taken);
   say(complaints[0] || `${Object.keys(taken).length} cases read`, complaints.length > 0);
 }
 
 // The beliefs under some evidence, observed nodes among them.
 export async function beliefsUnder(evidence) {
-  const { beliefs } = await ask("beliefs", { evidence }), made = { ...beliefs };
+  const { beliefs } = await ask("beliefs", { evidence }), made = byName(beliefs);
   for (const [name, finding] of Object.entries(evidence)) {
     const { states } = state.nodes.get(name), fixed = fixedState(finding);
     if (fixed !== undefined && states.length) made[name] = states.map((_, i) => Number(i === fixed));
@@ -52,5 +52,5 @@ export async function beliefsUnder(evidence) {
 }
 
 export async function compareWith(label, evidence) {
-  state.reference = { label, evidence: { ...evidence }, beliefs: await beliefsUnder(evidence) };
+  state.reference = { label, evidence: byName(evidence), beliefs: await beliefsUnder(evidence) };
 }

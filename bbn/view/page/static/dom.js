@@ -1,8 +1,12 @@
 "use strict";
-// Making elements: HTML for the panels, SVG for the picture. Text always goes in as text, never as markup.
+// Making elements: HTML for the panels, SVG for the picture. Text always goes in as text, never as markup. And mappings
+// whose keys are names of the network, which may be any text.
 
 export const SVG = "http://www.w3.org/2000/svg";
 export const $ = (id) => document.getElementById(id);
+
+// What some mappings hold, by name. It has no prototype, so "constructor" and "__proto__" are names like others.
+export const byName = (...from) => Object.assign(Object.create(null), ...from);
 
 export function html(name, text = null, attributes = {}) {
   const made = document.createElement(name);
@@ -98,6 +102,9 @@ export function percent(p) {
   if (p < 1 && p > 0.9995) return ">99.9%";
   return (100 * p).toFixed(p > 0 && p < 1 ? 1 : 0) + "%";
 }
+
+// A share of those that are known, or a dash where none is.
+export const shareText = (shares, i) => (shares.length ? percent(shares[i] || 0) : "–");
 
 export const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e6 ? String(x) : String(Number(x.toPrecision(4))));
 

@@ -1,8 +1,8 @@
 "use strict";
 // Editing, where the page was served with it: move cards, rename, change rows of tables, add and remove nodes and arcs, save
-// as YAML. Each edit is a new network in Python; undo goes back.
-import { $, acts, button, field, html, say, saveText, select } from "./dom.js";
-import { state, noteEdit, parentsOf, childrenOf, takeModel } from "./state.js";
+// as YAML. Each edit is a new network in Python; undo goes back. What the page knows of a node goes along when it is renamed.
+import { $, acts, button, byName, field, html, say, saveText, select } from "./dom.js";
+import { state, noteEdit, parentsOf, childrenOf, takeEvidence, takeModel } from "./state.js";
 import { known } from "./findings.js";
 import { ask } from "./ask.js";
 import { cards, placeCard } from "./cards.js";
@@ -13,21 +13,36 @@ import { showPanel } from "./panel.js";
 import { update } from "./main.js";
 
 const NUDGE = 10, OFF = 1e-9;
-const places = new Map();  // where cards were moved to
+const KEEPS_ROWS = ["rename", "relabel", "row"];  // edits after which the rows of tables are what they were
 
-export async function edit(request, chosen = state.chosen) {
+// Edit the network; `undone` is the step of the history, where one is undone or done again.
+export async function edit(request, chosen = state.chosen, undone = null) {
   try {
     const told = await ask("edit", request);
-    if (request.op !== "undo" && request.op !== "redo") noteEdit();
-    await redraw(told.model, chosen);
+    if (!undone) noteEdit();
+    if (told.renamed) renamed(...told.renamed);
+    else if (!KEEPS_ROWS.includes(request.op)) state.drafts.clear();
+    takeModel(told.model);
+    if (undone) takeEvidence(undone);
+    await redraw(told.renamed && chosen === told.renamed[0] ? told.renamed[1] : chosen);
   } catch (error) { say(error.message, true); }
 }
 
+// What is known of a node, under its new name.
+function renamed(from, to) {
+  const moved = (findings) => byName(Object.fromEntries(Object.entries(findings).map(([name, finding]) => [name === from ? to : name, finding])));
+  for (const key of ["evidence", "suspended"]) state[key] = moved(state[key]);
+  for (const name of Object.keys(state.cases)) state.cases[name] = moved(state.cases[name]);
+  state.reference.evidence = moved(state.reference.evidence);
+  for (const kept of [state.places, state.drafts]) {
+    if (kept.has(from)) kept.set(to, kept.get(from));
+    kept.delete(from);
+  }
+}
+
 // Draw the new network, keeping what was moved, what is looked at, and the evidence that it still knows.
-async function redraw(model, chosen) {
-  const place = picture.place, before = state.model.nodes.length;
-  takeModel(model);
-  for (const node of model.nodes) if (places.has(node.name)) Object.assign(node, places.get(node.name));
+async function redraw(chosen) {
+  const { model, reference } = state, place = picture.place, before = cards.size;
   state.evidence = known(state.evidence, "").findings;
   state.suspended = known(state.suspended, "").findings;
   state.chosen = state.nodes.has(chosen) ? chosen : null;
@@ -36,7 +51,7 @@ async function redraw(model, chosen) {
   drawPicture();
   if (model.nodes.length === before) d3.select(picture.svg).call(picture.zoomer.transform, place);
   for (const card of cards.values()) movable(card);
-  await compareWith(NOTHING, {});
+  await compareWith(reference.label, known(reference.evidence, "").findings).catch(() => compareWith(NOTHING, {}));
   await update();
   showPanel(true);
 }
@@ -63,7 +78,7 @@ export function editSection(node) {
     input.addEventListener("change", () => { if (input.value.trim() && input.value !== value) act(input.value.trim()); });
     return input;
   };
-  const rename = (to) => { if (places.has(node.name)) places.set(to, places.get(node.name)); return edit({ op: "rename", name: node.name, to }, to); };
+  const rename = (to) => edit({ op: "rename", name: node.name, to });
   const states = node.states.map((label, i) => field(`State ${i + 1}`, text(label, `State ${i + 1}`, (to) => edit({ op: "relabel", name: node.name, state: i, to }))));
   const others = state.model.nodes.map((other) => other.name).filter((name) => name !== node.name && !parentsOf(node.name).includes(name) && !childrenOf(node.name).includes(name));
   const parent = select("New parent", [["", "choose …"], ...others.map((name) => [name, name])], "", (name) => { if (name) edit({ op: "add_arc", parent: name, child: node.name }); });
@@ -74,13 +89,15 @@ export function editSection(node) {
 
 // The cells of a row as inputs, with a check of their sum, and a button that changes the table.
 export function editRow(node, codes, values) {
+  const key = codes.join(), draft = (state.drafts.get(node.name) || {})[key];
   const inputs = values.map((value, i) => {
     const input = html("input", null, { type: "number", min: 0, max: 1, step: "any", "aria-label": `P(${node.states[i]})`, class: "cell" });
-    input.value = value;
+    input.value = draft && draft.length === values.length ? draft[i] : value;
     return input;
   });
-  const set = button("Set", () => edit({ op: "row", name: node.name, codes, values: numbers() })), sum = html("span", "", { class: "sum", role: "status" });
+  const set = button("Set", () => { keep(false); edit({ op: "row", name: node.name, codes, values: numbers() }); }), sum = html("span", "", { class: "sum", role: "status" });
   const numbers = () => inputs.map((input) => Number(input.value));
+  const keep = (typed) => state.drafts.set(node.name, { ...state.drafts.get(node.name), [key]: typed ? inputs.map((input) => input.value) : null });
   const check = () => {
     const total = numbers().reduce((a, b) => a + b, 0), right = Math.abs(total - 1) <= OFF && numbers().every((p) => p >= 0);
     set.disabled = !right || numbers().every((p, i) => p === values[i]);
@@ -88,7 +105,7 @@ export function editRow(node, codes, values) {
     for (const input of inputs) input.setAttribute("aria-invalid", String(!right));
   };
   for (const input of inputs) {
-    input.addEventListener("input", check);
+    input.addEventListener("input", () => { keep(true); check(); });
     input.addEventListener("keydown", (event) => { if (event.key === "Enter" && !set.disabled) set.click(); });
   }
   check();
@@ -120,7 +137,7 @@ function movable(card) {
 
 function moveCard(card, x, y) {
   placeCard(card, x, y);
-  places.set(card.node.name, { x, y });
+  state.places.set(card.node.name, { x, y });
   placeArcs();
 }
 

@@ -1,6 +1,6 @@
 "use strict";
 // The panels about evidence: what is given and can be switched off, named cases, and what moved most since the reference.
-import { acts, bar, button, field, html, openText, percent, select, short, table } from "./dom.js";
+import { acts, bar, button, byName, field, html, openText, percent, select, short, table } from "./dom.js";
 import { state, shares } from "./state.js";
 import { words } from "./findings.js";
 import { NOTHING, compareWith, dropCase, keepCase, readCases, saveCases } from "./cases.js";
@@ -11,7 +11,7 @@ import { showPanel } from "./panel.js";
 const MOST_MOVED = 40, PINNED = "what was pinned";
 
 export function evidencePanel() {
-  const all = { ...state.evidence, ...state.suspended }, names = Object.keys(all), made = [html("h2", "Evidence")];
+  const all = byName(state.evidence, state.suspended), names = Object.keys(all), made = [html("h2", "Evidence")];
   if (!names.length) made.push(html("p", "Nothing is observed yet."));
   else made.push(table(["on", "finding", ""], names.map((name) => {
     const on = html("input", null, { type: "checkbox", "aria-label": `Use ${words(name, all[name])}` });
@@ -31,7 +31,7 @@ function casesSection() {
   const cases = Object.entries(state.cases), save = button("Save to a file", saveCases);
   save.disabled = !cases.length;
   const rows = cases.map(([label, findings]) => [label, acts(
-    button("Open", () => change({ ...findings }, {}), { "aria-label": `Open ${label}` }),
+    button("Open", () => change(findings, {}), { "aria-label": `Open ${label}` }),
     button("Compare", () => compare(label, findings), { "aria-label": `Compare with ${label}`, "aria-pressed": String(Boolean(state.reference && state.reference.label === label)) }),
     button("Drop", () => { dropCase(label); showPanel(); }, { "aria-label": `Drop ${label}` }))]);
   const made = [html("h2", "Cases"), field("Keep this evidence as", name), acts(button("Keep", keep), save, button("Read a file", () => file.click()), file)];
@@ -53,7 +53,7 @@ export function changesPanel() {
   const pin = button("Pin what is now", () => compare(PINNED, state.evidence));
   return [html("h2", "What moved most"), field("Compare with", choice), acts(pin),
     html("p", "Bold bars are now, thin ones below them the reference.", { class: "help" }),
-    rows.length ? table(["node", "before", "now", ""], rows.map((row) => [button(row.label, () => goTo(row.name), { class: "link" }), row.before, row.after, bar(row.now, row.then)]), "What moved most")
+    state.trouble ? html("p", `Nothing is known now: ${state.trouble}`) : rows.length ? table(["node", "before", "now", ""], rows.map((row) => [button(row.label, () => goTo(row.name), { class: "link" }), row.before, row.after, bar(row.now, row.then)]), "What moved most")
       : html("p", "Nothing has moved.")];
 }
 

@@ -1,5 +1,6 @@
 "use strict";
 // What a page without a server answers from what it holds: beliefs, the most probable explanation, tables.
+import { byName } from "./dom.js";
 import { Program } from "./tape.js";
 import { fitMarginals, jointOf } from "./soft.js";
 import { conditioned, mixtureDensity } from "./gaussians.js";
@@ -7,7 +8,7 @@ import { conditioned, mixtureDensity } from "./gaussians.js";
 export function fileAnswers(data) {
   const tables = Float64Array.from(data.tables), number = new Map(data.names.map((name, v) => [name, v])), cards = data.cards;
   const sums = new Program(data.sums, cards, false), maxima = new Program(data.maxima, cards, true);
-  const cardOf = Object.fromEntries(data.names.map((name, v) => [name, cards[v]]));
+  const cardOf = byName(Object.fromEntries(data.names.map((name, v) => [name, cards[v]]))), parentsIn = byName(data.parents);
   const switches = [...new Set(data.numbers.flatMap((g) => g.discrete))];
   const settings = switches.reduce((n, name) => n * cardOf[name], 1);
   const oneHot = (card, code) => Array.from({ length: card }, (_, i) => Number(i === code));
@@ -15,7 +16,7 @@ export function fileAnswers(data) {
   // The tables after what is done, a likelihood per discrete finding, soft ones apart, and the numbers. Doing X = x replaces
   // P(X | parents) by 1.
   function asked(evidence) {
-    const given = { tables, likelihoods: {}, soft: {}, observed: {}, done: {} };
+    const given = { tables, likelihoods: {}, soft: byName(), observed: byName(), done: byName() };
     for (const [name, finding] of Object.entries(evidence)) {
       if (!number.has(name)) { (("do" in finding) ? given.done : given.observed)[name] = finding.do ?? finding.number; continue; }
       const v = number.get(name), code = finding.do ?? finding.state;
@@ -39,7 +40,7 @@ export function fileAnswers(data) {
     if (!data.numbers.length) return runTree(given, likelihoods);
     const runs = [];
     for (let s = 0; s < settings; s++) {
-      const setting = {}, fixed = { ...likelihoods };
+      const setting = byName(), fixed = { ...likelihoods };
       switches.reduceRight((rest, name) => { setting[name] = rest % cardOf[name]; return Math.floor(rest / cardOf[name]); }, s);
       for (const name of switches) {
         const v = number.get(name), before = fixed[v] || null, hot = oneHot(cards[v], setting[name]);
@@ -78,7 +79,7 @@ export function fileAnswers(data) {
 
   function beliefs({ evidence }) {
     const given = asked(evidence), run = (likelihoods) => runAll(given, likelihoods);
-    const told = run(softened(given, run)), made = {};
+    const told = run(softened(given, run)), made = byName();
     possible(told.log);
     for (const name of Object.keys(cardOf)) made[name] = [...told.marginal(number.get(name))];
     data.numbers.forEach((g, i) => { if (!(g.name in given.observed)) made[g.name] = told.mixture(i); });
@@ -88,7 +89,7 @@ export function fileAnswers(data) {
   // Cliques come parents first; what is decided of the separator picks a row, and its largest cell decides the rest.
   function mpe({ evidence }) {
     const given = asked(evidence), likelihoods = softened(given, (likely) => runTree(given, likely));
-    const { work, base, log } = maxima.solve(given.tables, likelihoods), tree = data.maxima, states = {};
+    const { work, base, log } = maxima.solve(given.tables, likelihoods), tree = data.maxima, states = [];
     possible(log);
     for (let c = 0; c + 1 < tree.axes_ptr.length; c++) {
       const axes = tree.axes.slice(tree.axes_ptr[c], tree.axes_ptr[c + 1]), shared = tree.separator[c];
@@ -99,21 +100,21 @@ export function fileAnswers(data) {
       for (let i = 1; i < columns; i++) if (cells[i] > cells[best]) best = i;
       for (const v of axes.slice(shared).reverse()) { states[v] = best % cards[v]; best = Math.floor(best / cards[v]); }
     }
-    const named = {};
+    const named = byName();
     for (const node of data.model.nodes) {
       if (!("state" in (evidence[node.name] || {}))) named[node.name] = node.states[states[number.get(node.name)] || 0];
     }
     return { states: named, log_probability: log };
   }
 
-  return { beliefs, mpe, table: (request) => tableRows(data, tables, number, request) };
+  return { beliefs, mpe, table: (request) => tableRows(data, parentsIn, tables, number, request) };
 }
 
 const SHOWN_ROWS = 200;
 
 // The rows of a node's table that agree with the evidence, if asked, and hold each word (as `bbn/view/page/tables.py`).
-function tableRows(data, tables, number, { target, evidence, agree, words: asked = "" }) {
-  const gaussian = data.numbers.find((g) => g.name === target), parents = gaussian ? gaussian.discrete : data.parents[target];
+function tableRows(data, parentsIn, tables, number, { target, evidence, agree, words: asked = "" }) {
+  const gaussian = data.numbers.find((g) => g.name === target), parents = gaussian ? gaussian.discrete : parentsIn[target];
   if (!parents) throw new Error("this node has no table of its own: its causes act one by one");
   const states = new Map(data.model.nodes.map((node) => [node.name, node.states])), wanted = asked.toLowerCase().split(/\s+/).filter(Boolean);
   const sizes = parents.map((name) => states.get(name).length), total = sizes.reduce((a, b) => a * b, 1), made = { rows: [], codes: [], more: false };

@@ -2,7 +2,7 @@
 // Findings: { state: i }, { do: i or x }, { virtual: [weights] }, { soft: [shares] }, { number: x }. In files states go by
 // their names; links hold indices.
 import { state } from "./state.js";
-import { percent, short } from "./dom.js";
+import { byName, percent, short } from "./dom.js";
 
 const isWeights = (w, n) => Array.isArray(w) && w.length === n && w.every((x) => Number.isFinite(x) && x >= 0) && w.some((x) => x > 0);
 
@@ -64,8 +64,8 @@ export function fromFile(findings) {
 
 // The findings that this network knows, and a complaint about the others.
 export function known(read, where) {
-  if (!read || typeof read !== "object" || Array.isArray(read)) return { findings: {}, complaint: `${where} holds no evidence that can be read` };
-  const findings = {}, unknown = [];
+  if (!read || typeof read !== "object" || Array.isArray(read)) return { findings: byName(), complaint: `${where} holds no evidence that can be read` };
+  const findings = byName(), unknown = [];
   for (const [name, finding] of Object.entries(read)) {
     if (isFinding(state.nodes.get(name), finding)) findings[name] = finding; else unknown.push(name);
   }
@@ -77,7 +77,7 @@ export function toLink(findings) {
 }
 
 export function fromLink(hash) {
-  if (!hash.startsWith("#e=")) return { findings: {}, complaint: "" };
+  if (!hash.startsWith("#e=")) return { findings: byName(), complaint: "" };
   let read = null;
   try { read = JSON.parse(decodeURIComponent(hash.slice(3))); } catch { /* known() says so */ }
   return known(read, "the link");

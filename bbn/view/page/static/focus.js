@@ -2,7 +2,7 @@
 // Focus: a node with its parents and children, its Markov blanket, or all within k steps; the rest is put away.
 import { $ } from "./dom.js";
 import { state, parentsOf, childrenOf } from "./state.js";
-import { cards, placeCard } from "./cards.js";
+import { cards, placeCard, placeOf } from "./cards.js";
 import { placeArcs } from "./arcs.js";
 import { layered } from "./layout.js";
 import { paint, reframe } from "./zoom.js";
@@ -31,7 +31,7 @@ export function arrange() {
   const nodes = shown ? model.nodes.filter((node) => shown.has(node.name)) : model.nodes;
   const places = shown ? layered(nodes, model.arcs.map((arc) => [arc.parent, arc.child])) : null;
   for (const card of cards.values()) {
-    const place = places ? places.get(card.node.name) : card.node;
+    const place = places ? places.get(card.node.name) : placeOf(card.node);
     placeCard(card, place ? place.x : card.x, place ? place.y : card.y, Boolean(place));
   }
   $("focus").hidden = !focus;

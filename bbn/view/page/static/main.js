@@ -1,9 +1,9 @@
 "use strict";
 // The page: what clicks do to the evidence, asking for beliefs, and the controls.
-import { $, copyText, html, say, saveText, short } from "./dom.js";
-import { state, takeModel, setEvidence, goBack, goForth, canUndo, canRedo, shares } from "./state.js";
+import { $, byName, copyText, html, say, saveText, short } from "./dom.js";
+import { state, takeModel, setEvidence, goBack, goForth, canUndo, canRedo, sharesOrEven, takeHistory } from "./state.js";
 import { fromLink, known, pulled, toLink } from "./findings.js";
-import { ask, connect, onFindings, tellFindings } from "./ask.js";
+import { ask, connect, given, onFindings, tellFindings } from "./ask.js";
 import { cards } from "./cards.js";
 import { drawPicture, fit, paint, picture, picturePng, pictureText, reveal, zoomBy } from "./zoom.js";
 import { setFocus } from "./focus.js";
@@ -12,6 +12,8 @@ import { showPanel, showTab, startPanels } from "./panel.js";
 import { startFind } from "./find.js";
 import { edit, startEdit } from "./edit.js";
 import { startSheet } from "./sheet.js";
+import { recall, startMemory } from "./memory.js";
+import { startPrinting } from "./printing.js";
 
 const FINGER = 44;  // pixels that a finger can hit
 let turn = 0, busy = false, again = false, complaint = "";
@@ -24,7 +26,7 @@ export function change(evidence, suspended = state.suspended, dragging = false) 
 }
 
 export function setFinding(name, finding, dragging = false) {
-  const next = { ...state.evidence }, off = { ...state.suspended };
+  const next = byName(state.evidence), off = byName(state.suspended);
   delete off[name];
   if (finding === null) delete next[name]; else next[name] = finding;
   return change(next, off, dragging);
@@ -38,7 +40,7 @@ export function toggle(name, i) {
 
 export function pull(name, i, share, dragging) {
   state.chosen = name;
-  return setFinding(name, pulled(shares(name), i, share), dragging);
+  return setFinding(name, pulled(sharesOrEven(name), i, share), dragging);
 }
 
 export function setNumber(name, x, dragging) {
@@ -49,7 +51,7 @@ export function setNumber(name, x, dragging) {
 
 // Switch a finding off, or on again.
 export function suspend(name, off) {
-  const on = { ...state.evidence }, rest = { ...state.suspended };
+  const on = byName(state.evidence), rest = byName(state.suspended);
   if (off) { rest[name] = on[name]; delete on[name]; } else { on[name] = rest[name]; delete rest[name]; }
   return change(on, rest);
 }
@@ -63,8 +65,8 @@ export function release(name) {
 
 async function step(back) {
   const what = back ? goBack() : goForth();
-  if (what === "edit") await edit({ op: back ? "undo" : "redo" });
-  else if (what) await update();
+  if (what === "evidence") await update();
+  else if (what) await edit({ op: back ? "undo" : "redo" }, state.chosen, what);
 }
 
 // Ask for the beliefs and show them. While an answer is under way only the last change is asked for next.
@@ -87,10 +89,15 @@ async function settled() {
 async function askBeliefs(start) {
   try {
     const told = await ask("beliefs", { evidence: state.evidence, current: true });
-    Object.assign(state, { beliefs: told.beliefs, worths: told.worths || {}, utilities: told.utilities || {} });
+    takeBeliefs(told, "");
     if (!again) sayAnswer(told, performance.now() - start);
-  } catch (error) { say(error.message, true); }
+  } catch (error) { takeBeliefs({}, error.message); say(error.message, true); }
   if (again) show();
+}
+
+// What is known now; where there is no answer nothing is, and the last one is not shown as if it were of this evidence.
+function takeBeliefs({ beliefs, worths, utilities }, trouble) {
+  Object.assign(state, { beliefs: byName(beliefs), worths: byName(worths), utilities: byName(utilities), trouble });
 }
 
 function sayAnswer(told, ms) {
@@ -181,12 +188,16 @@ async function start() {
   document.title = `${state.model.name || "network"} · bbn`;
   $("title").textContent = state.model.name || "network";
   startSheet();
+  recall();
   drawPicture();
   startFind();
   startPanels();
   startControls();
   if (state.model.edit) startEdit();
-  state.evidence = takeLink();
+  takeHistory(...(state.model.history || [0, 0]));
+  startMemory();
+  startPrinting();
+  state.evidence = given() ? known(given(), "Python").findings : takeLink();
   await update();
   if (Object.keys(state.evidence).length) await compareWith(NOTHING, {}).catch((error) => say(error.message, true));
   else state.reference = { label: NOTHING, evidence: {}, beliefs: state.beliefs };

@@ -1,7 +1,7 @@
 "use strict";
 // The panel of one node: its beliefs, evidence on it by buttons and bars, its neighbours, its slices in time, its table.
-import { acts, bar, button, copyText, element, field, html, percent, select, short, table } from "./dom.js";
-import { state, shares, parentsOf, childrenOf } from "./state.js";
+import { acts, bar, button, copyText, element, field, html, percent, select, shareText, short, table } from "./dom.js";
+import { state, shares, sharesOrEven, parentsOf, childrenOf } from "./state.js";
 import { kindOf, pulled, ruledOut, sameFinding, words } from "./findings.js";
 import { DensityPlot, dragAlong, summary } from "./density.js";
 import { FOCUS_KINDS, setFocus } from "./focus.js";
@@ -49,7 +49,7 @@ function stateSection(node) {
   const drag = (i, dragging, slider) => {
     slider.dataset.dragging = "yes";
     const value = Number(slider.value);
-    if (barMode === "soft") { setFinding(node.name, pulled(shares(node.name), i, value), dragging); return; }
+    if (barMode === "soft") { setFinding(node.name, pulled(sharesOrEven(node.name), i, value), dragging); return; }
     const virtual = weights().map((w, j) => (j === i ? value : w));
     if (virtual.some((w) => w > 0)) setFinding(node.name, virtual.every((w) => w === virtual[0]) ? null : { virtual }, dragging);
   };
@@ -57,7 +57,7 @@ function stateSection(node) {
   const told = html("p", "", { class: "help" });
   const mode = select("What bars set", [["soft", "my belief (soft evidence)"], ["virtual", "the likelihood of what I saw (virtual evidence)"]], barMode,
     (value) => { barMode = value; refresh(); });
-  const copy = button("Copy numbers", () => copyText(node.states.map((label, i) => `${label}\t${shares(node.name)[i]}`).join("\n"), "numbers copied"));
+  const copy = button("Copy numbers", () => copyText(node.states.map((label, i) => `${label}\t${shares(node.name)[i] ?? ""}`).join("\n"), "numbers copied"));
   const remove = button("Take back", () => setFinding(node.name, null));
   function refresh() {
     const now = shares(node.name), finding = state.evidence[node.name];
@@ -67,7 +67,7 @@ function stateSection(node) {
       slider.setAttribute("aria-label", `${barMode === "soft" ? "Belief in" : "Likelihood of"} ${label}`);
       slider.setAttribute("aria-valuetext", barMode === "soft" ? percent(value) : short(value));
       slider.style.setProperty("--at", `${100 * Math.min(1, value)}%`);
-      share.textContent = percent(now[i] || 0);
+      share.textContent = shareText(now, i);
       for (const [made, wanted] of buttons) made.setAttribute("aria-pressed", String(sameFinding(finding, wanted)));
     });
     list.dataset.kind = kindOf(finding);
@@ -93,7 +93,7 @@ function numberSection(node) {
   function refresh() {
     const finding = state.evidence[node.name];
     plot.paint();
-    told.textContent = finding ? words(node.name, finding) : `mean ± standard deviation: ${summary(node.name)}`;
+    told.textContent = finding ? words(node.name, finding) : `mean ± standard deviation: ${summary(node.name) || "–"}`;
     if (document.activeElement !== input) input.value = finding ? finding.number ?? finding.do : "";
     remove.disabled = !finding;
   }
@@ -116,7 +116,7 @@ function choiceSection(node) {
   function refresh() {
     const worths = state.worths[node.name], finding = state.evidence[node.name], best = worths ? Math.max(...worths) : 0, lowest = worths ? Math.min(...worths, 0) : 0;
     rows.forEach(({ line, worth, bars, made }, i) => {
-      worth.textContent = worths ? short(worths[i]) : finding ? "" : percent(shares(node.name)[i] || 0);
+      worth.textContent = worths ? short(worths[i]) : finding ? "" : shareText(shares(node.name), i);
       bars.replaceChildren(bar(worths ? (worths[i] - lowest) / (Math.max(best, 0) - lowest || 1) : shares(node.name)[i] || 0));
       line.classList.toggle("best", Boolean(worths && worths[i] === best));
       made.setAttribute("aria-pressed", String(sameFinding(finding, { state: i })));
@@ -143,7 +143,7 @@ function sliceSection(node) {
   function refresh() {
     const step = (other) => button(String(other.slice[1]), () => goTo(other.name), { class: "link", "aria-label": `Go to ${other.name}`, ...(other === node ? { "aria-current": "true" } : {}) });
     const rows = slices.map((other) => (other.kind === "number" ? [step(other), summary(other.name)]
-      : [step(other), percent(shares(other.name)[0] || 0), bar(shares(other.name)[0] || 0, state.reference ? (state.reference.beliefs[other.name] || [0])[0] : null)]));
+      : [step(other), shareText(shares(other.name), 0), bar(shares(other.name)[0] || 0, state.reference ? (state.reference.beliefs[other.name] || [0])[0] : null)]));
     holder.replaceChildren(table(node.kind === "number" ? ["step", "mean ± std"] : ["step", node.states[0], ""], rows, label));
   }
   refresh();

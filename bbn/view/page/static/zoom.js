@@ -2,7 +2,7 @@
 // Zoom and pan by d3-zoom, and levels of detail: cards turn into names, then into dots, as they shrink.
 import { $, element } from "./dom.js";
 import { state } from "./state.js";
-import { cards, drawCard, drawRows, paintCard, placeCard } from "./cards.js";
+import { cards, drawCard, drawRows, paintCard, placeCard, placeOf } from "./cards.js";
 import { drawArc, forgetArcs, paintArcs, placeArcs } from "./arcs.js";
 import { drawMinimap, moveFrame } from "./minimap.js";
 import { rove } from "./keyboard.js";
@@ -10,7 +10,7 @@ import { chooseNear } from "./main.js";
 
 const READABLE = 0.55, NAMED = 0.16, CLOSE = 0.9, LARGEST = 6;
 export const MARGIN = 12;
-export const picture = { svg: null, view: null, zoomer: null, place: null, level: "", moved: false, frame: { x: 0, y: 0, width: 1, height: 1 } };
+export const picture = { svg: null, view: null, zoomer: null, place: null, level: "", moved: false, printing: false, frame: { x: 0, y: 0, width: 1, height: 1 } };
 
 // Draw the network anew.
 export function drawPicture() {
@@ -21,7 +21,7 @@ export function drawPicture() {
   forgetArcs();
   Object.assign(picture, { svg, view, place: d3.zoomIdentity, level: "" });
   for (const arc of model.arcs) drawArc(arc, view);
-  for (const node of model.nodes) placeCard(drawCard(node, view), node.x, node.y);
+  for (const node of model.nodes) { const { x, y } = placeOf(node); placeCard(drawCard(node, view), x, y); }
   placeArcs();
   $("canvas").replaceChildren(svg);
   rove(cards.values().next().value.stops[0]);
@@ -55,6 +55,7 @@ export function bounds() {
 // After a move: the transform, the level of detail, and the rows of cards that came into view.
 export function placed() {
   const { place, view, svg } = picture;
+  if (picture.printing) return;
   view.setAttribute("transform", place.toString());
   const next = place.k >= READABLE ? "cards" : place.k >= NAMED ? "names" : "dots";
   if (next !== picture.level) { picture.level = next; svg.setAttribute("class", `picture ${next}`); }
@@ -75,7 +76,7 @@ export function fit() {
   picture.moved = false;
 }
 
-export function refit() { if (picture.moved) placed(); else fit(); }
+export function refit() { if (picture.printing) return; if (picture.moved) placed(); else fit(); }
 export function to(transform) { picture.moved = true; d3.select(picture.svg).call(picture.zoomer.transform, transform); }
 export function zoomBy(factor) { picture.moved = true; d3.select(picture.svg).call(picture.zoomer.scaleBy, factor); }
 export function panBy(x, y) { picture.moved = true; d3.select(picture.svg).call(picture.zoomer.translateBy, x / picture.place.k, y / picture.place.k); }
@@ -101,10 +102,16 @@ export function paint() {
   paintArcs();
 }
 
+// Draw the rows of every card that is shown; the box around them all.
+export function wholePicture() {
+  const { frame } = picture;
+  for (const card of cards.values()) if (!card.rows && card.shown) drawRows(card);
+  return [frame.x - MARGIN, frame.y - MARGIN, frame.width + 2 * MARGIN, frame.height + 2 * MARGIN];
+}
+
 // The picture as an SVG file, in the light colours that the shapes carry.
 export function pictureText() {
-  const { frame } = picture, wide = frame.width + 2 * MARGIN, high = frame.height + 2 * MARGIN, box = [frame.x - MARGIN, frame.y - MARGIN, wide, high];
-  for (const card of cards.values()) if (!card.rows && card.shown) drawRows(card);
+  const box = wholePicture(), [, , wide, high] = box;
   const copy = picture.svg.cloneNode(true);
   copy.firstChild.removeAttribute("transform");
   for (const one of copy.querySelectorAll(".large, .whole, .pull, [display=none]")) one.remove();
