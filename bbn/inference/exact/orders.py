@@ -200,16 +200,22 @@ def _search(
     if _share(usual, best.cells) * best.cells < WORTHWHILE * cost:
         return best
     climb = Climb([cards], ptr, scope, starts)
-    other = best
+
+    def climbed() -> Order:
+        return Order(climb.best.elimination, climb.best.cells, best.tried + climb.tried, found.greedy)
+
     until = time.monotonic() + SHARE_OF_LIMIT * time_left()
-    while time.monotonic() < until and not patience.ends(min(best, other, key=_cells), CLIMBED * PATIENCE):
-        least = min(best.cells, other.cells)
+    while time.monotonic() < until:
+        least = min(best.cells, climb.best.cells)
         most = LOST if least > BEYOND else MOST
         if climb.tried >= most or (climb.tried + 1) * cost > _share(usual, least) * least:
             break
+        enough = CLIMBED * PATIENCE
+        if patience.spent >= enough and patience.ends(min(best, climbed(), key=_cells), enough):
+            break
         climb.step()
         patience.spent += cost
-        other = Order(climb.best.elimination, climb.best.cells, best.tried + climb.tried, found.greedy)
+    other = climbed()
     other = in_pieces(cards, ptr, scope, other, _share(usual, other.cells))
     best = min(best._replace(tried=other.tried), other, key=_cells)
     return _annealed(cards, ptr, scope, best, patience) if VAST < best.cells <= BEYOND else best

@@ -6,8 +6,9 @@ Barren factors are dropped, observed variables sliced out, what is left is trian
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,17 +83,16 @@ def price(
         targets = read_targets(model, question)
     role, factors, ptr, scope = reduced(model, question, targets)
     thorough = question.goal != QUERY and not once
-
-    def cost(found: Order) -> Price:
-        return laid_out(model, question.goal, targets, role, factors, found, False, slab)
-
-    def needs(found: Order) -> float:
-        return cost(found).bytes / memory_limit(limit)
-
+    needs = partial(_times_the_limit, (model, question.goal, targets, role, factors), slab, limit)
     found = triangulate(model.cards, ptr, scope, order, thorough, most, enough, needs)
     if found.cells > most:  # it may have been given up
         return Price(found.elimination, found.cells, None, 8 * found.cells, found.tried, found.greedy)
-    return cost(found)
+    return laid_out(model, question.goal, targets, role, factors, found, False, slab)
+
+
+def _times_the_limit(problem: Any, slab: int, limit: int | float | str | None, found: Order) -> float:
+    """How many times the memory limit the plan of an order takes."""
+    return laid_out(*problem, found, False, slab).bytes / memory_limit(limit)
 
 
 def cells_by_rule(model: FlatModel, question: Question, order: str, most: float = HOPELESS) -> float:
