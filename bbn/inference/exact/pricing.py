@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,12 @@ def price(
     return laid_out(model, question.goal, targets, role, factors, found, False, slab)
 
 
-def _times_the_limit(problem: Any, slab: int, limit: int | float | str | None, found: Order) -> float:
+def _times_the_limit(
+    problem: tuple[FlatModel, int, tuple[int, ...], Ints, Ints],
+    slab: int,
+    limit: int | float | str | None,
+    found: Order,
+) -> float:
     """How many times the memory limit the plan of an order takes."""
     return laid_out(*problem, found, False, slab).bytes / memory_limit(limit)
 
