@@ -1,17 +1,17 @@
 """Columns of attributes as codes: what a classifier learns of each column when it is fitted, applied ever after.
 
-A column of text, booleans or a pandas categorical is a discrete variable, each value a state. So is a column of whole
-numbers with at most `MANY_NUMBERS` different ones. Any other column of numbers is cut at its quantiles, weighted by
-the examples' weights. A missing value has the code `card`, and so has a value that was not there when fitting: both
-say nothing about the class.
+Each column is read by the rules of `bbn.describe`, as `bbn.learn` reads it: its values are states, or it is numbers, or
+it tells nothing and is left out. Numbers are cut as `bbn.learn` cuts them to predict a target, towards the class
+(Fayyad and Irani 1993), or at their quantiles. A missing value has the code `card`, and so has a value that was not
+there when fitting: both say nothing about the class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,18 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
+from bbn.data.column_codes import code_column
 from bbn.data.column_levels import Levels, column_levels
-from bbn.data.column_states import MANY_NUMBERS
-from bbn.data.discretize import Discretizer, short_between
+from bbn.data.column_rules import NUMBER, OUT, STATES, are_states
+from bbn.data.column_rules import Column as Described
+from bbn.data.column_states import holds_fractions, meant
+from bbn.data.columns import RawTable
+from bbn.data.describe import describe
+from bbn.data.discretize import mdlp_cuts, quantile_cuts
+from bbn.data.kinds import ColumnDict
+from bbn.data.number_columns import read_numbers
 from bbn.kernels.watch import check
+from bbn.model.binned import Binned
 from bbn.model.evidence import is_missing
 from bbn.model.variable import State, Variable, plain
 
@@ -31,8 +39,22 @@ Codes = NDArray[Any]
 
 NARROW = 255
 """The most states whose codes, with the one that means missing, fit a byte."""
+EXACT = 2**53
+"""Whole numbers below this are as exact as floats as they are as integers."""
+QUANTILES = 10
+"""Into how many intervals numbers are cut where neither their number nor a class is told."""
 BLOCK = 1 << 16
 """The rows of a matrix of numbers that are made ready for a kernel at a time."""
+
+
+class Classes(NamedTuple):
+    """What numbers are cut towards: the class of each example, −1 where it is missing, and the examples' weights."""
+
+    labels: NDArray[np.int64] | None = None
+    weights: Array | None = None
+
+
+NO_CLASSES = Classes()
 
 
 @dataclass(frozen=True)
@@ -47,18 +69,11 @@ class Discrete:
 
     def codes(self, column: Any) -> Codes:
         """The code of each row's value."""
-        levels = column_levels(column)
-        card = self.variable.card
-        look_up = np.full(
-            len(levels.values) + 1, card, dtype=_dtype(card)
-        )  # its last entry is where −1 points
-        for i, value in enumerate(levels.values):
-            found = self.variable.find(_state(value))
-            look_up[i] = card if found is None else found
-        return look_up.take(levels.codes, mode="wrap")
+        return code_column(self.variable, column_levels(column), set(), "missing")
 
-    def grown(self, other: Discrete) -> Discrete:
-        """The column with the states of another beside its own."""
+    def grown(self, column: Any) -> Discrete:
+        """The column with the values of more rows beside its own states."""
+        other = _discrete(self.variable.name, column_levels(column))
         if self.empty or other.empty:
             return other if self.empty else self
         states = list(dict.fromkeys((*self.variable.states, *other.variable.states)))
@@ -71,26 +86,48 @@ class Discrete:
 class Cut:
     """A column of numbers, cut into intervals [e_k−1, e_k), named as `bbn.discretize` names them."""
 
-    variable: Variable
-    edges: Array = field(compare=False)
+    variable: Binned
+
+    @property
+    def edges(self) -> Array:
+        """Where it is cut."""
+        return np.array(self.variable.edges)
 
     def codes(self, column: Any) -> Codes:
         """The code of the interval of each row's number."""
-        numbers = as_numbers(column)
-        if numbers is None:
+        name = self.variable.name
+        try:
+            numbers = as_numbers(column)
+            numbers = read_numbers(name, column, set(), "raise") if numbers is None else numbers
+        except DataError as error:
             raise DataError(
-                f"column {self.variable.name!r} held numbers when the classifier was fitted, not now"
-            )
+                f"column {name!r} held numbers when the classifier was fitted, not now: {error}"
+            ) from None
         codes = np.searchsorted(self.edges, numbers, side="right").astype(_dtype(self.variable.card))
         codes[np.isnan(numbers)] = self.variable.card
         return codes
 
-    def grown(self, other: Discrete | Cut) -> Cut:
+    def grown(self, column: Any) -> Cut:
         """The cuts stay as they are."""
         return self
 
 
-Column = Discrete | Cut
+@dataclass(frozen=True)
+class LeftOut:
+    """A column that is left out: one state that every row has, whatever it holds."""
+
+    variable: Variable
+
+    def codes(self, column: Any) -> Codes:
+        """Its only state."""
+        return np.zeros(len(column), dtype=np.uint8)
+
+    def grown(self, column: Any) -> LeftOut:
+        """It stays left out."""
+        return self
+
+
+Column = Discrete | Cut | LeftOut
 
 
 class Encoder:
@@ -112,13 +149,42 @@ class Encoder:
         return tuple(column.variable for column in self.columns)
 
     @classmethod
-    def learn(cls, table: Any, names: Sequence[str], weights: Array | None = None, bins: int = 10) -> Encoder:
-        """Look at every column; `weights` tell where the quantiles are."""
-        whole = _whole_numbers(table)
-        if whole is not None:
-            return cls([Discrete(Variable(n, states)) for n, states in zip(names, whole, strict=True)])
+    def learn(
+        cls,
+        table: Any,
+        names: Sequence[str],
+        classes: Classes = NO_CLASSES,
+        bins: int | None = None,
+        kinds: Mapping[str, str] | None = None,
+        whole: bool = True,
+    ) -> Encoder:
+        """Look at every column.
+
+        Parameters
+        ----------
+        table
+            An array, or a DataFrame of any library.
+        names
+            The names of its columns.
+        classes
+            What numbers are cut towards.
+        bins
+            How many intervals numbers are cut into at their quantiles; None cuts them towards the class.
+        kinds
+            Column to its kind, as in `bbn.describe`.
+        whole
+            Whether these are all rows: of some alone it is not known that words are identifiers.
+        """
+        found = None if kinds else _whole_numbers(table)
+        if found is not None:
+            return cls([Discrete(Variable(n, states)) for n, states in zip(names, found, strict=True)])
+        told = kinds or {}
         columns = zip(names, split(table), strict=True)
-        return cls([_learn(name, column, weights, bins) for name, column in columns])
+        return cls([_learn(_described(n, c, told.get(n)), c, classes, bins, whole) for n, c in columns])
+
+    def grown(self, table: Any) -> Encoder:
+        """These columns with the states of more rows beside their own; cuts stay as they are."""
+        return Encoder([own.grown(column) for own, column in zip(self.columns, split(table), strict=True)])
 
     def codes(self, table: Any) -> list[Codes]:
         """The codes of each column of a table with the same columns."""
@@ -132,15 +198,6 @@ class Encoder:
             return list(codes)
         return [own.codes(column) for own, column in zip(self.columns, split(table), strict=True)]
 
-    def grown(self, other: Encoder) -> Encoder:
-        """These columns with the states of others beside their own; cuts stay as they are."""
-        grown: list[Column] = []
-        for own, new in zip(self.columns, other.columns, strict=True):
-            if isinstance(own, Discrete) != isinstance(new, Discrete):
-                new = own  # too few or too many different numbers in one batch to tell: as in the first
-            grown.append(own.grown(new))  # type: ignore[arg-type]  # alike, as seen above
-        return Encoder(grown)
-
     def _ranges(self) -> tuple[Any, ...] | None:
         """Look-up tables for `code_matrix`, if every column is of whole numbers in a small range."""
         low, look_ups = [], []
@@ -148,11 +205,11 @@ class Encoder:
             states = column.variable.states
             if not isinstance(column, Discrete) or type(states[0]) is not int or len(states) > NARROW:
                 return None
-            first, last = min(states), max(states)
-            if int(last) - int(first) >= 1 << 16:
+            first, last = int(min(states)), int(max(states))
+            if last - first >= 1 << 16 or max(abs(first), abs(last)) >= EXACT:
                 return None
-            look_up = np.full(int(last) - int(first) + 1, len(states), dtype=np.uint8)
-            look_up[np.array(states) - int(first)] = np.arange(len(states))
+            look_up = np.full(last - first + 1, len(states), dtype=np.uint8)
+            look_up[np.array(states) - first] = np.arange(len(states))
             low.append(first)
             look_ups.append(look_up)
         ptr = np.cumsum([0, *map(len, look_ups)], dtype=np.int64)
@@ -182,25 +239,34 @@ def as_numbers(column: Any) -> Array | None:
     return np.array([np.nan if is_missing(value) else float(value) for value in array])
 
 
-def _learn(name: str, column: Any, weights: Array | None, bins: int) -> Column:
-    if not _is_categorical(column):
-        numbers = as_numbers(column)
-        if numbers is not None:
-            found = numbers[~np.isnan(numbers)]
-            if np.isinf(found).any():
-                raise ValueError(f"column {name!r}: Input X contains infinity or a value too large.")
-            if len(found) and not (np.rint(found) == found).all():
-                return _cut(name, numbers, weights, bins)
-            levels = column_levels(numbers)
-            if len(levels.values) > MANY_NUMBERS:
-                return _cut(name, numbers, weights, bins)
-            return _discrete(name, levels)
-    return _discrete(name, column_levels(column))
+def _described(name: str, column: Any, kind: str | None) -> Described:
+    """What `bbn.describe` says of a column by itself: it holds no weights of the rows."""
+    if kind is None and holds_fractions(column):  # numbers, as a look at all different values would find too
+        return Described(name, "number", 0, None, NUMBER, "numbers with fractions")
+    raw = RawTable((name,), len(column), lambda _: column, ColumnDict())
+    return describe(raw, None if kind is None else {name: kind})[name]
+
+
+def _learn(line: Described, column: Any, classes: Classes, bins: int | None, whole: bool) -> Column:
+    name, numbers = line.name, as_numbers(column)
+    if numbers is not None and np.isinf(numbers).any():
+        raise ValueError(f"column {name!r}: Input X contains infinity or a value too large.")
+    if line.use == NUMBER or (line.kind == "constant" and numbers is not None and (numbers % 1 > 0).any()):
+        numbers = read_numbers(name, column, set(), "raise") if numbers is None else numbers
+        return Cut(Binned(name, _cuts(name, numbers, classes, bins).tolist()))
+    if line.use == STATES and line.states is not None:
+        if line.kind != "category":
+            return Discrete(Variable(name, line.states))
+        return _discrete(name, column_levels(column))
+    if line.use == OUT and (line.kind == "constant" or (line.kind == "identifier" and not whole)):
+        return _discrete(name, column_levels(column))
+    return LeftOut(Variable(name, ["left out"]))
 
 
 def _discrete(name: str, levels: Levels) -> Discrete:
     """A column whose states are its values."""
-    states = [_state(value) for value in levels.values if not is_missing(value)]
+    values = [value for value in levels.values if not is_missing(value)]
+    states = [_state(value) for value in (values if levels.declared else meant(name, values))]
     if not states:
         return Discrete(Variable(name, ["nothing seen"]), empty=True)
     kinds = {type(state) for state in states}
@@ -212,20 +278,16 @@ def _discrete(name: str, levels: Levels) -> Discrete:
     return Discrete(Variable(name, states if levels.declared else sorted(set(states))), levels.declared)
 
 
-def _cut(name: str, numbers: Array, weights: Array | None, bins: int) -> Cut:
-    """Cut at the weighted quantiles 1/bins, 2/bins, …, each halfway to the next number there is."""
+def _cuts(name: str, numbers: Array, classes: Classes, bins: int | None) -> Array:
+    """Where numbers are cut: towards the class, or at the weighted quantiles."""
     there = ~np.isnan(numbers)
-    if weights is None:
-        values, shares = np.unique(numbers[there], return_counts=True)
-    else:
-        values, inverse = np.unique(numbers[there], return_inverse=True)
-        shares = np.bincount(inverse, weights[there], minlength=len(values))
-    below = np.cumsum(shares)
-    wanted = below[-1] * np.arange(1, bins) / bins
-    where = np.unique(np.searchsorted(below, wanted * (1 - 1e-12), side="left"))
-    where = where[where < len(values) - 1]
-    edges = np.array([short_between(values[i], values[i + 1]) for i in where])
-    return Cut(Variable(name, Discretizer({name: edges}).states(name)), edges)
+    weights = classes.weights
+    if bins is not None or classes.labels is None:
+        return quantile_cuts(numbers[there], bins or QUANTILES, None if weights is None else weights[there])
+    there &= classes.labels >= 0
+    if weights is not None:  # those of a boosting round add up to 1, which is no single example
+        weights = weights[there] * max(1.0, len(numbers) / weights.sum())
+    return mdlp_cuts(numbers[there], classes.labels[there], weights)
 
 
 def _whole_numbers(table: Any) -> list[list[State]] | None:
@@ -233,7 +295,7 @@ def _whole_numbers(table: Any) -> list[list[State]] | None:
     if not isinstance(table, np.ndarray) or table.dtype.kind not in "iuf" or not table.size:
         return None
     first, last = table.min(axis=0), table.max(axis=0)
-    if not (np.isfinite(first).all() and np.isfinite(last).all() and (abs(first) < 2**53).all()):
+    if not ((first > -EXACT) & (last < EXACT)).all():  # which no NaN is
         return None
     low = np.floor(first).astype(np.int64)
     span = np.floor(last).astype(np.int64) - low + 1
@@ -249,7 +311,8 @@ def _whole_numbers(table: Any) -> list[list[State]] | None:
     found = [
         np.flatnonzero(flags[start:stop]) + low[j] for j, (start, stop) in enumerate(pairwise(ptr.tolist()))
     ]
-    return None if max(map(len, found)) > MANY_NUMBERS else [values.tolist() for values in found]
+    rows = len(table)
+    return [values.tolist() for values in found] if all(are_states(len(own), rows) for own in found) else None
 
 
 def _blocks(table: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:

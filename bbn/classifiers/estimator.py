@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.classifiers.encoding import Codes, Encoder
-from bbn.core.errors import ImpossibleEvidenceError
+from bbn.classifiers.encoding import Classes, Codes, Encoder
+from bbn.core.errors import DataError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array
 from bbn.data.column_levels import column_levels
+from bbn.data.columns import NO_ROWS, refuse_levels
 from bbn.learning.tables.priors import Family, Prior
 from bbn.model.variable import State, Variable, plain
 
@@ -65,6 +66,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     class_variable_: Variable
     encoder_: Encoder
     network_: Any
+    bins: int | None
+    kinds: Mapping[str, str] | None
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """ln P(class, attributes) of each row, shape (rows, classes); missing values are summed out.
@@ -178,6 +181,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if type(X) is dict or in_rows:  # some sparse matrices are subclasses of dict
             X = self._framed(X, reset)
         if hasattr(X, "columns"):
+            refuse_levels(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             dtypes = list(getattr(X, "dtypes", []))
             numbers = dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in dtypes)
@@ -197,6 +201,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _names(self) -> list[str]:
         return attribute_names(self)
 
+    def _learned_encoder(
+        self, examples: Examples, names: Sequence[str] | None = None, whole: bool = True
+    ) -> Encoder:
+        """What is learned of the columns of examples."""
+        for name in self.kinds or ():
+            if name not in self._names():
+                raise DataError(f"kinds= names {name!r}, which is not a column{nearest(name, self._names())}")
+        return Encoder.learn(
+            examples.table,
+            self._names() if names is None else names,
+            Classes(examples.labels, examples.weights),
+            self.bins,
+            self.kinds,
+            whole,
+        )
+
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, classes: Sequence[Any] | None = None, reset: bool = True
     ) -> Examples:
@@ -206,7 +226,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         table = self._table(X, reset)
         n_rows = table.shape[0]
         if n_rows == 0:
-            raise ValueError("Found array with 0 sample(s); a minimum of 1 is required")
+            raise DataError(NO_ROWS)
         known, labels = read_labels(y)
         if len(labels) != n_rows:
             raise ValueError(
@@ -251,6 +271,14 @@ class AttributePrior:
     def check_names(self, names: tuple[str, ...]) -> None:
         """As the prior does."""
         self.prior.check_names(names)
+
+
+def check_frame(X: Any) -> None:
+    """DataError for a DataFrame without rows, or whose columns have several levels of names."""
+    if hasattr(X, "columns"):
+        refuse_levels(X)
+        if not len(X):
+            raise DataError(NO_ROWS)
 
 
 def attribute_names(estimator: Any) -> list[str]:

@@ -22,6 +22,7 @@ from bbn.classifiers.estimator import (
     BaseEstimator,
     DensityMixin,
     attribute_names,
+    check_frame,
     check_is_fitted,
     checked_weights,
     validate_data,
@@ -379,6 +380,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]  # sci
             raise ValueError(f"tol is {self.tol!r}; expected a number, at least 0")
 
     def _numbers(self, X: Any, reset: bool) -> Array:
+        check_frame(X)
         checked: Array = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
         return checked
 

@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.classifiers.estimator import BaseEstimator, attribute_names, check_is_fitted, validate_data
+from bbn.classifiers.estimator import (
+    BaseEstimator,
+    attribute_names,
+    check_frame,
+    check_is_fitted,
+    validate_data,
+)
 from bbn.classifiers.spherical_em import SphericalEM, spread_evenly
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
@@ -199,6 +205,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def _columns(self, X: Any, reset: bool = False) -> dict[str, Any]:
         """The columns of X by name, checked as scikit-learn does."""
+        check_frame(X)
         numeric = self.emission == "gaussian"
         checked = np.asarray(
             validate_data(

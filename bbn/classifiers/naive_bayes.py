@@ -40,7 +40,9 @@ class NaiveBayes(NetworkClassifier):
         Columns that are Gaussians given the class, by maximum likelihood, instead of being cut: their names (or
         positions), or True for all. None cuts them.
     bins
-        How many intervals a column of measurements is cut into, at its quantiles.
+        How many intervals a column of numbers is cut into, at its quantiles; None cuts it towards the class.
+    kinds
+        Column to its kind, where you know better than `bbn.describe`; see `bbn.learn`.
     max_iter, tol
         When EM stops, if some labels are missing: after `max_iter` rounds, or when the gain per example is below `tol`.
 
@@ -61,9 +63,9 @@ class NaiveBayes(NetworkClassifier):
 
     Notes
     -----
-    Columns may be text, booleans, categoricals or numbers, side by side in a DataFrame. Whole numbers with at most 100
-    different values are states; other numbers are cut, or Gaussians where `continuous` says so. A missing value (None,
-    NaN) and a value never seen in fitting are summed out. A missing label (None, NaN in y) is filled by EM.
+    Columns may be text, booleans, categoricals or numbers, side by side in a DataFrame, and are read as `bbn.describe`
+    says; identifiers and dates are left out. Numbers are cut, or Gaussians where `continuous` says so. A missing value
+    (None, NaN) and a value never seen in fitting are summed out. A missing label (None, NaN in y) is filled by EM.
 
     >>> from bbn.datasets import play_tennis
     >>> days = play_tennis()
@@ -94,7 +96,8 @@ class NaiveBayes(NetworkClassifier):
         p: Mapping[str, Any] | None = None,
         *,
         continuous: Any = None,
-        bins: int = 10,
+        bins: int | None = None,
+        kinds: Mapping[str, str] | None = None,
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -102,6 +105,7 @@ class NaiveBayes(NetworkClassifier):
         self.p = p
         self.continuous = continuous
         self.bins = bins
+        self.kinds = kinds
         self.max_iter = max_iter
         self.tol = tol
 
@@ -138,7 +142,7 @@ class NaiveBayes(NetworkClassifier):
         self.objectives_, self.n_iter_ = np.empty(0), 1
         if self.continuous is not None:
             return self._fit_measured(examples)
-        self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
+        self.encoder_ = self._learned_encoder(examples)
         columns = self.encoder_.codes(examples.table)
         unlabelled = np.flatnonzero(examples.labels == UNLABELLED)
         if not len(unlabelled):
@@ -159,7 +163,7 @@ class NaiveBayes(NetworkClassifier):
             )
         self._measured = MeasuredColumns(self.continuous, self._names())
         table, numbers = self._measured.parted(examples.table)
-        self.encoder_ = Encoder.learn(table, self._measured.others, examples.weights, self.bins)
+        self.encoder_ = self._learned_encoder(examples._replace(table=table), self._measured.others)
         self._measured.learn(self.class_variable_, numbers, examples.labels, examples.weights)
         self._learn(*self._count(self.encoder_.codes(table), examples.labels, examples.weights))
         return self
@@ -236,8 +240,9 @@ class NaiveBayes(NetworkClassifier):
         examples = self._examples(X, y, sample_weight, classes, reset=first)
         if (examples.labels == UNLABELLED).any():
             raise DataError("partial_fit: some labels are missing; EM needs all the examples at once, in fit")
-        own = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
-        encoder = own if first else self.encoder_.grown(own)
+        encoder = (
+            self._learned_encoder(examples, whole=False) if first else self.encoder_.grown(examples.table)
+        )
         class_count, feature_count = self._count(
             encoder.codes(examples.table), examples.labels, examples.weights, encoder
         )

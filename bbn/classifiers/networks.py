@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.classifiers.costs import cost_matrix
-from bbn.classifiers.encoding import Codes, Encoder
+from bbn.classifiers.encoding import Codes
 from bbn.classifiers.estimator import UNLABELLED, AttributePrior, NetworkClassifier
 from bbn.classifiers.scoring import Scorer
 from bbn.core.errors import DataError, ModelError, nearest
@@ -82,7 +82,9 @@ class BayesNetClassifier(NetworkClassifier):
     m, p
         The m-estimate of P(attribute | parents); see `NaiveBayes`. A class without parents is never smoothed.
     bins
-        How many intervals a column of measurements is cut into, at its quantiles.
+        How many intervals a column of numbers is cut into, at its quantiles; None cuts it towards the class.
+    kinds
+        Column to its kind, where you know better than `bbn.describe`; see `bbn.learn`.
     costs
         None to predict the most probable class. Else what mistakes cost, and the class of least expected cost is
         predicted: a mapping from (true class, predicted class) to a number, where those left out cost 0 if the two
@@ -126,7 +128,8 @@ class BayesNetClassifier(NetworkClassifier):
         average: str | None = None,
         m: float = 1.0,
         p: Mapping[str, Any] | None = None,
-        bins: int = 10,
+        bins: int | None = None,
+        kinds: Mapping[str, str] | None = None,
         costs: Any = None,
     ) -> None:
         self.structure = structure
@@ -136,6 +139,7 @@ class BayesNetClassifier(NetworkClassifier):
         self.m = m
         self.p = p
         self.bins = bins
+        self.kinds = kinds
         self.costs = costs
 
     @keywords_checked
@@ -167,7 +171,7 @@ class BayesNetClassifier(NetworkClassifier):
         examples = self._examples(X, y, sample_weight)
         if self.costs is not None:
             cost_matrix(self.costs, self.classes_)
-        self.encoder_ = Encoder.learn(examples.table, self._names(), examples.weights, self.bins)
+        self.encoder_ = self._learned_encoder(examples)
         target, variables = self.class_variable_, self.encoder_.variables
         codes = dict(zip((v.name for v in variables), self.encoder_.codes(examples.table), strict=True))
         dtype = np.uint8 if target.card <= 255 else np.uint16
@@ -308,7 +312,9 @@ class TAN(BayesNetClassifier):
     m, p
         The m-estimate of P(attribute | class, its parent in the tree); see `NaiveBayes`.
     bins
-        How many intervals a column of measurements is cut into, at its quantiles.
+        How many intervals a column of numbers is cut into, at its quantiles; None cuts it towards the class.
+    kinds
+        Column to its kind, where you know better than `bbn.describe`; see `bbn.learn`.
     costs
         What mistakes cost; see `BayesNetClassifier`.
 
@@ -327,9 +333,15 @@ class TAN(BayesNetClassifier):
 
     @keywords_checked
     def __init__(
-        self, m: float = 1.0, p: Mapping[str, Any] | None = None, *, bins: int = 10, costs: Any = None
+        self,
+        m: float = 1.0,
+        p: Mapping[str, Any] | None = None,
+        *,
+        bins: int | None = None,
+        kinds: Mapping[str, str] | None = None,
+        costs: Any = None,
     ) -> None:
-        super().__init__(m=m, p=p, bins=bins, costs=costs)
+        super().__init__(m=m, p=p, bins=bins, kinds=kinds, costs=costs)
 
 
 def _entry(i: int, scores: Sequence[float]) -> float:

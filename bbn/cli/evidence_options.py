@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from bbn.core.errors import EvidenceError, nearest
+from bbn.model.binned import Binned
 from bbn.model.evidence import Not, OneOf, Soft, Virtual
 from bbn.model.variable import Continuous
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 def read_evidence(
     network: BayesianNetwork | DecisionNetwork, options: argparse.Namespace
 ) -> tuple[list[str], dict[str, Any]]:
-    """The targets, and the evidence of all kinds, by name. A word without = among the evidence is a target."""
-    targets = list(options.targets)
+    """The targets, and the evidence of all kinds, by name.
+
+    A word without = among the evidence is a target, or an error where the command takes none.
+    """
+    targets = [*(options.targets or ()), *_bare(options, options.evidence)]
     evidence: dict[str, Any] = {}
 
     def add(variable: Variable, finding: Any) -> None:
@@ -29,7 +33,6 @@ def read_evidence(
 
     for text in options.evidence:
         if "=" not in text:
-            targets.append(text)
             continue
         variable, value = _split(network, text)
         add(
@@ -48,15 +51,15 @@ def read_evidence(
     for text in options.none_of:
         variable, value = _split(network, text)
         add(variable, Not(*(find_state(variable, part) for part in value.split(","))))
-    targets += [text for text in options.do if "=" not in text]
-    return targets, evidence
+    return [*targets, *_bare(options, options.do)], evidence
 
 
 def read_do(network: BayesianNetwork, options: argparse.Namespace) -> dict[str, Any] | None:
     """What is done to variables, by name: a state, a number, or a probability for each state; None if nothing is."""
     done: dict[str, Any] = {}
+    targets = _bare(options, options.do)
     for text in options.do:
-        if "=" not in text:  # a target
+        if text in targets:
             continue
         variable, value = _split(network, text)
         if variable.name in done:
@@ -70,6 +73,14 @@ def read_do(network: BayesianNetwork, options: argparse.Namespace) -> dict[str, 
     return done or None
 
 
+def _bare(options: argparse.Namespace, words: list[str]) -> list[str]:
+    """The words without =, which are targets; EvidenceError where the command takes none."""
+    found = [text for text in words if "=" not in text]
+    if found and getattr(options, "targets", None) is None:
+        raise EvidenceError(f"expected NAME=STATE, found {found[0]!r}")
+    return found
+
+
 def _number(variable: Variable, text: str) -> float:
     try:
         return float(text)
@@ -80,12 +91,20 @@ def _number(variable: Variable, text: str) -> float:
 
 
 def find_state(variable: Variable, text: str) -> State:
-    """The state whose text this is; `true` and `false` are those of a boolean variable."""
+    """The state whose text this is, or whose interval holds the number; `true` and `false` are those of a boolean."""
     if isinstance(variable, Continuous):
         raise EvidenceError(variable.unknown(text))
     for state in variable.states:
         if text in (str(state), str(state).lower() if isinstance(state, bool) else str(state)):
             return state
+    if isinstance(variable, Binned):
+        try:
+            code = variable.find(float(text))
+        except ValueError:
+            code = None
+        if code is None:
+            raise EvidenceError(variable.unknown(text))
+        return variable.states[code]
     raise EvidenceError(f"variable {variable.name!r} has no state {text!r}{nearest(text, variable.states)}")
 
 

@@ -126,6 +126,14 @@ def data_file(name: str, kind: str | None = None) -> Iterator[str]:
             raise
 
 
+def read_decimals(data: str, decimal: str | None) -> Any:
+    """The data, one table read with the decimal mark that --decimal names; as they are where it names none."""
+    from bbn.data.columns import read_table
+    from bbn.data.streams.readers import is_many
+
+    return data if decimal is None or is_many(data) else read_table(data).told(decimal)
+
+
 def table_output(name: str, kind: str | None, escape_formulas: bool) -> Output:
     """Where a command writes rows; DataError if `kind` is not one that there is."""
     if kind is not None and kind not in KINDS:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bbn.cli.evidence_options import wants_progress
-from bbn.cli.files import data_file, open_model, open_network
+from bbn.cli.files import data_file, open_model, open_network, read_decimals
 from bbn.cli.learn_structure import AUTO, learn_structure
 from bbn.cli.learn_structure import METHODS as STRUCTURES
 from bbn.cli.learn_time import is_over_time, learn_over_time
@@ -40,6 +40,8 @@ def learn(options: argparse.Namespace) -> int:
     warnings.simplefilter("ignore", TooManyParametersWarning)  # what it says is among the notes
     try:
         with data_file(options.data, options.from_format) as options.data:
+            if options.dask is None:
+                options.data = read_decimals(options.data, options.decimal)
             if options.dask is not None or (options.structure is not None and is_many(options.data)):
                 _open(options)
             if is_over_time(options) and options.structure is None and options.method not in METHODS:
@@ -111,7 +113,7 @@ _MAPPING = re.compile(r'as in \{"([^"]*)": "([^"]*)"\}')
 
 
 _KEYWORD = re.compile(
-    r"\b(kinds|missing|weights|target|hidden|max_parents|structure|method|numbers|score|prior|order)=(['\"{[\w]?)"
+    r"\b(decimal|kinds|missing|weights|target|hidden|max_parents|structure|method|numbers|score|prior|order)=(['\"{[\w]?)"
 )
 
 
@@ -153,8 +155,9 @@ def _open(options: argparse.Namespace) -> None:
         variables=variables,
         weights=options.weights,
         missing=options.missing,
+        decimal=options.decimal,
     )
-    options.weights, options.missing = None, ()
+    options.weights, options.missing, options.decimal = None, (), None
 
 
 def learn_tables(options: argparse.Namespace) -> tuple[BayesianNetwork, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bbn.cli.options import DATA, FILE, add_dask, add_progress, add_seed, add_to
+from bbn.cli.options import DATA, FILE, add_dask, add_decimal, add_progress, add_seed, add_to
 
 
 def add_learn(learn: argparse.ArgumentParser) -> None:
@@ -75,6 +75,7 @@ def add_learn(learn: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="what means missing besides an empty field (and NA, ? and the like among numbers)",
     )
+    add_decimal(columns)
     learn.add_argument("--restarts", type=int, metavar="N", help="climb from N starts and keep the best")
     learn.add_argument("--max-iter", type=int, metavar="N", help="the most steps of a climb")
     add_seed(learn, "the seed of random starts")

@@ -96,6 +96,7 @@ def learn_structure(options: argparse.Namespace) -> tuple[LearnResult, str]:
         prior=parse_prior(options.prior),
         weights=options.weights,
         missing=options.missing,
+        decimal=options.decimal,
         **{name: value for name, value in given.items() if name in taken},
     )
     net = result.network

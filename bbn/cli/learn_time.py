@@ -64,7 +64,9 @@ def _columns(options: argparse.Namespace) -> tuple[Any, list[str]]:
             raise DataError("--kinds, --drop and --keep go with one file, where rows are steps of sequences")
         from bbn.data.streams.open import open_data
 
-        return options.data if isinstance(options.data, Streamed) else open_data(options.data), []
+        return options.data if isinstance(options.data, Streamed) else open_data(
+            options.data, decimal=options.decimal
+        ), []
     roles = (options.sequence, options.time, options.weights)
     for name, kind in kinds.items():
         if kind not in ("category", "number", "drop"):

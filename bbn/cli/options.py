@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 FILE = "a network file, - for standard input, or the name of an example"
 DATA = "a CSV or Parquet file, - for standard input"
@@ -29,13 +30,29 @@ def add_to(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--to", dest="to_format", metavar="FORMAT", help=help)
 
 
+class Findings(argparse.Action):
+    """Extend a list of NAME=STATE; the first word after the option must be one, later ones may be targets."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add the words to those of the option so far."""
+        if "=" not in values[0]:
+            raise argparse.ArgumentError(self, f"expected {self.metavar}, found {values[0]!r}")
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), *values])
+
+
 def add_evidence(parser: argparse.ArgumentParser) -> None:
     """Add Every kind of evidence, and --do."""
 
-    def add(*names: str, metavar: str, help: str) -> None:
-        parser.add_argument(*names, nargs="+", action="extend", default=[], metavar=metavar, help=help)
+    def add(*names: str, metavar: str, help: str, action: Any = "extend") -> None:
+        parser.add_argument(*names, nargs="+", action=action, default=[], metavar=metavar, help=help)
 
-    add("-e", "--evidence", metavar="NAME=STATE", help="an observed state")
+    add("-e", "--evidence", metavar="NAME=STATE", help="an observed state, or number", action=Findings)
     add("--virtual", metavar="NAME=STATE:L,…", help="a likelihood for each state, as in B=yes:0.8,no:0.2")
     add("--soft", metavar="NAME=STATE:P,…", help="the marginal that the answer must have (Jeffrey's rule)")
     add("--one-of", metavar="NAME=STATE,…", help="one of several states")
@@ -48,10 +65,19 @@ def add_do(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--do",
         nargs="+",
-        action="extend",
+        action=Findings,
         default=[],
         metavar="NAME=STATE",
         help="set a variable from outside, before anything is observed; NAME=STATE:P,… draws its state",
+    )
+
+
+def add_decimal(parser: Any) -> None:
+    """Add --decimal."""
+    parser.add_argument(
+        "--decimal",
+        choices=(",", "."),
+        help="the decimal mark of DATA, where its numbers do not tell: 1,234 is a thousand or 1.234",
     )
 
 

@@ -17,6 +17,7 @@ from bbn.cli.options import (
     DATA,
     FILE,
     add_dask,
+    add_decimal,
     add_do,
     add_evidence,
     add_format,
@@ -155,6 +156,7 @@ def make_parser() -> Parser:
     predict.add_argument(
         "--from", dest="from_format", metavar="KIND", help="what DATA is: csv (-), tsv or parquet"
     )
+    add_decimal(predict)
     predict.add_argument("--target", required=True, metavar="TARGET", help="the variable to predict")
     add_do(predict)
     predict.add_argument("--proba", action="store_true", help="the probability of each state instead")
@@ -201,7 +203,7 @@ def make_parser() -> Parser:
     add_dask(sample, "draws the rows and writes them to the folder OUT")
     add_progress(sample)
     add_limit(sample)
-    sample.set_defaults(targets=[])
+    sample.set_defaults(targets=None)
 
     add_learn(command("learn", "bbn.cli.learn:learn", "Learn a network from data."))
 
@@ -221,7 +223,7 @@ def make_parser() -> Parser:
     plot.add_argument("--steps", type=int, default=1, help="how many arcs away from TARGET (1)")
     plot.add_argument("--title", default="", help="a heading above the picture")
     add_evidence(plot)
-    plot.set_defaults(targets=[])
+    plot.set_defaults(targets=None)
 
     explain = command(
         "explain", "bbn.cli.explain:explain", "Which findings moved an answer, and by how much."
@@ -233,7 +235,7 @@ def make_parser() -> Parser:
     explain.add_argument("--sensitivity", action="store_true", help="how the answer depends on the tables")
     add_format(explain)
     add_limit(explain)
-    explain.set_defaults(targets=[])
+    explain.set_defaults(targets=None)
 
     explore = command("explore", "bbn.cli.plot:explore", "Serve an interactive page of a network.")
     add_network(explore)
@@ -303,7 +305,7 @@ def _add_solve(solve: Parser) -> None:
     add_seed(solve, "the seed of the random starts of a local search")
     add_format(solve)
     add_limit(solve)
-    solve.set_defaults(targets=[])
+    solve.set_defaults(targets=None)
 
 
 class _Version(argparse.Action):

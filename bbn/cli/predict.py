@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bbn.cli.evidence_options import read_do
-from bbn.cli.files import data_file, open_network, table_output
+from bbn.cli.files import data_file, open_network, read_decimals, table_output
 from bbn.cli.output import print_rows
 from bbn.core.errors import DataError
 
@@ -20,6 +20,7 @@ def predict(options: argparse.Namespace) -> int:
     if options.dask is not None and options.output == "-":
         raise DataError("the workers of a cluster write their answers to a folder; -o names it")
     with data_file(options.data, options.from_format) as data:
+        data = read_decimals(data, options.decimal)
         ask = network.predict_proba if options.proba else network.predict
         if options.output != "-":
             to: Any = options.output

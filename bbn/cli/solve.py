@@ -17,9 +17,7 @@ def solve(options: argparse.Namespace) -> int:
     dn = open_model(options.file, options.from_format)
     if not isinstance(dn, DecisionNetwork):
         raise ModelError(f"{options.file} is not a decision network; it has no decisions and utilities")
-    targets, evidence = read_evidence(dn, options)
-    if targets:
-        raise EvidenceError(f"expected NAME=STATE, found {targets[0]!r}")
+    _, evidence = read_evidence(dn, options)
     settings = {"method": options.method, "seed": options.seed}
     if options.choices:
         _choices(dn, evidence, settings, options)

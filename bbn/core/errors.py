@@ -64,6 +64,10 @@ class DataError(BBNError, ValueError):
     """A table of data that does not fit the variables it is meant for."""
 
 
+class AmbiguousNumbersError(DataError):
+    """Text that is numbers whether its commas are decimal commas or set off thousands; `decimal=` says which."""
+
+
 class ParseError(BBNError, ValueError):
     """A fault in the content of a file: where (path, line, column) and what.
 
@@ -171,6 +175,14 @@ class WorkerLostWarning(BBNWarning):
 
 class CheckpointWarning(BBNWarning):
     """A checkpoint could not be written; the run went on without it."""
+
+
+class LeftOutWarning(BBNWarning):
+    """A list that is too long to be given whole; the message says what was left out."""
+
+
+class RedundantColumnsWarning(BBNWarning):
+    """Columns that tests of independence cannot use, identifiers and copies of others, were set apart."""
 
 
 class NoMemberWarning(BBNWarning):

@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 from bbn.core.budget import environment, jobs
-from bbn.core.errors import TimeLimitError
+from bbn.core.errors import BudgetError, TimeLimitError
 from bbn.kernels.watch import Watch, check, current, watched_by
 
 _TIME_LIMIT: Any = os.environ.encodekey("BBN_TIME_LIMIT")
@@ -123,7 +123,8 @@ def limited(
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """A decorator: the keyword `time_limit` of a function, or else BBN_TIME_LIMIT, bounds the time that a call takes.
 
-    `instead` says what a caller may do but allow more time.
+    `instead` says what a caller may do but allow more time. Where the memory that there is does not suffice after all,
+    that is a BudgetError too, and says the same.
 
     >>> @limited("search among fewer variables")
     ... def search(data, *, time_limit=None):
@@ -137,8 +138,12 @@ def limited(
         @wraps(function)
         def bounded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             seconds: Any = kwargs.get("time_limit")
-            with within(seconds, instead):
-                return function(*args, **kwargs)
+            try:
+                with within(seconds, instead):
+                    return function(*args, **kwargs)
+            except MemoryError as error:
+                what = f"{function.__name__} needs more memory than there is"
+                raise BudgetError(f"{what}; free some, {instead}") from error
 
         return bounded
 

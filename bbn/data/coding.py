@@ -24,7 +24,7 @@ from bbn.data.column_states import (
     missing_tokens,
     too_many_numbers,
 )
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import Decimal, RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.number_columns import plain_array, read_numbers
 from bbn.data.profile import readable_levels
@@ -48,6 +48,7 @@ def code(
     extra: str = "raise",
     hidden: Iterable[str] = (),
     continuous: str | Iterable[str] | None = (),
+    decimal: Decimal = None,
 ) -> CodedTable:
     """Code the columns of `data`.
 
@@ -78,6 +79,8 @@ def code(
     continuous
         Names of columns that are read as numbers, besides those whose variable is continuous. None: by what they hold;
         a column of fractions, or of more than MANY_NUMBERS different numbers, is one of numbers unless declared.
+    decimal
+        The decimal mark of text that is numbers, "," or ".", or column to mark. Needed only where text does not tell.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def code(
     """
     if unseen not in UNSEEN:
         raise ValueError(f"unseen is {unseen!r}; expected 'raise', 'warn' or 'missing'")
-    table = read_table(data)
+    table = read_table(data).told(decimal)
     with located(str(data) if isinstance(data, str | PathLike) else ""):
         return _coded(
             table, variables, names, states, missing, unseen, weights, absent, extra, hidden, continuous
@@ -138,7 +141,7 @@ def _coded(
         if name not in there:
             continue
         if name in numeric and name not in unseen_names:
-            numbers[name] = read_numbers(name, table.column(name), tokens, unseen)
+            numbers[name] = read_numbers(name, table.column(name), tokens, unseen, table.decimal_of(name))
             continue
         own = declared.get(name)
         if isinstance(own, Binned) and name not in unseen_names:
@@ -149,11 +152,11 @@ def _coded(
                 continue
         by_kind = continuous is None and own is None and name not in unseen_names
         if by_kind and holds_fractions(table.column(name)):
-            numbers[name] = read_numbers(name, table.column(name), tokens, unseen)
+            numbers[name] = read_numbers(name, table.column(name), tokens, unseen, table.decimal_of(name))
             continue
         levels = table.levels(name) if own is None else readable_levels(table, name)
-        if by_kind and too_many_numbers(levels, tokens):
-            numbers[name] = read_numbers(name, table.column(name), tokens, unseen)
+        if by_kind and too_many_numbers(name, levels, tokens):
+            numbers[name] = read_numbers(name, table.column(name), tokens, unseen, table.decimal_of(name))
             continue
         if name in unseen_names:
             _check_unseen(name, levels, tokens)

@@ -16,7 +16,7 @@ from bbn import kernels
 from bbn.core.errors import DataError, UnseenValuesWarning
 from bbn.data.column_levels import Levels
 from bbn.data.column_states import MANY_NUMBERS, means_missing
-from bbn.data.text_values import PLAIN, chosen_form, forms_of, is_missing_word, number_of, truth_of
+from bbn.data.text_values import PLAIN, is_missing_word, number_form, number_of, truth_of
 from bbn.model.binned import Binned
 from bbn.model.variable import Variable, plain
 
@@ -54,7 +54,7 @@ def _code_type(variable: Variable) -> type[Any]:
 def code_column(variable: Variable, levels: Levels, tokens: set[tuple[type, Any]], unseen: str) -> Codes:
     """Look the distinct values up among the states, then every row up among the distinct values."""
     dtype = _code_type(variable)
-    find = finder(variable, levels.values)
+    find = finder(variable, levels.values, levels.decimal)
     look_up = np.full(len(levels.values) + 1, variable.card, dtype=dtype)  # its last entry is where −1 points
     unknown = []
     same = True
@@ -97,7 +97,7 @@ def index_array(codes: Codes) -> Codes:
     return np.ascontiguousarray(codes, dtype=codes.dtype if codes.dtype in _INDEX_TYPES else np.int64)
 
 
-def finder(variable: Variable, values: Sequence[Any]) -> Callable[[Any], int | None]:
+def finder(variable: Variable, values: Sequence[Any], decimal: str = "") -> Callable[[Any], int | None]:
     """A function from a value of a column to its code: None if it is not a state, `card` if it means missing.
 
     Integers that were stored as floats are integers, and pandas' intervals are their text. Text matches a state by
@@ -108,7 +108,7 @@ def finder(variable: Variable, values: Sequence[Any]) -> Callable[[Any], int | N
     first = variable.states[0] if variable.states else ""
     numeric = isinstance(variable, Binned) or type(first) is int
     truth = type(first) is bool
-    form = chosen_form(forms_of(values)) if numeric else PLAIN
+    form = number_form(variable.name, values, decimal) if numeric else PLAIN
 
     def find(value: Any) -> int | None:
         position = variable.find(value)
@@ -119,7 +119,7 @@ def finder(variable: Variable, values: Sequence[Any]) -> Callable[[Any], int | N
             if position is None and (numeric or truth):
                 if is_missing_word(value):
                     return variable.card
-                position = variable.find(truth_of(value) if truth else number_of(value, form or PLAIN))
+                position = variable.find(truth_of(value) if truth else number_of(value, form))
             return position
         if isinstance(value, float) and value.is_integer():
             position = variable.find(int(value))

@@ -25,6 +25,8 @@ class Levels(NamedTuple):
     values: list[Any]
     declared: bool = False
     """Whether the values are a categorical's, in declared order, used or not."""
+    decimal: str = ""
+    """What is known of the decimal mark of text; see `text_values.chosen_form`."""
 
 
 def column_levels(column: Any) -> Levels:
@@ -131,9 +133,9 @@ def _integer_levels(array: NDArray[Any]) -> Levels:
     if high - low >= 1 << 16:
         values, codes = np.unique(array, return_inverse=True)
         return Levels(codes, values.tolist())
-    offsets = array.astype(np.intp)
-    offsets -= low
-    return Levels(*_used(offsets, range(low, high + 1)))
+    offsets = array.astype(np.uint64)
+    offsets -= np.uint64(low % 2**64)  # modulo 2⁶⁴, so exact for every type of integer
+    return Levels(*_used(offsets.view(np.int64), range(low, high + 1)))
 
 
 def _used(codes: Ints, values: Sequence[Any]) -> tuple[Ints, list[Any]]:

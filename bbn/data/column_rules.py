@@ -15,7 +15,9 @@ from bbn.data.text_values import (
     NUMBERS,
     THOUSANDS,
     TRUTH,
+    UNDECIDED,
     chosen_form,
+    column_form,
     is_missing_word,
     number_of,
     truth_of,
@@ -41,7 +43,8 @@ MOST_STATES = 12
 ALMOST_ALL = 0.5
 """Words are identifiers where there are more of them than this share of the rows."""
 FEW_STATES = 5
-"""Whole numbers with more values than this are states only where there are two rows or more for each."""
+"""Whole numbers with more values than this are states only where there are two rows or more for each; more words than
+this are identifiers where each occurs once."""
 
 _ID_NAME = re.compile(
     r"(^|[\s_.-])(id|ids|uuid|guid|key|index|idx|rownames?|row|rowid|serial|code)$|^unnamed: \d+$|[a-z]I[dD]$",
@@ -113,7 +116,9 @@ def found_line(name: str, profile: Profile) -> Column:
     """The line of a column by the rules."""
     if profile.declared and profile.values and len(profile.values) > 1:
         return _category(name, profile, "a categorical's values, in its order")
-    form = chosen_form(profile.forms)
+    if profile.n_distinct == 1 and chosen_form(profile.forms, profile.decimal) == UNDECIDED:
+        return _constant(name, profile)
+    form = column_form(name, (profile.values or {}).values(), profile.forms, profile.decimal)
     if form == TRUTH:
         return _truth(name, profile)
     if form == DATE:
@@ -145,11 +150,16 @@ def _numeric(name: str, profile: Profile, form: int) -> Column:
     if rows > 20 and n > MOST_STATES and (counting or named):
         why = "counts the rows" if counting else f"{n} different numbers in {rows} rows, and called {name!r}"
         return _line(name, "identifier", profile, OUT, why, values=n)
-    if n > MOST_STATES or (n > FEW_STATES and 2 * n > rows):
+    if not are_states(n, rows):
         many = f"{n} different whole numbers" if values is not None else "whole numbers"
         return _line(name, "whole number", profile, NUMBER, f"{many}{notes}", values=n)
     states: tuple[State, ...] = tuple(sorted(values or ()))  # type: ignore[arg-type]
     return _line(name, "whole number", profile, STATES, f"{n} different whole numbers{notes}", states, n)
+
+
+def are_states(n: int, rows: int) -> bool:
+    """Whether whole numbers of n different values in so many rows are states, rather than numbers."""
+    return n <= MOST_STATES and (n <= FEW_STATES or 2 * n <= rows)
 
 
 def _numbers(profile: Profile, form: int) -> list[float | int] | None:
@@ -196,7 +206,7 @@ def _words(name: str, profile: Profile) -> Column:
         return _constant(name, profile)
     if profile.values is None:
         return _line(name, "identifier", profile, OUT, f"more than {MOST_VALUES:,} different values")
-    if n > max(20, ALMOST_ALL * rows) or (n == rows and n > 12):
+    if n > max(20, ALMOST_ALL * rows) or (n == rows and n > FEW_STATES):
         return _line(name, "identifier", profile, OUT, f"{n} different values in {rows} rows")
     why = f"{n} different {'values' if profile.kinds != ('str',) else 'words'}"
     if profile.odd and profile.n_numbers > max(n / 2, MOST_STATES):
@@ -265,15 +275,17 @@ def n_distinct(profile: Profile) -> int | None:
 def told_line(name: str, profile: Profile, kind: str) -> Column:
     """The line of a column whose kind was told."""
     why = "kinds= says so"
-    form = chosen_form(profile.forms)
+    form = chosen_form(profile.forms, profile.decimal)
     if kind in (DROP, "date", "identifier", "constant"):
-        found = found_line(name, profile)
-        return _line(name, found.kind if kind == DROP else kind, profile, OUT, why)
+        if kind == DROP:
+            kind = "number" if form == UNDECIDED else found_line(name, profile).kind
+        return _line(name, kind, profile, OUT, why)
     if kind == "counts":
         return _line(name, kind, profile, WEIGHTS, why)
     if not profile.n_distinct:
         raise DataError(f"kinds= calls {name!r} a {kind}, but it holds no value at all")
     if kind == "number" or (kind == "whole number" and profile.n_distinct > MOST_STATES):
+        form = column_form(name, (profile.values or {}).values(), profile.forms, profile.decimal)
         if not form & NUMBERS:
             odd = profile.odd or tuple(v for v in (profile.values or {}).values())[:1]
             raise DataError(

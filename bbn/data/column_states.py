@@ -13,7 +13,7 @@ from bbn.data.number_columns import plain_array
 from bbn.data.text_values import (
     NUMBERS,
     TRUTH,
-    chosen_form,
+    column_form,
     forms_of,
     is_missing_word,
     number_of,
@@ -30,7 +30,7 @@ def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]]) -> Vari
     """A variable whose states are the values of the column; text that is numbers, or truth values, is those."""
     if not isinstance(name, str) or not name:
         raise DataError(f"a column is named {name!r}; expected text, as it becomes a variable's name")
-    values = _values(levels, tokens)
+    values = _values(name, levels, tokens)
     if not values:
         raise DataError(
             f"column {name!r} holds no value at all; if it was never observed, say hidden={{{name!r}: [its states]}}"
@@ -52,9 +52,9 @@ def discovered(name: Any, levels: Levels, tokens: set[tuple[type, Any]]) -> Vari
     return Variable(name, list(dict.fromkeys(values)))
 
 
-def too_many_numbers(levels: Levels, tokens: set[tuple[type, Any]]) -> bool:
+def too_many_numbers(name: str, levels: Levels, tokens: set[tuple[type, Any]]) -> bool:
     """Whether a column holds numbers alone, and fractions among them or too many to be states."""
-    values = _values(levels, tokens)
+    values = _values(name, levels, tokens)
     kinds = {type(value) for value in values}
     return _are_many_numbers(values, levels) or (float in kinds and kinds <= {int, float})
 
@@ -75,20 +75,20 @@ def _are_many_numbers(values: Sequence[Any], levels: Levels) -> bool:
     )
 
 
-def _values(levels: Levels, tokens: set[tuple[type, Any]]) -> list[Any]:
+def _values(name: str, levels: Levels, tokens: set[tuple[type, Any]]) -> list[Any]:
     """The distinct values of a column that do not mean missing, as states would hold them."""
     values = [plain(value) for value in levels.values if not means_missing(value, tokens)]
     if values and not levels.declared:
-        values = meant(values)
+        values = meant(name, values, levels.decimal)
     values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     return [str(v) if type(v).__name__ == "Interval" else v for v in values]
 
 
-def meant(values: Sequence[Any]) -> list[Any]:
+def meant(name: str, values: Sequence[Any], decimal: str = "") -> list[Any]:
     """The values that text stands for, where all of it is numbers or truth values; otherwise the values as they are."""
     if not all(isinstance(value, str) for value in values):
         return list(values)
-    form = chosen_form(forms_of(values))
+    form = column_form(name, values, forms_of(values), decimal)
     if not form & (NUMBERS | TRUTH):
         return list(values)
     words = [value for value in values if not is_missing_word(value)]

@@ -9,17 +9,21 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.errors import DamagedFileError, DataError
+from bbn.core.errors import DamagedFileError, DataError, nearest
 from bbn.data.column_levels import Levels, column_levels
 from bbn.data.error_places import located
 from bbn.data.kinds import ColumnDict, Kind, Matrix, Narwhals, Pandas, RowList
+from bbn.data.text_values import SEMICOLONS
+
+Decimal = str | Mapping[str, str] | None
+"""The decimal mark of all columns of text, or of each; None where it is not told."""
 
 
 class RawTable(NamedTuple):
@@ -34,10 +38,28 @@ class RawTable(NamedTuple):
     """Whether the values are text from a file, which matches a state by `str(state)`."""
     renamed: tuple[Any, ...] = ()
     """The names of columns that were not text, and are taken as theirs."""
+    plain: frozenset[str] = frozenset()
+    """Columns that are dictionaries of text, but declare no order of states."""
+    decimal: str = ""
+    """What is known of the decimal mark of text; see `text_values.chosen_form`."""
+    decimals: Mapping[str, str] = {}
+    """The decimal mark of those columns of which more is known."""
 
     def levels(self, name: str) -> Levels:
         """A column as levels."""
-        return column_levels(self.column(name))
+        levels = column_levels(self.column(name))
+        declared = levels.declared and name not in self.plain
+        return levels._replace(declared=declared, decimal=self.decimal_of(name))
+
+    def decimal_of(self, name: str) -> str:
+        """What is known of the decimal mark of a column."""
+        return self.decimals.get(name, self.decimal)
+
+    def told(self, decimal: Decimal) -> RawTable:
+        """The table with what the user says of decimal marks."""
+        if isinstance(decimal, Mapping):
+            return self._replace(decimals={**self.decimals, **decimal})
+        return self._replace(decimal=decimal) if decimal else self
 
 
 def read_table(data: Any) -> RawTable:
@@ -67,6 +89,8 @@ def read_table(data: Any) -> RawTable:
     return _from_narwhals(data)
 
 
+NO_ROWS = "the data have no rows; expected one row per case, and one column per variable"
+"""What is said of an empty table."""
 SEPARATORS = (",", ";", "\t", "|")
 """What may separate the columns of a text file."""
 LONGEST_HEADER = 2**20
@@ -136,7 +160,8 @@ def csv_tables(
         ) as reader:
             for frame in reader if rows is not None else [reader.read()]:
                 frame.columns = pd.Index(wanted)
-                yield _from_pandas(frame)._replace(text=True)
+                mark = SEMICOLONS if separator == SEMICOLONS else ""
+                yield _from_pandas(frame)._replace(text=True, decimal=mark)
     except UnicodeDecodeError as error:
         raise DamagedFileError(f"{error}; the text must be in UTF-8, save it so", path=str(path)) from error
     except (pd.errors.ParserError, EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -172,6 +197,7 @@ def _separator(path: Path) -> str:
 
 
 def _from_pandas(frame: Any) -> RawTable:
+    refuse_levels(frame)
     columns = checked_names(frame.columns)
     odd = tuple(name for name in columns if not isinstance(name, str) or not name)
     if not odd:
@@ -184,6 +210,17 @@ def _from_pandas(frame: Any) -> RawTable:
         Pandas(frame.index),
         renamed=odd,
     )
+
+
+def refuse_levels(frame: Any) -> None:
+    """DataError for a DataFrame of pandas whose columns have several levels of names."""
+    n = getattr(frame.columns, "nlevels", 1)
+    if n > 1:
+        shown = f", such as {frame.columns[0]!r}" if len(frame.columns) else ""
+        raise DataError(
+            f"the columns of the DataFrame are a MultiIndex of {n} levels{shown}; expected one name per column: "
+            "data.columns = ['_'.join(map(str, name)) for name in data.columns]"
+        )
 
 
 def _from_record_batch(batch: Any) -> RawTable:
@@ -249,6 +286,20 @@ def _from_narwhals(data: Any) -> RawTable:
     return RawTable(
         checked_names(frame.columns), len(frame), lambda name: frame[name], Narwhals(frame.implementation)
     )
+
+
+def checked_decimal(decimal: Decimal, names: Iterable[str]) -> Decimal:
+    """What the user says of decimal marks; ValueError if it is neither mark, DataError for a name that is not there."""
+    marks = decimal.values() if isinstance(decimal, Mapping) else [decimal] if decimal is not None else []
+    for mark in marks:
+        if mark not in (",", "."):
+            raise ValueError(
+                f"decimal is {mark!r}; expected ',' or '.', or a mapping from column to one of them"
+            )
+    for name in decimal if isinstance(decimal, Mapping) else ():
+        if name not in names:
+            raise DataError(f"decimal= names {name!r}, which is not a column{nearest(name, names)}")
+    return decimal
 
 
 def text_names(names: Any) -> tuple[str, ...]:

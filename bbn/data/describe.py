@@ -40,9 +40,10 @@ from bbn.data.column_rules import (
     n_distinct,
     told_line,
 )
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import Decimal, RawTable, checked_decimal, read_table
 from bbn.data.profile import MOST_VALUES, Profile, Profiles, Profiling
 from bbn.data.source import is_source
+from bbn.data.text_values import NUMBERS, chosen_form, decimal_mark
 from bbn.model.variable import Variable
 
 
@@ -53,6 +54,7 @@ def describe(
     *,
     weights: str | None = None,
     missing: Any = (),
+    decimal: str | Mapping[str, str] | None = None,
     n_jobs: int | None = None,
 ) -> Description:
     """Say what each column holds, what a learner will do with it, and why.
@@ -70,6 +72,9 @@ def describe(
     missing
         A value, or several, that mean missing in every column, besides None, NaN and an empty field. Words such as
         "NA" and "?" mean missing in columns of numbers anyway.
+    decimal
+        The decimal mark of text that is numbers, "," or ".", or column to mark. Needed only where the text does not
+        tell: "1,234" is a thousand or 1.234.
     n_jobs
         How many threads look at the columns; None is OMP_NUM_THREADS if set, otherwise the number of cores.
 
@@ -82,6 +87,9 @@ def describe(
     ------
     DataError
         If `kinds` or `weights` names a column that is not there, or a column cannot be of the kind it is said to be.
+    AmbiguousNumbersError
+        If all numbers of a column may be read with a decimal comma or with commas for thousands, and `decimal` does not
+        say which.
     ValueError
         If a kind is not one of those above.
 
@@ -100,8 +108,9 @@ def describe(
     from bbn.data.column_states import missing_tokens
 
     tokens = frozenset(missing_tokens(missing))
-    profiles = _profiles(data, tokens, n_jobs)
+    profiles = _profiles(data, tokens, n_jobs, decimal)
     names = list(profiles.columns)
+    checked_decimal(decimal, names)
     chosen = _checked_kinds(kinds, names)
     if weights is not None and weights not in names:
         raise DataError(f"weights={weights!r} is not a column of the data{nearest(weights, names)}")
@@ -117,7 +126,9 @@ def describe(
             lines[name] = found_line(name, profile)
     if weights is None and not any(line.use == WEIGHTS for line in lines.values()):
         lines |= likely_counts(lines, profiles, chosen)
-    return Description(tuple(lines.values()), profiles.n_rows)
+    forms = {name: chosen_form(own.forms, own.decimal) for name, own in profiles.columns.items() if own.text}
+    decimals = {name: decimal_mark(form) for name, form in forms.items() if form & NUMBERS}
+    return Description(tuple(lines.values()), profiles.n_rows, decimals)
 
 
 class Description(Tabular, Frozen):
@@ -129,15 +140,20 @@ class Description(Tabular, Frozen):
         The lines; `description["age"]` is the one of a column.
     n_rows
         The number of rows.
+    decimals
+        The decimal mark of each column of text that is numbers.
     """
 
-    __slots__ = ("columns", "n_rows")
+    __slots__ = ("columns", "decimals", "n_rows")
 
     columns: tuple[Column, ...]
     n_rows: int
+    decimals: dict[str, str]
 
-    def __init__(self, columns: tuple[Column, ...], n_rows: int) -> None:
-        self._set(columns=columns, n_rows=n_rows)
+    def __init__(
+        self, columns: tuple[Column, ...], n_rows: int, decimals: Mapping[str, str] | None = None
+    ) -> None:
+        self._set(columns=columns, n_rows=n_rows, decimals=dict(decimals or {}))
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -210,7 +226,9 @@ class Description(Tabular, Frozen):
         )
 
 
-def _profiles(data: Any, tokens: frozenset[tuple[type, Any]], n_jobs: int | None) -> Profiles:
+def _profiles(
+    data: Any, tokens: frozenset[tuple[type, Any]], n_jobs: int | None, decimal: Decimal
+) -> Profiles:
     """The profiles of all columns, in one pass over whatever the data are."""
     from bbn.data.streams.readers import is_many
 
@@ -224,10 +242,11 @@ def _profiles(data: Any, tokens: frozenset[tuple[type, Any]], n_jobs: int | None
 
         opened: Any = open_data(data)
         names = opened.facts.columns
-        found: Profiles | None = opened.fold(Profiling(names, tokens), names)
+        look = Profiling(names, tokens, decimal=opened.decimal if decimal is None else decimal)
+        found: Profiles | None = opened.fold(look, names)
         return found or Profiles(0, {name: Profile(values={}) for name in names})
     table = data if isinstance(data, RawTable) else read_table(data)
-    return Profiling(table.names, tokens, n_jobs)(table)
+    return Profiling(table.names, tokens, n_jobs, decimal)(table)
 
 
 def _checked_kinds(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.keywords import keywords_checked
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import NO_ROWS, RawTable, read_table
 from bbn.data.describe import describe
 from bbn.data.kinds import Pandas
 from bbn.data.number_columns import read_numbers
@@ -92,6 +92,8 @@ def discretize(
         )
     if (structure is None) == (method == "structure"):
         raise ValueError('structure= goes with method="structure", and with that method alone')
+    if not table.n_rows:
+        raise DataError(NO_ROWS)
     names = [columns] if isinstance(columns, str) else list(columns) if columns is not None else None
     if names is None:
         names = [name for name in describe(table).numbers if name != target]
@@ -104,7 +106,7 @@ def discretize(
 def column_numbers(table: RawTable, name: str) -> Array:
     """A column as numbers, NaN where missing; DataError if it holds something else."""
     try:
-        return read_numbers(name, table.column(_known(table, name)), set(), "raise")
+        return read_numbers(name, table.column(_known(table, name)), set(), "raise", table.decimal_of(name))
     except DataError as error:
         if "is not a finite number" not in str(error):
             raise
@@ -241,13 +243,14 @@ class Discretizer(Frozen, cached=("data",)):
         return f"<Discretizer {shown}>"
 
 
-def quantile_cuts(values: Array, bins: int) -> Array:
-    """Cuts that leave about as many values in each interval, each midway between two values that occur."""
-    distinct, counts = np.unique(values, return_counts=True)
-    below = np.cumsum(counts)[:-1]
-    if not len(below):
-        return below.astype(np.float64)
-    wanted = len(values) * np.arange(1, bins) / bins
+def quantile_cuts(values: Array, bins: int, weights: Array | None = None) -> Array:
+    """Cuts that leave about as much weight in each interval, each midway between two values that occur."""
+    distinct, place = np.unique(values, return_inverse=True)
+    below = np.cumsum(np.bincount(place, weights, minlength=len(distinct)))
+    if len(distinct) < 2:
+        return np.empty(0)
+    wanted = below[-1] * np.arange(1, bins) / bins
+    below = below[:-1]
     places = (
         np.unique([int(np.argmin(np.abs(below - w))) for w in wanted]) if bins > 1 else np.empty(0, np.int64)
     )
@@ -291,12 +294,17 @@ def k_means_cuts(values: Array, bins: int) -> Array:
         centres = new
 
 
-def mdlp_cuts(values: Array, classes: NDArray[Any]) -> Array:
-    """Cuts accepted by the minimum description length principle, found from the top down (Fayyad and Irani 1993)."""
+def mdlp_cuts(values: Array, classes: NDArray[Any], weights: Array | None = None) -> Array:
+    """Cuts accepted by the minimum description length principle, found from the top down (Fayyad and Irani 1993).
+
+    A row of weight w counts as w rows.
+    """
+    if weights is not None:
+        values, classes, weights = values[weights > 0], classes[weights > 0], weights[weights > 0]
     order = np.argsort(values, kind="stable")
     x, c = values[order], np.unique(classes[order], return_inverse=True)[1]
     counts = np.zeros((len(x) + 1, int(c.max(initial=-1)) + 1))
-    counts[1:][np.arange(len(x)), c] = 1
+    counts[1:][np.arange(len(x)), c] = 1 if weights is None else weights[order]
     counts = counts.cumsum(axis=0)  # row i: how often each class occurs among the i smallest values
     cuts: list[float] = []
     stack = [(0, len(x))]
@@ -314,10 +322,10 @@ def _best_cut(x: Array, counts: Array, start: int, stop: int) -> int | None:
     places = start + 1 + np.flatnonzero(x[start + 1 : stop] > x[start : stop - 1])
     if not len(places):
         return None
-    n = stop - start
     left, right = counts[places] - counts[start], counts[stop] - counts[places]
     total = counts[stop] - counts[start]
-    mixed = ((places - start) * _entropy(left) + (stop - places) * _entropy(right)) / n
+    n = total.sum()
+    mixed = (left.sum(axis=1) * _entropy(left) + right.sum(axis=1) * _entropy(right)) / n
     best = int(np.argmin(mixed))
     whole, parts = (
         _entropy(total[None])[0],
@@ -325,7 +333,7 @@ def _best_cut(x: Array, counts: Array, start: int, stop: int) -> int | None:
     )
     k, k1, k2 = ((row > 0).sum() for row in (total, left[best], right[best]))
     delta = np.log2(3.0**k - 2) - (k * whole - k1 * parts[0] - k2 * parts[1])
-    return int(places[best]) if whole - mixed[best] > (np.log2(n - 1) + delta) / n else None
+    return int(places[best]) if whole - mixed[best] > (np.log2(max(n - 1, 1)) + delta) / n else None
 
 
 def _entropy(counts: Array) -> Array:

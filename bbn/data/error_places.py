@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bbn.core.errors import DataError, ImpossibleEvidenceError
+from bbn.core.errors import AmbiguousNumbersError, DataError, ImpossibleEvidenceError
 
 
 @contextmanager
@@ -20,6 +20,8 @@ def located(where: str, first_row: int = 0) -> Iterator[None]:
     """
     try:
         yield
+    except AmbiguousNumbersError as error:
+        raise AmbiguousNumbersError(_placed(str(error), where, first_row)) from error.__cause__
     except DataError as error:
         raise DataError(_placed(str(error), where, first_row)) from error.__cause__
     except ImpossibleEvidenceError as error:

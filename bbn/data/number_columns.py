@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError, UnseenValuesWarning, shown
 from bbn.core.frozen import Array
 from bbn.data.column_levels import column_levels
-from bbn.data.text_values import PLAIN, chosen_form, forms_of, is_missing_word, number_of
+from bbn.data.text_values import is_missing_word, number_form, number_of
 from bbn.model.evidence import is_missing
 from bbn.model.variable import plain
 
@@ -24,7 +24,7 @@ Tokens = set[tuple[type, Any]]
 """Values that mean missing, each with its type."""
 
 
-def read_numbers(name: str, column: Any, tokens: Tokens, unseen: str) -> Array:
+def read_numbers(name: str, column: Any, tokens: Tokens, unseen: str, decimal: str = "") -> Array:
     """A column as numbers.
 
     Parameters
@@ -37,13 +37,15 @@ def read_numbers(name: str, column: Any, tokens: Tokens, unseen: str) -> Array:
         What means missing besides None, NaN and NA.
     unseen
         "raise" a DataError for what is not a finite number, take it as "missing", or "warn" and take it so.
+    decimal
+        What is known of the decimal mark of text.
 
     >>> read_numbers("X", [1, None, "2.5"], set(), "raise")
     array([1. , nan, 2.5])
     """
     array = plain_array(column)
     if array is None:
-        return _from_values(name, column, tokens, unseen)
+        return _from_values(name, column, tokens, unseen, decimal)
     numbers = np.array(array, dtype=np.float64)
     for kind, value in tokens:
         if kind in (int, float):
@@ -74,14 +76,15 @@ def plain_array(column: Any) -> NDArray[Any] | None:
 
         series: Any = nw.from_native(column, series_only=True, pass_through=True)
         if series.dtype.is_numeric() and not series.dtype.is_decimal():
-            return np.asarray(series.cast(nw.Float64).to_numpy())
+            whole = series.dtype.is_integer()  # Arrow casts none past 2⁵³
+            return np.asarray((series if whole else series.cast(nw.Float64)).to_numpy())
     return None
 
 
-def _from_values(name: str, column: Any, tokens: Tokens, unseen: str) -> Array:
+def _from_values(name: str, column: Any, tokens: Tokens, unseen: str, decimal: str) -> Array:
     """Read each distinct value, then look every row up among them."""
     levels = column_levels(column)
-    form = chosen_form(forms_of(v for v in levels.values if isinstance(v, str))) or PLAIN
+    form = number_form(name, (v for v in levels.values if (str, v) not in tokens), decimal)
     look_up = np.full(len(levels.values) + 1, np.nan)  # its last entry is where −1 points
     odd = []
     for i, value in enumerate(levels.values):

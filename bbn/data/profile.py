@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from bbn.core.errors import DataError
 from bbn.core.threads import worker_map
 from bbn.data.column_levels import Levels, column_levels
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import Decimal, RawTable, read_table
 from bbn.data.error_places import located
-from bbn.data.text_values import ANY, NUMBERS, PLAIN, form_of, forms_of, is_missing_word, number_of
+from bbn.data.text_values import ANY, NUMBERS, form_of, forms_of, is_missing_word, number_of
 from bbn.model.evidence import is_missing
 from bbn.model.variable import plain
 
@@ -60,6 +60,8 @@ class Profile(NamedTuple):
     """Distinct values that are numbers, in the batch that had most."""
     kinds: tuple[str, ...] = ()
     """The types of the values."""
+    decimal: str = ""
+    """What is known of the decimal mark of text."""
 
     @property
     def n_distinct(self) -> int:
@@ -87,6 +89,7 @@ class Profile(NamedTuple):
             (*self.odd, *other.odd)[:3],
             max(self.n_numbers, other.n_numbers),
             tuple(dict.fromkeys((*self.kinds, *other.kinds))),
+            self.decimal or other.decimal,
         )
 
 
@@ -115,11 +118,12 @@ class Profiling(NamedTuple):
     names: tuple[str, ...]
     tokens: frozenset[tuple[type, Any]] = frozenset()
     n_jobs: int | None = 1
+    decimal: Decimal = None
 
     def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Profiles:
         """The profiles of one batch; `where` it is from and the number of its first row are for messages."""
         with located(where, first_row):
-            table = read_table(data)
+            table = read_table(data).told(self.decimal)
             small = table.n_rows * len(self.names) < PARALLEL
             with worker_map(1 if small else self.n_jobs, max(1, len(self.names))) as spread:
                 found = spread(lambda name: self._profile(table, name), self.names)
@@ -131,7 +135,9 @@ class Profiling(NamedTuple):
         numbers = _number_array(table.column(name)) if not self.tokens else None
         if numbers is not None:
             return _of_numbers(numbers)
-        return _of_values(readable_levels(table, name), set(self.tokens))
+        return _of_values(readable_levels(table, name), set(self.tokens))._replace(
+            decimal=table.decimal_of(name)
+        )
 
 
 def readable_levels(table: RawTable, name: str) -> Levels:
@@ -155,17 +161,20 @@ def _number_array(column: Any) -> NDArray[Any] | None:
         return array if dtype.kind in "iuf" and array.ndim == 1 else None
     library = type(column).__module__.partition(".")[0]
     if library == "pandas" and getattr(dtype, "kind", "O") in "iuf":
-        whole = getattr(dtype, "kind", "f") in "iu" and not column.isna().any()
-        return np.asarray(
-            column.to_numpy(dtype=np.int64 if whole else np.float64, na_value=0 if whole else np.nan)
-        )
+        kind = getattr(dtype, "kind", "f")
+        whole = kind in "iu" and not column.isna().any()
+        own: Any = {"i": np.int64, "u": np.uint64}[kind] if whole else np.float64
+        return np.asarray(column.to_numpy(dtype=own, na_value=0 if whole else np.nan))
     if library in ("narwhals", "polars", "pyarrow"):
         import narwhals as nw
 
         series: Any = nw.from_native(column, series_only=True, pass_through=True)
         if hasattr(series, "dtype") and series.dtype.is_numeric() and not series.dtype.is_decimal():
             whole = series.dtype.is_integer() and not series.null_count()
-            return np.asarray(series.to_numpy() if whole else series.cast(nw.Float64).to_numpy())
+            if series.dtype.is_integer():  # Arrow casts none past 2⁵³
+                array = np.asarray(series.to_numpy())
+                return array if whole else array.astype(np.float64)
+            return np.asarray(series.cast(nw.Float64).to_numpy())
     return None
 
 
@@ -183,13 +192,13 @@ def _of_numbers(array: NDArray[Any]) -> Profile:
     n_rows = len(array) + n_missing + n_infinite
     if not len(array):
         return Profile(n_rows, n_missing, {}, n_infinite=n_infinite)
-    low, high = array.min(), array.max()
+    low, high = array.min().item(), array.max().item()  # as Python's own, which do not overflow
     whole = array.dtype.kind in "iu" or bool((np.floor(array[:SLICE]) == array[:SLICE]).all())
     if whole and array.dtype.kind == "f":
-        whole = bool((np.floor(array) == array).all())
+        whole = bool((np.floor(array) == array).all()) and max(abs(float(low)), abs(float(high))) < 2**53
     if whole and high - low < MOST_VALUES and max(abs(float(low)), abs(float(high))) < 2**53:
         first = int(low)
-        counts = np.bincount((array - low).astype(np.intp))
+        counts = np.bincount(array.astype(np.int64) - first)
         values: Any = (np.flatnonzero(counts) + first).tolist()
     else:
         unique = pd.unique(array[:SLICE])
@@ -199,13 +208,12 @@ def _of_numbers(array: NDArray[Any]) -> Profile:
     if values is not None:
         kept = [number_of(value) for value in values] if whole else values
         values = {(type(value), value): value for value in kept}
-    forms = NUMBERS if whole else PLAIN
     kinds = ("int" if whole else "float",)
     return Profile(
         n_rows,
         n_missing,
         values,
-        forms,
+        NUMBERS,
         n_infinite=n_infinite,
         low=float(low),
         high=float(high),

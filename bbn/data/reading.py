@@ -24,6 +24,8 @@ class Reading(NamedTuple):
         What to do with a value that is not one of a column's states: "raise", or take it as "missing".
     continuous
         The names of columns that hold numbers; None: those that hold fractions, or too many numbers to be states.
+    decimal
+        The decimal mark of text that is numbers, or column to mark.
     """
 
     states: Mapping[str, Sequence[State]] | None = None
@@ -31,6 +33,7 @@ class Reading(NamedTuple):
     missing: Any = ()
     unseen: str = "raise"
     continuous: str | Iterable[str] | None = ()
+    decimal: str | Mapping[str, str] | None = None
 
     def source(self, data: Any, **wanted: Any) -> DataSource:
         """`data` as a source; `wanted` are the other parameters of `as_source`."""

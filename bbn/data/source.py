@@ -8,13 +8,16 @@ of files or a cluster, and learners are the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from os import PathLike
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.data.columns import NO_ROWS, read_table
+from bbn.data.error_places import located
 from bbn.model.variable import Continuous, State, Variable
 
 Family = Sequence[str]
@@ -139,7 +142,7 @@ def as_source(
         if hasattr(data, "require_rows"):  # it counts them when it reads them
             data.require_rows()
         elif not data.n_rows:
-            raise DataError("the data have no rows")
+            raise DataError(NO_ROWS)
         if options.get("absent") == "allow" and variables is not None:
             there = {*(v.name for v in data.variables), *continuous_columns(data)}
             variables = [v for v in variables if v.name in there]
@@ -156,13 +159,16 @@ def as_source(
     from bbn.data.streams.readers import is_many
 
     if is_many(data):
+        options.pop("extra", None)  # only the columns that are wanted are opened
         from bbn.data.streams.open import open_for
 
         return open_for(data, variables, names, states, hidden, **options)
 
-    table = code(data, variables, names=names, states=states, hidden=hidden, **options)
-    if not table.n_rows:
-        raise DataError("the data have no rows")
+    raw = read_table(data)
+    with located(str(data) if isinstance(data, str | PathLike) else ""):
+        if not raw.n_rows:
+            raise DataError(NO_ROWS)
+        table = code(raw, variables, names=names, states=states, hidden=hidden, **options)
     for name, column in table.numbers.items() if all_missing == "raise" else ():
         if np.isnan(column).all():
             raise DataError(f"column {name!r} holds no number at all; leave it out of the structure")
@@ -177,7 +183,7 @@ def as_source(
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
     """DataError for an option about reading that comes too late: a source has been read."""
-    for name in ("weights", "missing"):
+    for name in ("weights", "missing", "decimal"):
         value = options.get(name)
         if value is not None and not (isinstance(value, Sequence | set | frozenset) and not len(value)):
             raise DataError(
@@ -188,6 +194,13 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 def continuous_columns(source: DataSource) -> tuple[str, ...]:
     """The names of a source's columns of numbers; a source without `continuous` has none."""
     return tuple(getattr(source, "continuous", ()))
+
+
+def _refuse_number(name: str, own: Mapping[str, Variable]) -> NoReturn:
+    """DataError about a column that is to be numbers, but was coded otherwise, or is not there."""
+    if name in own:
+        raise DataError(f"the data give {name!r} states, but it is continuous: code it as such (continuous=)")
+    raise DataError(f"the data have no column {name!r}{nearest(name, own)}")
 
 
 def _checked_source(
@@ -206,13 +219,13 @@ def _checked_source(
         *(numeric if continuous is None else continuous),
         *(name for name, v in wanted.items() if isinstance(v, Continuous)),
     }
+    for name in sorted(numbers - {*wanted, *numeric}):
+        _refuse_number(name, own)
     for name, variable in wanted.items():
         if name in unseen or (name in numbers and name in numeric):
             continue
         if name in own and name in numbers:
-            raise DataError(
-                f"the data give {name!r} states, but it is continuous: code it as such (continuous=)"
-            )
+            _refuse_number(name, own)
         if name in numeric:
             raise DataError(f"the data give {name!r} numbers, but it is not continuous; continuous= says so")
         if name not in own:

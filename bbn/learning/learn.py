@@ -14,10 +14,10 @@ says; numbers are cut into intervals or become Gaussians, whichever explains hel
 from __future__ import annotations
 
 import inspect
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from time import perf_counter as clock
 from typing import Any, NamedTuple
 
 from bbn.core.display import counted
@@ -28,11 +28,14 @@ from bbn.data import DataSource, as_source
 from bbn.data.describe import Description
 from bbn.data.reading import Reading
 from bbn.data.source import is_source
+from bbn.data.streams.readers import is_many
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.incomplete.gradient import fit_gradient
 from bbn.learning.learn_result import LearnResult, arc_lines, column_lines
 from bbn.learning.raw.learn_raw import Learned, RawProblem, learn_raw
+from bbn.learning.raw.marginals import with_shares
 from bbn.learning.raw.raw_columns import RawColumns, read_raw
+from bbn.learning.raw.small_families import TOO_MANY, bounded_search, left_out, table_prior
 from bbn.learning.structure.chow_liu import chow_liu, tan
 from bbn.learning.structure.exact.exact_search import exact_search
 from bbn.learning.structure.ges import ges
@@ -42,7 +45,9 @@ from bbn.learning.structure.pc import pc
 from bbn.learning.structure.structural_em import structural_em
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import fit
-from bbn.learning.tables.priors import BDeu, Prior
+from bbn.learning.tables.priors import BackOff, Prior
+from bbn.learning.time.lagged import Told
+from bbn.learning.time.learn_sequences import Steps, learn_sequences
 from bbn.model.equivalence import is_cpdag, to_dag
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import State
@@ -63,8 +68,6 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
 METHODS = ("auto", *TABLES, *STRUCTURES)
 NUMBERS = ("auto", "cut", "gaussian")
 """How numbers may be modelled."""
-TOO_MANY = 10
-"""A warning is given where there are more free parameters than this many times the rows."""
 
 
 def learn(
@@ -81,7 +84,11 @@ def learn(
     weights: Any = None,
     missing: Any = (),
     unseen: str = "raise",
-    continuous: str | Iterable[str] = (),
+    continuous: str | Iterable[str] | None = (),
+    decimal: str | Mapping[str, str] | None = None,
+    sequence: str | None = None,
+    time: str | None = None,
+    lag: int | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> LearnResult:
@@ -102,16 +109,21 @@ def learn(
         one.
     numbers
         How columns of numbers are modelled: "cut" into intervals (`Binned`), as they are by "gaussian" distributions,
-        or "auto": whichever has the better held-out log loss of the target, or held-out density of a row.
+        or "auto": whichever predicts the target better in held-out rows, or without a target has the better density of
+        a row.
     kinds
         Column to its kind, where you know better than `bbn.describe`: "category", "number", "whole number",
         "truth value", "date", "identifier", "constant", "counts", or "drop".
     target
         A column that the network is to predict. With method="auto", hill climbing, TAN and naive Bayes are tried, and
-        the one with the best held-out log loss is taken.
+        the one with the best held-out log loss is taken; what predicts better still, but is no joint distribution,
+        stands beside it as `predictor`. A target that is a number stays one: the way with the smallest held-out error,
+        in the target's own units, is taken, and `network.predict` gives numbers.
     prior
-        The prior of the tables: `BDeu`, `Dirichlet` or `MEstimate`. None is BDeu as the structure was scored where one
-        is searched for, so that no row is impossible for want of counts, and maximum likelihood where it is given.
+        The prior of the tables: `BDeu`, `Dirichlet` or `MEstimate`. None is maximum likelihood where the structure is
+        given. Where it is searched for, None is two rows that do what the child does in other rows with few counts, so
+        that no row is impossible for want of counts (or BDeu as the structure was scored, with `score=bbn.BDeu(…)`).
+        Tables whose variables then do not have the shares of their columns are raked to them.
     states
         Column to its states, in the order they are to have, or to a variable such as `Binned`.
     weights
@@ -121,16 +133,25 @@ def learn(
         What else means missing, and what to do with a value that is not a state: "raise", or take it as "missing".
     continuous
         Names of columns that are Gaussians, besides those that the structure says are.
+    decimal
+        The decimal mark of text that is numbers, "," or ".", or column to mark. Needed only where the text does not
+        tell: "1,234" is a thousand or 1.234.
+    sequence, time
+        Where rows are steps of sequences, the columns that say of which, and which step: what is learned is then a
+        `DynamicNetwork`. Numbers stay numbers unless numbers="cut".
+    lag
+        How many steps back arcs may reach: 1 where there are sequences. Given alone, the rows are one sequence.
     progress
         Whether to show a bar; None shows one on a terminal or in a notebook.
     **options
         Go to the method: `order` for k2, `restarts`, `seed`, `score`, `max_parents`, `required`, `forbidden`,
-        `time_limit`, …
+        `max_cells` (5 per row unless given, see `hill_climb`), `time_limit`, …
 
     Returns
     -------
     LearnResult
-        With `network`, `report` (print it), `columns` (what was done with each) and `strengths` of the arcs.
+        With `network`, `report` (print it), `columns` (what was done with each), `strengths` of the arcs, and for a
+        target perhaps a `predictor`.
 
     Raises
     ------
@@ -156,21 +177,37 @@ def learn(
     structure unknown, data complete: hill-climb, then counting
     """
     _check(method, numbers)
-    began = time.perf_counter()
+    continuous = () if continuous is None else continuous
+    decided = is_source(data) and not is_many(data)
+    if decided and kinds:
+        raise DataError("kinds= comes too late for data that are coded already; say it where they are read")
+    if any(own is not None for own in (sequence, time, lag)):
+        steps = Steps(
+            Told(sequence, time), lag, kinds, states, weights, missing, unseen, continuous, decimal, numbers
+        )
+        if structure is None:
+            check_options("hill-climb", options)
+        return learn_sequences(data, structure, hidden, method, prior, options, steps)
+    began = clock()
     given = _Given(structure, hidden, method, target, prior, progress, unseen, options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BBNWarning)
-        if is_source(data) or _declares_all(structure, states, continuous):
+        if decided or _declares_all(structure, states, continuous):
             reading = {"states": states, "weights": weights, "missing": missing, "unseen": unseen}
+            if decimal is not None:
+                reading["decimal"] = decimal
             if continuous:
                 reading["continuous"] = continuous
             learned = _learn_coded(data, given, reading)
         else:
             names = None if structure is None else _observed(structure, hidden)
-            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target)
+            raw = read_raw(data, kinds, states, weights, missing, continuous, names, target, decimal)
             learned = _learn_raw(raw, given, "gaussian" if continuous else numbers)
+        if structure is None and isinstance(table_prior(prior, options), BackOff):
+            network, said = with_shares(learned.network, learned.source, bool(learned.holes))
+            learned = learned._replace(network=network, notes=(*learned.notes, *([said] if said else [])))
     told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    return _result(learned, given, told, time.perf_counter() - began)
+    return _result(learned, given, told, clock() - began)
 
 
 class _Given(NamedTuple):
@@ -295,9 +332,9 @@ def run(
     if chosen in TABLES:
         result = TABLES[chosen](structure, source, hidden, prior, progress=progress, **options)
         return result.network, result
-    smooth = scored_prior(options.get("score")) if prior is None else prior
+    smooth = table_prior(prior, options)
     if chosen == "structural-em":
-        result = structural_em(source, hidden, progress=progress, **options)
+        result = bounded_search(structural_em, source, options, hidden=hidden, progress=progress)
         states = {v.name: v.states for v in result.network.variables if v.name in (hidden or {})}
         end = fit_em(result.network, source, states or None, smooth, max_iter=100, seed=0, progress=False)
         return end.network, result
@@ -311,13 +348,11 @@ def run(
     if chosen not in ("chow-liu", "tan"):
         settings.setdefault("progress", progress)
     with all_or_nothing() if chosen == "pc" else nullcontext():  # too many edges are no use
-        graph = STRUCTURES[chosen](source, **settings)
+        if chosen == "hill-climb":
+            graph = bounded_search(hill_climb, source, settings)
+        else:
+            graph = STRUCTURES[chosen](source, **settings)
     return fit(to_dag(graph) if is_cpdag(graph) else graph, source, smooth), graph
-
-
-def scored_prior(score: Any) -> BDeu:
-    """The prior that goes with a score: BDeu with its equivalent sample size."""
-    return score if isinstance(score, BDeu) else BDeu(1.0)
 
 
 def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: float) -> LearnResult:
@@ -353,14 +388,22 @@ def _result(learned: Learned, given: _Given, told: tuple[str, ...], seconds: flo
     passes = getattr(source, "passes", None) if learned.passes is None else learned.passes
     if passes is not None:
         lines.append(f"{passes} pass{'es' * (passes != 1)} over the data")
-    lines += learned.notes
+    lines += [*learned.notes, *left_out(detail, n_rows)]
     lines += [f"note: {sentence}" for sentence in told]
     lines.append(f"{seconds:.2f} s")
     columns: Description | None = learned.columns
     if columns is not None:
         lines += ["", *column_lines(columns, network), "", *arc_lines(learned.strengths, network)]
     return LearnResult(
-        network, chosen, "\n".join(lines), detail, columns, learned.numbers, learned.strengths, told
+        network,
+        chosen,
+        "\n".join(lines),
+        detail,
+        columns,
+        learned.numbers,
+        learned.strengths,
+        told,
+        learned.predictor,
     )
 
 

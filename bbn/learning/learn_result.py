@@ -35,9 +35,22 @@ class LearnResult(Frozen, compared=("network", "method")):
         Arc to its strength: by how much the score falls, in nats, if the arc is taken away. Empty where none is known.
     warnings
         What there is to be careful about, one sentence each.
+    predictor
+        A network that was fitted to predict the target from all other columns, where that predicts held-out rows better
+        than `network` does; otherwise None. It is no joint distribution: of anything else ask `network`.
     """
 
-    __slots__ = ("columns", "detail", "method", "network", "numbers", "report", "strengths", "warnings")
+    __slots__ = (
+        "columns",
+        "detail",
+        "method",
+        "network",
+        "numbers",
+        "predictor",
+        "report",
+        "strengths",
+        "warnings",
+    )
 
     network: BayesianNetwork
     method: str
@@ -47,6 +60,7 @@ class LearnResult(Frozen, compared=("network", "method")):
     numbers: str
     strengths: dict[tuple[str, str], float]
     warnings: tuple[str, ...]
+    predictor: BayesianNetwork | None
 
     def __init__(
         self,
@@ -58,6 +72,7 @@ class LearnResult(Frozen, compared=("network", "method")):
         numbers: str = "",
         strengths: Mapping[tuple[str, str], float] | None = None,
         warnings: tuple[str, ...] = (),
+        predictor: BayesianNetwork | None = None,
     ) -> None:
         self._set(
             network=network,
@@ -68,6 +83,7 @@ class LearnResult(Frozen, compared=("network", "method")):
             numbers=numbers,
             strengths=dict(strengths or {}),
             warnings=warnings,
+            predictor=predictor,
         )
 
     def __repr__(self) -> str:

@@ -27,6 +27,22 @@ def listed_starts(first: Any) -> list[list[Conditional]]:
     return [listed]
 
 
+def own_starts(
+    starts: Sequence[dict[str, Conditional]], later: Mapping[str, Conditional]
+) -> list[dict[str, Conditional]]:
+    """The first slices without what they share with the later ones, the same object, and without empty ones at the end.
+
+    Equal numbers are no sign: two families that have the same by chance stay two.
+    """
+    own = [
+        {name: c for name, c in listed.items() if c is not later.get(name) or reach(c) > s}
+        for s, listed in enumerate(starts)
+    ]
+    while len(own) > 1 and not own[-1]:
+        own.pop()
+    return own
+
+
 def check_variables(
     starts: Sequence[Mapping[str, Conditional]], variables: Mapping[str, Variable], static: Sequence[str]
 ) -> None:
@@ -129,7 +145,7 @@ def families_of_first_slices(
     reaches = {name: reach(usual) for name, usual in later.items()}
     for s in range(n_first):
         own_families: dict[str, str] = {}
-        for name, usual in later.items():
+        for name in later:
             given = starts[s].get(name) if s < len(starts) else None
             if given is not None and reach(given) > s:
                 raise ModelError(
@@ -137,8 +153,7 @@ def families_of_first_slices(
                     "the start"
                 )
             if given is not None:
-                if given != usual:
-                    own_families[name] = in_slice(name, s)
+                own_families[name] = in_slice(name, s)
             elif reaches[name] > s:
                 if s == 0:
                     raise ModelError(
@@ -177,11 +192,13 @@ def one_template(
 
 
 def as_later(conditional: Conditional, name: str) -> Conditional:
-    """A family of the template with its variables named as in the later slices."""
+    """A family of the template with its variables named as in the later slices: itself where they are."""
     parents = []
     for parent in conditional.parents:
         own, at = split_name(parent.name)
         parents.append(renamed(parent, own) if at is not None and at >= 0 else parent)
+    if name == conditional.variable.name and tuple(parents) == conditional.parents:
+        return conditional
     return _with_family(conditional, renamed(conditional.variable, name), tuple(parents))
 
 

@@ -30,6 +30,7 @@ from bbn.model.dynamic_assembly import (
     families_of_first_slices,
     listed_starts,
     one_template,
+    own_starts,
     reach,
 )
 from bbn.model.dynamic_questions import AskableInTime
@@ -64,7 +65,8 @@ class DynamicNetwork(AskableInTime, NamesSuggested):
         Further strings about it; no part in comparisons either.
 
     Slice t uses the conditional that `first` gives for slice t; else that of `later`, if t slices reach back far
-    enough; otherwise the last that `first` gives.
+    enough; otherwise the last that `first` gives. A conditional in `first` is a family of its own, which learners fit
+    apart even where its numbers are those of `later`; leave it out (or give the same object twice) to share one.
 
     Raises
     ------
@@ -134,7 +136,7 @@ class DynamicNetwork(AskableInTime, NamesSuggested):
             raise ModelError(
                 "the dynamic network has no later slice; it needs at least one conditional there"
             )
-        starts = [by_name(listed) for listed in listed_starts(first)]
+        starts = own_starts([by_name(listed) for listed in listed_starts(first)], repeated)
         static = [own for own in starts[0] if own not in repeated]
         check_plain_names([*repeated, *static])
         variables = {own: starts[0][own].variable for own in static}

@@ -16,6 +16,7 @@ import numpy as np
 from bbn.core.errors import ModelError
 from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
+from bbn.model.binned import Binned
 from bbn.model.variable import Continuous, Variable, checked_name
 
 _INDEXED = re.compile(r"(.+)\[(-?[0-9]{1,18})\]", re.DOTALL)
@@ -96,6 +97,8 @@ def split_name(name: str) -> tuple[str, int | None]:
 
 def renamed(variable: Variable, name: str) -> Variable:
     """The same variable under another name."""
+    if isinstance(variable, Binned):
+        return Binned(name, variable.edges, variable.states)
     return Continuous(name) if isinstance(variable, Continuous) else Variable(name, variable.states)
 
 

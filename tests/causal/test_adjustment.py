@@ -1,6 +1,6 @@
 """Adjustment sets against the definition, path by path and set by set, and against the effects themselves."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import networkx as nx
 import numpy as np
@@ -200,8 +200,9 @@ def test_instruments_by_definition():
         cut = dag_of([(a, b) for a, b in arcs if b != x], graph.nodes)
         below = {x, y, *nx.descendants(graph, x), *nx.descendants(graph, y)}
         found = {one.name: one.given for one in bbn.instruments(graph, x, y, latent=latent)}
+        assert not below & set(found), seed
         for z in names:
-            if z in (x, y):
+            if z in below:
                 continue
             above = {n for end in (z, y) for n in nx.ancestors(cut, end)}
             serve = [
@@ -216,16 +217,36 @@ def test_instruments_by_definition():
     assert n_found > 100
 
 
-def test_a_grid_of_many_sets_asks_for_a_limit():
-    # k parallel chains of two confounders make 2^k minimal sets
+def disjoint_paths(n, length):
+    """X → Y, and n back-door paths through `length` variables each: length^n minimal sets."""
     arcs = [("X", "Y")]
-    for i in range(14):
-        arcs += [(f"A{i:02d}", "X"), (f"A{i:02d}", f"B{i:02d}"), (f"B{i:02d}", "Y")]
+    for i in range(n):
+        inner = [f"A{i:02d}{k:02d}" for k in range(length)]
+        arcs += [(inner[0], "X"), *pairwise(inner), (inner[-1], "Y")]
+    return arcs
+
+
+@pytest.mark.parametrize(("n", "length"), [(14, 2), (20, 2), (20, 8)])
+def test_a_list_of_very_many_sets_is_cut_short_and_says_so(n, length):
+    arcs = disjoint_paths(n, length)
     found = bbn.adjustment_sets(arcs, "X", "Y", limit=5)
     assert len(found) == 5
     assert all(bbn.check_adjustment(arcs, "X", "Y", one) for one in found)
-    with pytest.raises(bbn.BudgetError, match="limit="):
-        bbn.adjustment_sets(arcs, "X", "Y")
+    with pytest.warns(bbn.LeftOutWarning, match="more than 1,000 minimal adjustment sets"):
+        found = bbn.adjustment_sets(arcs, "X", "Y")
+    assert len(set(found)) == 1000
+    assert all(len(names) == n for names in found)
+    assert all(bbn.check_adjustment(arcs, "X", "Y", one) for one in found[::100])
+
+
+def test_a_smallest_set_is_among_those_listed():
+    # C alone separates, but lies farthest from X: sets of 12 variables close to X are found first
+    arcs = [("X", "Y")]
+    for i in range(12):
+        arcs += [(f"A{i:02d}", "X"), (f"B{i:02d}", f"A{i:02d}"), ("C", f"B{i:02d}")]
+    arcs += [("C", "Y")]
+    with pytest.warns(bbn.LeftOutWarning):
+        assert bbn.adjustment_sets(arcs, "X", "Y")[0] == {"C"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bbn
-from tests.support.causal_truth import random_network
+from tests.support.causal_truth import random_network, surgery
 
 
 def functional_network(rng):
@@ -132,43 +132,83 @@ def test_bad_questions():
         net.counterfactual("lung", {}, {"smoke": "perhaps"})
 
 
-def types_by_program(joint, effect_1, effect_0):
-    """Least and greatest PN, PS and PNS by a linear program over (x, y if x=0, y if x=1)."""
+def types_by_program(joint, treated, control):
+    """Least and greatest PN, PS and PNS by a linear program over (z, x, y if x=0, y if x=1).
+
+    The program is told P(z, x, y), and P(z, y_x) and P(z, y_x') of the two experiments.
+    """
     from scipy.optimize import linprog
 
-    cells = list(product((0, 1), repeat=3))
+    cells = list(product(range(len(joint)), (0, 1), (0, 1), (0, 1)))
     rows, rhs = [], []
-    for x, y in product((0, 1), repeat=2):
-        rows.append([float(c[0] == x and c[1 + x] == y) for c in cells])
-        rhs.append(joint[x, y])
-    rows.append([float(c[2] == 1) for c in cells])
-    rhs.append(effect_1)
-    rows.append([float(c[1] == 1) for c in cells])
-    rhs.append(effect_0)
+    for z, x, y in product(range(len(joint)), (0, 1), (0, 1)):
+        rows.append([float(c[0] == z and c[1] == x and c[2 + x] == y) for c in cells])
+        rhs.append(joint[z, x, y])
+    for z, y in product(range(len(joint)), (0, 1)):
+        rows.append([float(c[0] == z and c[3] == y) for c in cells])
+        rhs.append(treated[z, y])
+        rows.append([float(c[0] == z and c[2] == y) for c in cells])
+        rhs.append(control[z, y])
 
     def ends(event, share):
-        goal = np.array([float(event(*c)) for c in cells])
+        goal = np.array([float(event(*c[1:])) for c in cells])
         answers = [linprog(s * goal, A_eq=rows, b_eq=rhs, bounds=(0, 1)) for s in (1, -1)]
         return answers[0].fun / share, -answers[1].fun / share
 
     return (
-        ends(lambda x, a, b: x == 1 and b == 1 and a == 0, joint[1, 1]),
-        ends(lambda x, a, b: x == 0 and a == 0 and b == 1, joint[0, 0]),
+        ends(lambda x, a, b: x == 1 and b == 1 and a == 0, joint[:, 1, 1].sum()),
+        ends(lambda x, a, b: x == 0 and a == 0 and b == 1, joint[:, 0, 0].sum()),
         ends(lambda x, a, b: a == 0 and b == 1, 1.0),
     )
 
 
-def test_bounds_of_causation_are_those_of_the_program():
-    for seed in range(25):
+CAUSATION = {
+    "cause alone": ([("X", "Y")], []),
+    "confounder": ([("Z", "X"), ("Z", "Y"), ("X", "Y")], ["Z"]),
+    "another cause": ([("W", "Y"), ("X", "Y")], ["W"]),
+    "both": ([("Z", "X"), ("Z", "Y"), ("X", "Y"), ("W", "Y")], ["Z", "W"]),
+    "on the way": ([("Z", "X"), ("Z", "M"), ("X", "M"), ("M", "Y"), ("Z", "Y")], ["Z"]),
+    "far back": ([("Z", "V"), ("V", "X"), ("Z", "Y"), ("X", "Y"), ("Y", "S")], ["Z"]),
+}
+
+
+@pytest.mark.parametrize("design", CAUSATION)
+def test_bounds_of_causation_are_those_of_the_program(design):
+    arcs, others = CAUSATION[design]
+    names = list(dict.fromkeys(name for arc in arcs for name in arc))
+    for seed in range(85):
         rng = np.random.default_rng(seed)
-        net = random_network(rng, [("Z", "X"), ("Z", "Y"), ("X", "Y")], ["Z", "X", "Y"], {"Z": 3})
+        net = random_network(rng, arcs, names, {"Z": 3} if seed % 2 else {})
         found = bbn.causation_bounds(net, "X", "Y", cause_state="s1", effect_state="s1")
-        joint = net.query(["X", "Y"]).values
-        effects = [net.query("Y", do={"X": s})["s1"] for s in ("s1", "s0")]
-        for ours, theirs in zip(found, types_by_program(joint, *effects), strict=True):
-            assert ours == pytest.approx(theirs, abs=1e-7)
-        sure = bbn.causation_bounds(net, "X", "Y", cause_state="s1", effect_state="s1", monotonic=True)
-        assert sure.necessity == (found.necessity[0],) * 2
+        size = int(np.prod([net.variable(name).card for name in others]))
+        axes = [*others, "X", "Y"]
+        joint = surgery(net, axes).reshape(size, 2, 2)
+        acted = [surgery(net, axes, {"X": s}).sum(axis=-2).reshape(size, 2) for s in ("s1", "s0")]
+        for ours, theirs in zip(found, types_by_program(joint, *acted), strict=True):
+            assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+def test_the_lower_ends_are_the_truth_where_the_cause_never_prevents():
+    told = 0
+    for seed in range(60):
+        net = random_network(np.random.default_rng(seed), *[CAUSATION["confounder"][0], ["Z", "X", "Y"]])
+        options = {"cause_state": "s1", "effect_state": "s1"}
+        table = net["Y"].table if net.parents("Y") == ("Z", "X") else net["Y"].table.transpose(1, 0, 2)
+        if (table[:, 1, 1] >= table[:, 0, 1]).all():
+            sure = bbn.causation_bounds(net, "X", "Y", monotonic=True, **options)
+            loose = bbn.causation_bounds(net, "X", "Y", **options)
+            assert sure.necessity == (loose.necessity[0],) * 2
+            told += 1
+        else:
+            with pytest.raises(bbn.EvidenceError, match="monotonic=True says"):
+                bbn.causation_bounds(net, "X", "Y", monotonic=True, **options)
+    assert 5 < told < 55
+
+
+def test_what_does_not_act_is_never_necessary():
+    found = bbn.causation_bounds(bbn.example("asia"), "bronc", "smoke")
+    assert found == ((0.0, 0.0),) * 3
+    assert bbn.causation_bounds(bbn.example("asia"), "tub", "bronc") == ((0.0, 0.0),) * 3
 
 
 def test_bounds_hold_the_exact_answer_of_a_functional_model():

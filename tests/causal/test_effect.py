@@ -1,7 +1,9 @@
 """Effects from data: each estimator against its formula written out row by row, and intervals against their promise."""
 
 import pickle
+import warnings
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,8 @@ from scipy.stats import binom
 
 import bbn
 from bbn.causal.effects.effect_models import plan_of
-from bbn.causal.effects.effect_result import EffectQuestion
-from bbn.causal.effects.estimators import doubly_robust, inverse_weighting
+from bbn.causal.effects.estimate import EffectQuestion
+from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, tilted
 from tests.support.causal_truth import random_network
 
 CONFOUNDED = [("Z", "X"), ("Z", "Y"), ("W", "Y"), ("X", "Y")]
@@ -58,6 +60,36 @@ def number_rows(rng, n=300):
     return {"X": x, "M": m, "Y": 2 * m + 3 * u + rng.normal(size=n)}
 
 
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def states_of_numbers(rng, n=1000):
+    z = rng.normal(size=n)
+    x = (rng.random(n) < logistic(0.7 * z - 1)).astype(int)
+    return {"Z": z, "X": x, "Y": (rng.random(n) < logistic(x + z - 1)).astype(int)}
+
+
+def states_of_a_dose(rng, n=1000):
+    z = rng.normal(size=n)
+    x = z + rng.normal(size=n)
+    return {"Z": z, "X": x, "Y": (rng.random(n) < logistic(0.7 * x + z - 1)).astype(int)}
+
+
+def mediated_rows(rng, n=1000):
+    z = rng.normal(size=n)
+    x = (rng.random(n) < logistic(z)).astype(int)
+    m = (rng.random(n) < logistic(2 * x + z - 1)).astype(int)
+    return {"Z": z, "X": x, "M": m, "Y": m + z + rng.normal(size=n)}
+
+
+def mean_over_z(difference):
+    """The mean of a function of a standard normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    return float(weights @ difference(nodes) / weights.sum())
+
+
+TRIANGLE = [("Z", "X"), ("Z", "Y"), ("X", "Y")]
 DESIGNS = {
     "discrete": (discrete_rows, CONFOUNDED, 0.3, {"event": 1}),
     "front door": (front_door_rows, FRONT_DOOR, 0.21, {"event": 1}),
@@ -68,6 +100,24 @@ DESIGNS = {
         logistic_rows,
         bbn.CausalGraph([("X", "Y"), ("Z", "Y")], confounded=[("Z", "X")]),
         1.0,
+        {},
+    ),
+    "states of numbers": (
+        states_of_numbers,
+        TRIANGLE,
+        mean_over_z(lambda z: logistic(z) - logistic(z - 1)),
+        {"event": 1},
+    ),
+    "states of a dose": (
+        states_of_a_dose,
+        TRIANGLE,
+        mean_over_z(lambda z: logistic(0.7 + z - 1) - logistic(z - 1)),
+        {"event": 1, "treated": 1, "control": 0},
+    ),
+    "numbers through states": (
+        mediated_rows,
+        [("Z", "X"), ("Z", "M"), ("Z", "Y"), ("X", "M"), ("M", "Y")],
+        mean_over_z(lambda z: logistic(1 + z) - logistic(z - 1)),
         {},
     ),
 }
@@ -261,7 +311,11 @@ def test_data_larger_than_memory_give_the_same(tmp_path):
         ({}, {"n_draws": 1}, bbn.EvidenceError, "at least 2"),
         ({"X": [0] * 50}, {}, bbn.DataError, "nothing to compare"),
         ({"Y": [None] + [0, 1] * 24 + [1]}, {}, bbn.DataError, "missing values"),
-        ({"X": np.linspace(0.1, 1, 50)}, {}, bbn.DataError, "discretize"),
+        ({"X": np.full(50, 0.5)}, {}, bbn.DataError, "always 0.5"),
+        ({"X": np.linspace(0.1, 1, 50)}, {"treated": 2, "control": 2}, bbn.EvidenceError, "both 2"),
+        ({}, {"treated": 0.5}, bbn.EvidenceError, "no state 0.5.*kinds={'X': 'number'}"),
+        ({}, {"states": {"X": [0, 1, 2]}, "treated": 2}, bbn.DataError, "no row has X=2"),
+        ({}, {"kinds": {"X": "numbre"}}, ValueError, "did you mean 'number'"),
     ],
 )
 def test_bad_questions(change, options, error, match):
@@ -286,3 +340,134 @@ def test_an_interval_holds_its_estimate_where_all_rows_agree():
     for number in (one.treated, one.control, one.average_effect):
         assert number.low <= number <= number.high
     assert one.average_effect == 1 == one.average_effect.high
+
+
+def whole_dose(rng, n, spread=1.0):
+    """A dose rounded to whole numbers, of slope 1.5 given the confounder."""
+    z = rng.normal(size=n)
+    x = np.round(spread * (z + rng.normal(size=n))).astype(int)
+    return {"Z": z, "X": x, "Y": 1.5 * x + z + rng.normal(size=n)}
+
+
+@pytest.mark.parametrize("kind", [int, float])
+@pytest.mark.parametrize("spread", [1.0, 4.0])
+def test_whole_numbers_that_were_rounded_are_numbers(kind, spread):
+    hits = []
+    for seed in range(60):
+        rows = whole_dose(np.random.default_rng(seed), 100, spread)
+        rows["X"] = rows["X"].astype(kind)
+        found = bbn.effect(rows, TRIANGLE, "X", "Y", n_draws=200)
+        assert (found.treated, found.control) == (max(rows["X"]), min(rows["X"]))
+        truth = 1.5 * (found.treated - found.control)
+        for one in found.estimates.values():
+            low, high = one.average_effect.interval
+            hits.append(low <= truth <= high)
+            assert 0.01 < (high - low) / truth < 0.8
+    assert np.mean(hits) > 0.88
+    one, nine = (bbn.effect(rows, TRIANGLE, "X", "Y", treated=float(k), control=0) for k in (1, 9))
+    assert nine.average_effect == pytest.approx(9 * one.average_effect, abs=1e-9)
+
+
+def test_whole_numbers_are_numbers_where_the_graph_or_kinds_says_so():
+    rows = whole_dose(np.random.default_rng(2), 300)
+    graph = nx.DiGraph(TRIANGLE)
+    graph.nodes["X"]["continuous"] = True
+    net = bbn.fit(graph, rows, continuous=["X", "Y", "Z"])
+    middle = rows["X"].mean()
+    for g, options in (
+        (graph, {}),
+        (net, {}),
+        (TRIANGLE, {"kinds": {"X": "number"}}),
+        (TRIANGLE, {"continuous": ["X", "Y", "Z"]}),
+    ):
+        found = bbn.effect(rows, g, "X", "Y", **options)
+        assert found.control == pytest.approx(middle)
+        assert found.average_effect.low < 1.5 < found.average_effect.high
+    assert bbn.effect(rows, graph, "X", "Y", kinds={"X": "category"}).treated == max(rows["X"])
+    few = {"A": rows["X"], "B": np.where(rows["Z"] > 0, "up", "down")}
+    (one,) = bbn.check_independences(nx.empty_graph(["A", "B"], nx.DiGraph), few, kinds={"A": "number"})
+    assert one.test == "regression"
+
+
+def test_levels_of_few_rows_have_intervals_that_hold():
+    hits, n = [], 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        x = np.clip(np.round(rng.normal(size=60) * 1.2), -3, 3).astype(int)
+        rows = {"X": x, "Y": 1.5 * x + rng.normal(size=60)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bbn.CollapsedWarning)  # of the levels that have one row
+            found = bbn.effect(rows, [("X", "Y")], "X", "Y", n_draws=200, kinds={"X": "category"})
+        truth = 1.5 * (found.treated - found.control)
+        n += min(np.unique(x, return_counts=True)[1]) == 1
+        hits.append(
+            [e.average_effect.low <= truth <= e.average_effect.high for e in found.estimates.values()]
+        )
+    assert n > 30
+    assert (np.mean(hits, axis=0) > 0.9).all()
+
+
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.CollapsedWarning")
+def test_groups_too_small_to_adjust_are_told():
+    rng = np.random.default_rng(1)
+    x = np.repeat([0, 1, 2], [50, 48, 2])
+    rows = {"Z": rng.normal(size=100), "X": x, "Y": x + rng.normal(size=100)}
+    with pytest.warns(bbn.OverlapWarning, match="2 rows had X=2 in 1 groups that are too small for a line"):
+        bbn.effect(rows, TRIANGLE, "X", "Y")
+
+
+def test_no_interval_where_the_rows_leave_no_spread():
+    rows = {"X": [0.5, 1.5, 2.5, 3.5], "Y": [1.0, 3.0, 5.0, 7.0]}
+    with pytest.warns(bbn.CollapsedWarning, match="no spread"):
+        found = bbn.effect(rows, [("X", "Y")], "X", "Y", continuous=["X", "Y"])
+    assert found.average_effect == pytest.approx(2.0)
+    assert np.isnan(found.estimates["doubly robust"].average_effect.low)
+
+
+@pytest.mark.parametrize("interval", ["credible", "bootstrap", None])
+@pytest.mark.parametrize("n", [1, 2])
+def test_rows_without_a_treatment_are_refused(n, interval):
+    net = bbn.example("asia")
+    rows = net.sample(50, seed=0)
+    rows = rows[rows.smoke == "no"][:n]
+    with pytest.raises(bbn.DataError, match="no row has smoke=yes"):
+        bbn.effect(rows, net, "smoke", "dysp", interval=interval)
+    with pytest.raises(bbn.DataError, match="nothing to compare"):
+        bbn.effect({"X": [0.5] * n, "Y": [1.5] * n}, [("X", "Y")], "X", "Y", interval=interval)
+
+
+def test_regressed_outcomes_by_another_optimiser():
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(3)
+    n = 4000
+    z, w = rng.normal(size=n), rng.integers(0, 3, n)
+    x = (rng.random(n) < logistic(z)).astype(int)
+    score = np.column_stack([np.zeros(n), 0.5 * x + z - 0.5, 0.3 * w - x])
+    y = np.array([rng.choice(3, p=p) for p in np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)])
+    rows = {"Z": z, "W": w, "X": x, "Y": np.array(["a", "b", "c"])[y]}
+    found = bbn.effect(rows, [*TRIANGLE, ("W", "Y")], "X", "Y", event="b", interval=None)
+    columns = [np.ones(n), z, w == 1, w == 2]
+
+    def shares(at, x):
+        design = np.column_stack([*columns, x])
+        logs = np.column_stack([np.zeros(n), design @ at.reshape(2, -1).T])
+        logs -= logs.max(axis=1, keepdims=True)
+        return np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+
+    best = minimize(lambda at: -np.log(shares(at, x)[np.arange(n), y]).mean(), np.zeros(10), tol=1e-8).x
+    for value in (0, 1):
+        told = shares(best, np.full(n, value)).mean(axis=0)
+        assert found.distributions[value].values == pytest.approx(told, abs=2e-3)  # the prior pulls a little
+
+
+def test_tilted_weights_balance_the_covariates():
+    rng = np.random.default_rng(4)
+    design = np.column_stack([np.ones(300), rng.normal(size=(300, 2))])
+    has = rng.random(300) < logistic(design @ [-2.0, 1.0, 0.5])
+    weights = np.full(300, 1 / 300)
+    share = tilted(design, has, weights)
+    assert (weights * has / share) @ design == pytest.approx(weights @ design, abs=1e-7)
+    # rows that do not surround the others cannot balance them
+    share = tilted(design, design[:, 1] > 1.0, weights)
+    assert ((share > 0) & (share < 1)).all()

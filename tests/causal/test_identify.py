@@ -299,3 +299,18 @@ def test_a_hundred_variables_are_quick_to_identify():
         except bbn.NotIdentifiableError:
             verdicts.add(False)
     assert verdicts == {True, False}
+
+
+def test_a_treatment_without_an_effect_need_not_be_measured():
+    effect = bbn.identify([("A", "B"), ("C", "B")], "A", do="B")
+    assert "B" not in effect.variables
+    rows = {"A": [0, 1, 1, 1]}
+    for data in (rows, {**rows, "B": [0, 0, 1, 1]}, {**rows, "B": [0.5, 1.5, 2.5, 3.5]}):
+        assert effect.evaluate(data, do={"B": 1})[1] == 0.75
+    numbers = {"A": [0.5, 1.5, 4.0]}
+    assert effect.evaluate(numbers, do={"B": 7.0}).mean == pytest.approx(2.0)
+    net = bbn.example("asia")
+    effect = bbn.identify(net, "smoke", do="lung")
+    assert effect.evaluate(net, do={"lung": "yes"})["yes"] == pytest.approx(0.5)
+    with pytest.raises(bbn.EvidenceError, match="no state"):
+        effect.evaluate(net, do={"lung": "perhaps"})

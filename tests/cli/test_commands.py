@@ -210,6 +210,50 @@ def test_errors_are_one_line(run, arguments, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["query", "mpe", "sample", "plot", "explain"])
+@pytest.mark.parametrize("option", ["-e", "--do"])
+def test_a_finding_without_a_state_is_an_error(run, capsys, command, option):
+    target = ["lung"] if command == "explain" else []
+    with pytest.raises(SystemExit) as stopped:
+        run(command, "asia", *target, option, "xray", "tub=yes")
+    assert stopped.value.code == 2
+    assert "expected NAME=STATE, found 'xray'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["sample", "plot", "explain"])
+@pytest.mark.parametrize("option", ["-e", "--do"])
+def test_a_word_among_the_findings_of_a_command_without_targets(run, command, option):
+    target = ["lung"] if command == "explain" else []
+    code, out, err = run(command, "asia", *target, option, "tub=yes", "xray")
+    assert (code, out, err) == (1, "", "bbn: expected NAME=STATE, found 'xray'\n")
+
+
+def test_numbers_are_findings_of_a_variable_cut_into_intervals(run, tmp_path):
+    age, sick = bbn.Binned("Age", [30, 60]), bbn.Variable("Sick", ["yes", "no"])
+    net = bbn.BayesianNetwork([
+        bbn.CPT(age, [], [0.5, 0.3, 0.2]),
+        bbn.CPT(sick, [age], [[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]),
+    ])  # fmt: skip
+    path = str(tmp_path / "age.yaml")
+    bbn.save(net, path)
+    for text in ("-5", "29.9", "30", "59", "6e1", "1000", "<30"):
+        number = text if text == "<30" else float(text)
+        code, out, _ = run("query", path, "Sick", "-e", f"Age={text}", "--format", "json")
+        assert code == 0
+        found = {row["Sick"]: row["probability"] for row in json.loads(out)["rows"]}
+        assert found == pytest.approx(net.query("Sick", {"Age": number}).to_dict())
+        assert run("query", path, "Sick", "--do", f"Age={text}", "--format", "json")[1].split("rows")[1]
+    _, out, _ = run("query", path, "Sick", "--one-of", "Age=10,45", "--format", "json")
+    found = {row["Sick"]: row["probability"] for row in json.loads(out)["rows"]}
+    assert found == pytest.approx({"yes": 0.11 / 0.8, "no": 0.69 / 0.8})
+    for text in ("nan", "old", ""):
+        code, out, err = run("query", path, "Sick", "-e", f"Age={text}")
+        assert (code, out) == (1, "")
+        assert (
+            f"variable 'Age' has no interval '{text}'; expected a number, or one of the labels '<30'" in err
+        )
+
+
 def test_debug_shows_the_traceback(run):
     for arguments in (["--debug", "show", "nowhere.yaml"], ["show", "--debug", "nowhere.yaml"]):
         with pytest.raises(FileNotFoundError):

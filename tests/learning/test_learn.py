@@ -45,7 +45,7 @@ class TestLearn:
 
     def test_structure_unknown_data_incomplete(self):
         rows = with_holes(self.data, 0.1, 0)
-        result = bbn.learn(rows)
+        result = bbn.learn(rows, prior=bbn.BDeu(1))
         assert result.method == "structural-em"
         found = bbn.structural_em(rows).network
         assert set(result.network.arcs) == set(found.arcs)

@@ -3,10 +3,12 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bbn
 from bbn.io.registry import dumps, loads
+from bbn.model.previous import split_name
 from tests.support.dynamic_truth import random_dynamic
 
 RAIN, WET = bbn.Variable("Rain", ["yes", "no"]), bbn.Variable("Wet", ["yes", "no"])
@@ -26,6 +28,53 @@ def test_what_is_written_reads_back(seed):
         assert again == dyn
         assert hash(again) == hash(dyn)
         assert again.unroll(4) == dyn.unroll(4)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_slices_with_equal_numbers_or_nothing_of_their_own_read_back(seed, tmp_path):
+    """First slices that repeat the numbers of later ones, and empty ones, in every format that holds them."""
+    rng = np.random.default_rng(seed)
+    plain = random_dynamic(rng, gaussians=seed % 2 == 0)
+    starts = [[plain.conditional(name, t) for name in plain.names] for t in range(plain.n_first)]
+    starts += [[] for _ in range(rng.integers(0, 3))]
+    for t, own in enumerate(starts):
+        for c in plain.later:
+            if all((split_name(p.name)[1] or 0) >= -t for p in c.parents) and rng.random() < 0.3:
+                own[:] = [other for other in own if other.variable != c.variable]
+                own.append(copied(c))
+        if t:
+            own[:] = [c for c in own if c.variable.name not in plain.static]
+    dyn = bbn.DynamicNetwork(starts, plain.later)
+    assert bbn.DynamicNetwork([*starts, []], plain.later) == dyn
+    assert pickle.loads(pickle.dumps(dyn)) == dyn
+    assert dyn.with_template(dyn.template) == dyn
+    for suffix in ("yaml", "json", "yaml.gz", "json.gz"):
+        dyn.save(tmp_path / f"a.{suffix}")
+        again = bbn.load(tmp_path / f"a.{suffix}")
+        assert again == dyn
+        assert hash(again) == hash(dyn)
+        assert again.unroll(5) == dyn.unroll(5)
+
+
+def copied(conditional):
+    """The same numbers, another object."""
+    return pickle.loads(pickle.dumps(conditional))
+
+
+def test_families_are_one_where_that_is_said():
+    """Equal numbers do not tie the first slice to the later ones; leaving it out does, and so does the same object."""
+    rain, wet = bbn.CPT(RAIN, table=[0.3, 0.7]), bbn.CPT(WET, [RAIN], [[0.9, 0.1], [0.2, 0.8]])
+    apart, left_out = bbn.DynamicNetwork([copied(rain)], [rain, wet]), bbn.DynamicNetwork([], [rain, wet])
+    assert apart != left_out
+    assert apart.unroll(3) == left_out.unroll(3)
+    assert bbn.DynamicNetwork([rain], [rain, wet]) == left_out
+    for dyn in (apart, left_out):
+        assert bbn.DynamicNetwork(dyn.first, dyn.later) == dyn
+    data = pd.DataFrame({"Rain": ["yes", "no", "no"] * 2, "Wet": ["yes"] * 6})
+    lengths = [3, 3]
+    assert bbn.fit(apart, data, lengths=lengths).conditional("Rain", 0).table.tolist() == [1, 0]
+    assert bbn.fit(apart, data, lengths=lengths)["Rain"].table.tolist() == [0, 1]
+    np.testing.assert_allclose(bbn.fit(left_out, data, lengths=lengths)["Rain"].table, [1 / 3, 2 / 3])
 
 
 def test_files(tmp_path):

@@ -5,9 +5,18 @@ With y_x for "y, had X been set to x" (Pearl 2009, chapter 9), of a cause x and 
     necessity      PN  = P(y'_x' | x, y)       sufficiency      PS = P(y_x | x', y')
     both           PNS = P(y_x, y'_x')
 
-Tables do not determine them. The distribution and the effects P(y_x), P(y_x') together allow an interval, each point
-of which is the truth in some model (Tian and Pearl 2000). Where the cause never prevents the effect (monotonicity),
-the lower ends are the truth.
+Tables do not determine them. Let Z be what else acts on the effect, or on what lies between, and is not touched by the
+cause (the optimal adjustment set). Given z the cause is as if chosen by chance, so observation and experiment tell
+P(y_x | z) and P(y_x' | z) and no more, and the bounds of Tian and Pearl (2000) are
+
+    max(0, P(y_x | z) − P(y_x' | z))  ≤  PNS(z)  ≤  min(P(y_x | z), P(y'_x' | z))
+
+Every point between is the truth in some model, at every z apart from the others, so the sums over z are sharp too:
+
+    PNS = Σ_z P(z) PNS(z),    PN = Σ_z P(z, x) PNS(z) / P(x, y),    PS = Σ_z P(z, x') PNS(z) / P(x', y')
+
+Where the cause never prevents the effect (monotonicity), the lower ends are the truth. The cost is that of the joint
+of Z, cause and effect.
 """
 
 from __future__ import annotations
@@ -15,7 +24,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from bbn.causal.graph.causal_graph import as_causal_graph
+from bbn.causal.identification.adjustment import adjustment_sets
 from bbn.core.errors import EvidenceError
+from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.model.holding_state import holding_code
 from bbn.model.network import BayesianNetwork
@@ -23,6 +37,8 @@ from bbn.model.variable import Continuous, State, Variable
 
 Ends = tuple[float, float]
 """The least and the greatest value."""
+SLACK = 1e-9
+"""How far a cause that never prevents may lower the effect, for rounding."""
 
 
 class _Bounds(NamedTuple):
@@ -69,7 +85,8 @@ def causation_bounds(
     Parameters
     ----------
     net
-        A network whose arcs are causal, all common causes included.
+        A network whose arcs are causal, all common causes included. What its tables say of other causes of the effect
+        makes the bounds tighter.
     cause
         A variable of two states.
     effect
@@ -89,8 +106,10 @@ def causation_bounds(
     Raises
     ------
     EvidenceError
-        For an unknown name or state, a continuous variable, a cause of more than two states, or if nothing says which
-        state is the cause or the effect.
+        For an unknown name or state, a continuous variable, a cause of more than two states, if nothing says which
+        state is the cause or the effect, or for tables that are not monotonic where `monotonic` says so.
+    BudgetError
+        If the other causes have too many settings together.
 
     See Also
     --------
@@ -114,23 +133,29 @@ def causation_bounds(
         raise EvidenceError(f"the cause {cause!r} has {x.card} states; expected two")
     i = _state(x, cause_state, "cause_state")
     j = _state(y, effect_state, "effect_state")
-    joint = net.query([cause, effect]).values
-    p_xy = float(joint[i, j])
-    p_xn, p_oy = float(joint[i].sum() - joint[i, j]), float(joint[1 - i, j])
-    p_on = float(joint[1 - i].sum() - joint[1 - i, j])
-    p_y = p_xy + p_oy
+    acts = effect in as_causal_graph(net).descendants(cause)
+    others = _others(net, cause, effect) if acts else []
+    # axes: z, cause (x, x'), effect (y, y'); and P(z), P(z, y_x), P(z, y_x')
+    joint = _joint(net, [*others, cause, effect], None).reshape(-1, x.card, y.card)[:, [i, 1 - i]]
+    joint = np.stack([joint[..., j], joint.sum(axis=-1) - joint[..., j]], axis=-1)
+    share = joint.sum(axis=(1, 2))
     y_x, y_o = (
-        float(net.query(effect, do={cause: state}).values[j]) for state in (x.states[i], x.states[1 - i])
+        np.minimum(_joint(net, [*others, effect], {cause: state}).reshape(-1, y.card)[:, j], share)
+        for state in (x.states[i], x.states[1 - i])
     )
-    both = (
-        max(0.0, y_x - y_o, p_y - y_o, y_x - p_y),
-        min(y_x, 1 - y_o, p_xy + p_on, y_x - y_o + p_xn + p_oy),
-    )
-    necessity = _within((p_y - y_o, (1 - y_o) - p_on), p_xy)
-    sufficiency = _within((y_x - p_y, y_x - p_xy), p_on)
+    least = np.maximum(0.0, y_x - y_o)
+    most = np.minimum(y_x, share - y_o) if acts else least
     if monotonic:
-        both, necessity, sufficiency = ((ends[0], ends[0]) for ends in (both, necessity, sufficiency))
-    return _of_states((necessity, sufficiency, both), x.states[i], y.states[j])
+        _require_monotonic(y_x, y_o, cause, effect)
+        most = least
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.where(share[:, None] > 0, joint.sum(axis=2) / share[:, None], 0.0)
+    bounds = (
+        _within(shares[:, 0], least, most, float(joint[:, 0, 0].sum())),
+        _within(shares[:, 1], least, most, float(joint[:, 1, 1].sum())),
+        _within(np.ones(len(share)), least, most, 1.0),
+    )
+    return _of_states(bounds, x.states[i], y.states[j])
 
 
 def _of_states(bounds: Sequence[Ends], cause_state: State, effect_state: State) -> Causation:
@@ -147,11 +172,31 @@ def _state(variable: Variable, told: State | None, option: str) -> int:
     return holding_code(variable, "causation_bounds", f"{option}=STATE", EvidenceError)
 
 
-def _within(ends: Ends, share: float) -> Ends:
-    """Both ends divided by the share they are conditioned on, kept between 0 and 1."""
-    if not share > 0:
+def _others(net: BayesianNetwork, cause: str, effect: str) -> list[str]:
+    """What acts on the effect, or on what lies between, and is not touched by the cause."""
+    found = adjustment_sets(net, cause, effect, optimal=True)[0]
+    return [name for name in net.names if name in found]
+
+
+def _joint(net: BayesianNetwork, names: list[str], do: dict[str, State] | None) -> Array:
+    return np.asarray(net.query(names if len(names) > 1 else names[0], do=do).values)
+
+
+def _require_monotonic(y_x: Array, y_o: Array, cause: str, effect: str) -> None:
+    """EvidenceError where the cause makes the effect rarer, so that it must prevent it sometimes."""
+    short = float((y_o - y_x).max())
+    if short > SLACK:
+        raise EvidenceError(
+            f"monotonic=True says that {cause!r} never prevents {effect!r}, but with the other causes in one of their "
+            f"settings it makes it rarer, by {short:.3g} of all cases; leave monotonic= out, or exchange the states"
+        )
+
+
+def _within(shares: Array, least: Array, most: Array, given: float) -> Ends:
+    """Both ends over the share that they are conditioned on, kept between 0 and 1."""
+    if not given > 0:
         return float("nan"), float("nan")
-    low, high = (min(1.0, max(0.0, end / share)) for end in ends)
+    low, high = (min(1.0, max(0.0, float(shares @ ends) / given)) for ends in (least, most))
     return low, high
 
 

@@ -1,6 +1,7 @@
 """Effects from data: how the outcome changes if the treatment is set, with intervals, by three estimators side by side.
 
-    g-formula            P(y | do(x)) of the network fitted to the data, or of the estimand that `identify` finds
+    g-formula            P(y | do(x)) of the network fitted to the data, or of the estimand that `identify` finds, or by
+                         regression of an outcome with states on causes that are numbers
     inverse weighting    rows weighted by 1 / P(x | parents of x)                      (Hájek; Robins et al. 1994)
     doubly robust        both: right if either the outcome's or the treatment's model is (Robins et al. 1994)
 
@@ -14,14 +15,16 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from bbn.causal.effects.effect_models import EffectPlan, fitted, plan_of
-from bbn.causal.effects.effect_result import Effect, EffectQuestion, Estimate
+from bbn.causal.effects.effect_models import EffectPlan, declared_numbers, fitted, numbers_among, plan_of
+from bbn.causal.effects.effect_result import Effect
+from bbn.causal.effects.estimate import EffectQuestion, Estimate
 from bbn.causal.effects.estimators import doubly_robust, inverse_weighting, strata_without
+from bbn.causal.effects.outcome_regression import OutcomeRegression
 from bbn.causal.effects.uncertainty import bootstrap_draws, credible_draws, of_draws
-from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.errors import DataError, EvidenceError, OverlapWarning, UnseenRowsWarning, nearest
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, as_source, complete_data
+from bbn.data.column_states import holds_fractions
 from bbn.learning.tables.priors import Prior
 from bbn.model.holding_state import holding_code
 from bbn.model.variable import Continuous, State, Variable
@@ -42,6 +45,7 @@ def effect(
     control: State | float | None = None,
     event: State | None = None,
     continuous: str | Iterable[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     interval: Literal["credible", "bootstrap"] | None = "credible",
     level: float = 0.95,
     n_draws: int = 1000,
@@ -60,7 +64,7 @@ def effect(
     graph
         A `CausalGraph`, a DiGraph, a network (its tables play no part), a list of arcs, or a CPDAG.
     treatment, outcome
-        Names. The outcome may be a column of numbers; so may the treatment, if the outcome is.
+        Names. Both may be columns of numbers.
     latent
         Variables of the graph that are not measured.
     adjusted
@@ -68,12 +72,17 @@ def effect(
     treated, control
         The two treatments to compare. By default, of two states, the one whose word says that it holds (True, 1,
         "yes", "treated", …; where the words do not tell, `treated` must), of more the last, against the first other
-        one. Of a column of numbers, its mean and one more.
+        one. Of a column of whole numbers the largest and the smallest; of other numbers, or where the graph, `kinds`
+        or `continuous` calls the column one, its mean and one more.
     event
         The state of the outcome that is counted, chosen likewise. An outcome whose states are numbers is averaged
         unless an event is named.
     continuous
-        Columns of numbers; by default those whose values are not whole.
+        Columns of numbers; by default what the graph declares so, and otherwise by the rules of `bbn.describe`: those
+        with fractions, or of more whole numbers than could be states; a treatment of more than a handful of whole
+        numbers also if hardly any row has some of them.
+    kinds
+        Column to its kind, as in `bbn.describe`: "number" or "category", where you know better.
     interval
         "credible", from the posterior of the fitted tables (influence functions for the two other estimators);
         "bootstrap", which resamples rows and does everything again; None for no intervals.
@@ -107,6 +116,8 @@ def effect(
     -----
     OverlapWarning
         If some groups of rows never had a treatment: what is said about them is a guess.
+    CollapsedWarning
+        If the rows leave no spread at all, so that there is an estimate but no interval.
 
     See Also
     --------
@@ -130,16 +141,22 @@ def effect(
     if n_draws < 2:
         raise EvidenceError(f"n_draws is {n_draws}; expected at least 2")
     plan = plan_of(graph, treatment, outcome, latent, adjusted)
-    source = _read(data, plan, continuous, states, weights, missing)
-    question = _question(source, plan, treated, control, event)
+    source = _read(data, graph, plan, continuous, kinds, states, weights, missing)
+    plan = plan.suited_to(source)
+    told = continuous is not None or treatment in declared_numbers(graph) or treatment in (kinds or {})
+    question = _question(source, plan, treated, control, event, levels=not told)
+    if plan.arcs is not None:
+        _require_both(source, question)
     models = fitted(plan, source, prior, keep_counts=interval == "credible")
     found = Effect(question, plan, models, source)
     for method, value in _others(plan, source, question).items():
         found = found._with_estimate(method, value)
     _warn_of_overlap(plan, source, question, models)
-    if interval == "credible":
+    if interval == "credible" and isinstance(models, OutcomeRegression):
+        found = found._with_estimate("g-formula", models.estimate(question))._at_level(level)
+    elif interval == "credible" and not isinstance(models, OutcomeRegression):
         draws = credible_draws(plan, source, question, models, prior, n_draws, seed)
-        return found._with_draws("g-formula", *draws, level)
+        found = found._with_draws("g-formula", *draws, level)
     if interval == "bootstrap":
         most = n_draws if n_draws != 1000 else 200
         again = bootstrap_draws(source, most, seed)
@@ -154,26 +171,27 @@ def effect(
 
         for method, one, other in of_draws(everything(rows) for rows in again):
             found = found._with_draws(method, one, other, level)
-        return found
-    return found
+    return found._without_empty_intervals()
 
 
 def _read(
     data: Any,
+    graph: Any,
     plan: EffectPlan,
     continuous: str | Iterable[str] | None,
+    kinds: Mapping[str, str] | None,
     states: Mapping[str, Sequence[State]] | None,
     weights: Any,
     missing: Any,
 ) -> DataSource:
     """The columns that the effect needs, coded, complete."""
-    numeric = numeric_columns(data, plan.columns) if continuous is None else _listed(continuous)
-    known = {name: own for name, own in (states or {}).items() if name in plan.columns}
+    known = {**plan.states, **{name: own for name, own in (states or {}).items() if name in plan.columns}}
+    numeric = numbers_among(data, plan.columns, graph, continuous, kinds, known, missing, plan.treatment)
     source = as_source(
         data,
         names=list(plan.columns),
-        states={**plan.states, **known},
-        continuous=[name for name in plan.columns if name in numeric],
+        states={name: own for name, own in known.items() if name not in numeric},
+        continuous=numeric,
         weights=weights,
         missing=missing,
         extra="ignore",
@@ -186,48 +204,81 @@ def _read(
     )
 
 
-def _listed(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _question(
     source: DataSource,
     plan: EffectPlan,
     treated: State | float | None,
     control: State | float | None,
     event: State | None,
+    levels: bool,
 ) -> EffectQuestion:
-    """What is compared with what."""
+    """What is compared with what; of whole numbers that nobody called numbers, the levels at both ends."""
     own: dict[str, Variable] = {v.name: v for v in source.variables}
     numbers = getattr(source, "numbers", {})
     x = own.get(plan.treatment) or Continuous(plan.treatment)
     y = own.get(plan.outcome) or Continuous(plan.outcome)
     if isinstance(x, Continuous):
-        if not isinstance(y, Continuous):
-            raise DataError(
-                f"the treatment {x.name!r} is numbers and the outcome {y.name!r} states; bbn.discretize cuts the "
-                "treatment into intervals"
-            )
-        middle = float(numbers[x.name].mean()) if control is None else x.number(control)
-        return EffectQuestion(x, y, middle + 1.0 if treated is None else x.number(treated), middle, None)
+        _require_spread(x, numbers)
+        column = numbers[x.name]
+        ends = levels and not holds_fractions(column)
+        low = (column.min() if ends else column.mean()) if control is None else x.number(control)
+        high = (column.max() if ends else low + 1.0) if treated is None else x.number(treated)
+        if high == low:
+            raise EvidenceError(f"treated and control are both {low:g}")
+        return EffectQuestion(x, y, float(high), float(low), _counted(y, event))
     if x.card < 2:
         raise DataError(f"the treatment {x.name!r} is always {x.states[0]!r}: there is nothing to compare")
     if treated is not None:
-        one = x.states[x.code(treated)]
+        one = _state(x, treated)
     elif x.card == 2 and control is not None:
-        one = x.states[1 - x.code(control)]
+        one = x.states[1 - x.code(_state(x, control))]
     else:
         one = _good(x, "treated")
-    other = next(s for s in x.states if s != one) if control is None else x.states[x.code(control)]
+    other = next(s for s in x.states if s != one) if control is None else _state(x, control)
     if one == other:
         raise EvidenceError(f"treated and control are both {one!r}")
+    return EffectQuestion(x, y, one, other, _counted(y, event))
+
+
+def _require_spread(x: Continuous, numbers: Mapping[str, Any]) -> None:
+    """DataError where a treatment that is a number is the same in all rows."""
+    column = numbers.get(x.name)
+    if column is not None and (len(column) == 0 or float(column.min()) == float(column.max())):
+        always = f"always {float(column[0]):g}" if len(column) else "in no row"
+        raise DataError(f"the treatment {x.name!r} is {always}: there is nothing to compare")
+
+
+def _require_both(source: DataSource, question: EffectQuestion) -> None:
+    """DataError where no row at all has one of the two treatments."""
+    x = question.treatment
+    if isinstance(x, Continuous):
+        return
+    (counts,) = source.counts([[x.name]])
+    for state in (question.treated, question.control):
+        if not counts[x.code(state)]:
+            raise DataError(f"no row has {x.name}={state}: there is nothing to compare")
+
+
+def _counted(y: Variable, event: State | None) -> State | None:
+    """The state of the outcome that is counted; None where it is averaged."""
     if isinstance(y, Continuous):
         if event is not None:
             raise EvidenceError(f"the outcome {y.name!r} is numbers, and has no event {event!r}")
-        return EffectQuestion(x, y, one, other, None)
+        return None
     averaged = event is None and isinstance(y.states[0], int) and not isinstance(y.states[0], bool)
-    counted = None if averaged else _good(y, "event") if event is None else y.states[y.code(event)]
-    return EffectQuestion(x, y, one, other, counted)
+    return None if averaged else _good(y, "event") if event is None else _state(y, event)
+
+
+def _state(variable: Variable, value: Any) -> State:
+    """The state that is meant; of whole numbers it may be a float."""
+    counting = all(type(state) is int for state in variable.states)
+    code = variable.find(
+        int(value) if counting and isinstance(value, float) and value.is_integer() else value
+    )
+    if code is None:
+        way_out = f"; kinds={{{variable.name!r}: 'number'}} takes it as a number" if counting else ""
+        raise EvidenceError(variable.unknown(value) + way_out)
+    return variable.states[code]
 
 
 def _good(variable: Variable, option: str) -> State:
@@ -241,10 +292,13 @@ def _others(plan: EffectPlan, source: DataSource, question: EffectQuestion) -> d
     """The estimators besides the g-formula, where an adjustment set makes them possible and rows are in memory."""
     if plan.parents is None or not isinstance(source, CodedTable):
         return {}
-    found = {"doubly robust": doubly_robust(plan, source, question)}
     if isinstance(question.treatment, Continuous):
-        return found
-    return {"inverse weighting": inverse_weighting(plan, source, question), **found}
+        straight = isinstance(question.outcome, Continuous)  # a probability is no straight line in a number
+        return {"doubly robust": doubly_robust(plan, source, question)} if straight else {}
+    return {
+        "inverse weighting": inverse_weighting(plan, source, question),
+        "doubly robust": doubly_robust(plan, source, question),
+    }
 
 
 def _warn_of_overlap(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> None:

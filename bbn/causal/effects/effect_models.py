@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
+from bbn.causal.effects.outcome_regression import OutcomeRegression, needs_regression
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.identification.adjustment import adjustment_sets, check_adjustment
 from bbn.causal.identification.estimand import Estimand
+from bbn.causal.identification.evaluation import has_thin_levels, numeric_columns
 from bbn.causal.identification.front_door import one_measured
 from bbn.causal.identification.identify import identify
 from bbn.core.errors import EvidenceError, NotIdentifiableError, UnseenRowsWarning
@@ -48,6 +50,25 @@ class EffectPlan(NamedTuple):
     """The set that is adjusted for, or the parents of the treatment."""
     saturated: bool = False
     """Whether everything in that set may depend on everything else."""
+    regressed: bool = False
+    """Whether the outcome has states and a cause that is a number: then it is regressed, and there are no tables."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether the treatment has a way to the outcome, by the structure."""
+        return self.arcs is None or nx.has_path(nx.DiGraph(self.arcs), self.treatment, self.outcome)
+
+    def suited_to(self, source: DataSource) -> EffectPlan:
+        """The plan for these data: tables cannot have parents that are numbers, so the outcome is regressed there."""
+        numbers = frozenset(continuous_columns(source))
+        if self.arcs is None or not needs_regression(self.arcs, numbers):
+            return self
+        if self.outcome not in numbers:
+            return self._replace(regressed=True)
+        arcs = [(a, self.outcome) for a in (*((self.treatment,) if self.acts else ()), *self.predictors)]
+        return self._replace(
+            arcs=_with_all(arcs, (self.treatment, *self.predictors, self.outcome)), saturated=True
+        )
 
 
 def plan_of(
@@ -92,6 +113,37 @@ def declared_states(graph: Any) -> dict[str, Sequence[State]]:
     if hasattr(graph, "nodes") and hasattr(graph, "predecessors"):
         return {name: listed for name, listed in graph.nodes(data="states") if listed}
     return {}
+
+
+def declared_numbers(graph: Any) -> frozenset[str]:
+    """The variables that a graph's nodes, or a network, declare to be numbers."""
+    if isinstance(graph, BayesianNetwork):
+        return frozenset(graph.continuous)
+    if hasattr(graph, "nodes") and hasattr(graph, "predecessors"):
+        return frozenset(name for name, told in graph.nodes(data="continuous") if told)
+    return frozenset()
+
+
+def numbers_among(
+    data: Any,
+    names: Sequence[str],
+    graph: Any,
+    continuous: str | Iterable[str] | None,
+    kinds: Mapping[str, str] | None,
+    states: Mapping[str, Sequence[State]],
+    missing: Any,
+    treatment: str | None = None,
+) -> list[str]:
+    """Which columns are numbers: those that are named, else what the graph or `kinds` says, else by what they hold."""
+    if continuous is not None:
+        listed = {continuous} if isinstance(continuous, str) else set(continuous)
+        return [name for name in names if name in listed]
+    numbers = declared_numbers(graph) - set(kinds or {}) - set(states)
+    open_ones = [name for name in names if name not in numbers and name not in states]
+    found = {*numbers, *numeric_columns(data, open_ones, kinds, missing)}
+    if treatment in open_ones and treatment not in (kinds or {}) and has_thin_levels(data, treatment):
+        found.add(treatment)
+    return [name for name in names if name in found]
 
 
 def _chosen(
@@ -163,8 +215,10 @@ def structure(plan: EffectPlan, source: DataSource) -> nx.DiGraph[str]:
 
 def fitted(
     plan: EffectPlan, source: DataSource, prior: Prior | None, keep_counts: bool = False
-) -> BayesianNetwork | Estimand:
-    """The network fitted to the data in which the treatment has no causes, or the estimand."""
+) -> BayesianNetwork | Estimand | OutcomeRegression:
+    """The network fitted to the data in which the treatment has no causes, the estimand, or the regression."""
+    if plan.regressed:
+        return OutcomeRegression(plan, source)
     if plan.arcs is None:
         assert plan.estimand is not None
         return plan.estimand

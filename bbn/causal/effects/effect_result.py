@@ -5,155 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from bbn.causal.effects.estimate import EffectQuestion, Estimate, Number
 from bbn.causal.identification.estimand import Estimand
 from bbn.core.display import Table, Tabular
+from bbn.core.errors import CollapsedWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.model.network import BayesianNetwork
-from bbn.model.variable import Continuous, State, Variable
+from bbn.model.variable import Continuous, State
 from bbn.results.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bbn.causal.effects.effect_models import EffectPlan
+    from bbn.causal.effects.outcome_regression import OutcomeRegression
     from bbn.results.mixture_posterior import MixturePosterior
 
 
-class Number(float):
-    """A float that also has an interval, from `low` to `high`; these are NaN if there is none.
-
-    >>> Number(0.25, 0.1, 0.4)
-    0.25 (0.1 to 0.4)
-    """
-
-    __slots__ = ("high", "low")
-
-    low: float
-    high: float
-
-    def __new__(cls, value: float, low: float = math.nan, high: float = math.nan) -> Number:
-        """Make the number; a float cannot be set later."""
-        made = super().__new__(cls, value)
-        made.low, made.high = low, high
-        return made
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The lower and the upper end."""
-        return self.low, self.high
-
-    def __repr__(self) -> str:
-        if math.isnan(self.low):
-            return float.__repr__(self)
-        return f"{float(self):.6g} ({self.low:.6g} to {self.high:.6g})"
-
-    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]  # three, where a float has one
-        return float(self), self.low, self.high
-
-
-class EffectQuestion(NamedTuple):
-    """What is compared with what."""
-
-    treatment: Variable
-    outcome: Variable
-    treated: State | float
-    control: State | float
-    event: State | None
-    """The state of the outcome that is counted; None where numbers are averaged."""
-
-    @property
-    def scores(self) -> Array:
-        """What each state of the outcome counts."""
-        states = self.outcome.states
-        return np.array([float(s) if self.event is None else float(s == self.event) for s in states])
-
-    @property
-    def has_ratio(self) -> bool:
-        """Whether the outcome is a probability, so that a ratio of risks means something."""
-        return self.event is not None
-
-    @property
-    def measure(self) -> str:
-        """What is compared, in a few words."""
-        y = self.outcome.name
-        return f"mean of {y}" if self.event is None else f"P({y} = {self.event})"
-
-    def value(self, answer: Posterior | MixturePosterior) -> float:
-        """What a distribution of the outcome counts."""
-        if isinstance(answer, Posterior):
-            return float(answer.values @ self.scores)
-        return answer.mean
-
-
-class Estimate(NamedTuple):
-    """The outcome under both treatments by one estimator, and how far off it may be."""
-
-    treated: Number
-    control: Number
-    covariance: Array | None = None
-    """(2, 2): of the two, where an influence function gives it."""
-    average_effect: Number = Number(math.nan)
-    risk_ratio: Number | None = None
-
-    def with_intervals(self, level: float, ratio: bool) -> Estimate:
-        """The same with intervals from the covariance, if there is one; of the ratio on the scale of logarithms."""
-        one, other = float(self.treated), float(self.control)
-        share = one / other if other else math.nan
-        if self.covariance is None:
-            return self._replace(
-                average_effect=Number(one - other), risk_ratio=Number(share) if ratio else None
-            )
-        from scipy.special import ndtri
-
-        z = float(ndtri((1 + level) / 2))
-        v = self.covariance
-
-        def around(centre: float, variance: float) -> Number:
-            half = z * math.sqrt(max(variance, 0.0))
-            return Number(centre, centre - half, centre + half)
-
-        risk = None
-        if ratio:
-            risk = Number(share)
-            if one > 0 and other > 0:
-                spread = v[0, 0] / one**2 + v[1, 1] / other**2 - 2 * v[0, 1] / (one * other)
-                logs = around(math.log(share), spread)
-                risk = Number(share, math.exp(logs.low), math.exp(logs.high))
-        return Estimate(
-            around(one, v[0, 0]),
-            around(other, v[1, 1]),
-            v,
-            around(one - other, v[0, 0] + v[1, 1] - 2 * v[0, 1]),
-            risk,
-        )
-
-    def with_draws(self, treated: Array, control: Array, level: float, ratio: bool) -> Estimate:
-        """The same with intervals between quantiles of draws, stretched where needed to hold the estimate.
-
-        Draws never reach 0 or 1, but estimates do where all of the rows agree; Brown, Cai and DasGupta (2001, section
-        4.1) stretch the interval there.
-        """
-        ends = [(1 - level) / 2, (1 + level) / 2]
-
-        def around(value: float, draws: Array) -> Number:
-            low, high = np.quantile(draws, ends).tolist()
-            return Number(value, min(low, value), max(high, value))
-
-        one, other = float(self.treated), float(self.control)
-        risk = None
-        if ratio:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratios = treated / control
-            risk = Number(one / other if other else math.nan)
-            if np.isfinite(ratios).all():
-                risk = around(float(risk), ratios)
-        return Estimate(
-            around(one, treated), around(other, control), None, around(one - other, treated - control), risk
-        )
+POINT = 1e-9
+"""An interval no wider than this, for an effect of 1, is but rounding."""
 
 
 class Effect(Tabular):
@@ -188,7 +60,7 @@ class Effect(Tabular):
         self,
         question: EffectQuestion,
         plan: EffectPlan,
-        models: BayesianNetwork | Estimand,
+        models: BayesianNetwork | Estimand | OutcomeRegression,
         source: Any = None,
         estimates: Mapping[str, Estimate] | None = None,
         level: float = 0.95,
@@ -266,6 +138,8 @@ class Effect(Tabular):
         name, models = self._plan.treatment, self._models
         if isinstance(models, Estimand):
             return models.evaluate(self._source, do={name: value})
+        if not isinstance(models, BayesianNetwork):
+            return models.under(value)
         answer: Posterior | MixturePosterior = models.query(self._plan.outcome, do={name: value})
         return answer
 
@@ -292,17 +166,37 @@ class Effect(Tabular):
 
     def _with_draws(self, method: str, treated: Array, control: Array, level: float) -> Effect:
         """The same with intervals of one estimator from draws, at this level for all."""
+        found = self._at_level(level)
+        own = found.estimates[method].with_draws(treated, control, level, self._question.has_ratio)
+        return found._with({**found.estimates, method: own})
+
+    def _at_level(self, level: float) -> Effect:
+        """The same with the intervals that have a formula at this level."""
         ratio = self._question.has_ratio
         done = {
-            name: one
-            if name == method
-            else one.with_intervals(level, ratio)
-            if one.covariance is not None
-            else one
+            name: one if one.covariance is None else one.with_intervals(level, ratio)
             for name, one in self.estimates.items()
         }
-        done[method] = done[method].with_draws(treated, control, level, ratio)
         return self._with(done, level)
+
+    def _without_empty_intervals(self) -> Effect:
+        """The same with no interval, and a warning, where one would be a point: no data are as sure as that."""
+        empty = [
+            name
+            for name, one in self.estimates.items()
+            if one.average_effect.high - one.average_effect.low <= POINT * abs(one.average_effect)
+        ]
+        if not empty:
+            return self
+        warn_user(
+            f"the rows leave no spread around the estimate, so there is no interval of {', '.join(empty)}: there are "
+            f"too few rows, or {self.outcome!r} is a function of the others in all of them",
+            CollapsedWarning,
+        )
+        points = ((name, self.estimates[name]) for name in empty)
+        gone = {name: Estimate(Number(one.treated), Number(one.control)) for name, one in points}
+        bare = {name: one.with_intervals(self.level, self._question.has_ratio) for name, one in gone.items()}
+        return self._with({**self.estimates, **bare})
 
     def _with(self, estimates: Mapping[str, Estimate], level: float | None = None) -> Effect:
         return Effect(self._question, self._plan, self._models, self._source, estimates, level or self.level)

@@ -1,13 +1,12 @@
-"""Inverse weighting and the doubly robust estimator, with their influence functions.
+"""Inverse weighting and the doubly robust estimator for treatments with states, and a slope for those that are numbers.
 
-With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by logistic regression where
-some are numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
+With π(x | z) = P(x | parents z of the treatment), fitted by cells of the parents' states (by tilting where some are
+numbers), and m(x, o) = E[y | x, predictors o], fitted by cells, and by lines within them:
 
     inverse weighting   ψ_x = Σ 1(x_i = x) y_i / π_i  /  Σ 1(x_i = x) / π_i                         (Hájek 1971)
     doubly robust       ψ_x = mean of m(x, o_i) + 1(x_i = x) (y_i − m(x, o_i)) / π_i                (Robins et al. 1994)
 
-Each estimate is a mean of influences, whose variance gives the interval; as π is fitted, that of inverse weighting is
-less its part along the score of π (Hirano, Imbens and Ridder 2003). A treatment that is a number acts by a slope, that
+Both are linear in y, which gives their variance: see `arm_means`. A treatment that is a number acts by a slope, that
 of residuals on residuals (Robinson 1988); weights by densities vary too much for a trustworthy interval.
 """
 
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.causal.effects.effect_result import EffectQuestion, Estimate, Number
+from bbn.causal.effects.arm_means import ArmMean, ArmRegression
+from bbn.causal.effects.estimate import EffectQuestion, Estimate, Number
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable, DataSource
 from bbn.model.network import BayesianNetwork
@@ -31,15 +31,18 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1_000_000
 """The most cells for which rows are merged by counting."""
-LOGISTIC_STEPS = 50
-"""Newton steps of a logistic regression."""
+NEWTON_STEPS = 50
+"""Steps of Newton's method at most."""
+MOST_DUMMIES = 100
+"""As many cells have a column each in a propensity by tilting."""
+FAR = 50.0
+"""A coefficient beyond this is on its way to infinity."""
 
 
 def inverse_weighting(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
     """The outcome under both treatments, from rows weighted by how seldom they have the treatment they have."""
     rows = _Rows(plan, source, question)
-    parts = [rows.weighted(state) for state in (question.treated, question.control)]
-    return rows.estimate(parts)
+    return rows.estimate([rows.weighted(state) for state in (question.treated, question.control)])
 
 
 def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion) -> Estimate:
@@ -47,8 +50,7 @@ def doubly_robust(plan: EffectPlan, source: CodedTable, question: EffectQuestion
     rows = _Rows(plan, source, question)
     if isinstance(question.treatment, Continuous):
         return rows.slope()
-    parts = [rows.augmented(state) for state in (question.treated, question.control)]
-    return rows.estimate(parts)
+    return rows.estimate([rows.augmented(state) for state in (question.treated, question.control)])
 
 
 class _Rows:
@@ -115,61 +117,62 @@ class _Rows:
         """Which rows have this treatment."""
         return np.asarray(self.x == self.question.treatment.code(state))
 
-    def propensity(self, state: Any) -> tuple[Array, Array]:
-        """P(treatment = state | parents) for each row, and (rows, k): what its score is made of."""
+    def propensity(self, state: Any) -> Array:
+        """P(treatment = state | parents) for each row: the share of its cell, or by tilting where some are numbers."""
         parents = self.plan.parents or ()
-        has = self.has(state).astype(float)
+        has = self.has(state)
         lines = self.numbers(parents)
-        if not lines.shape[1]:
-            return self.fitted(has, parents), np.empty((len(has), 0))
         cell, n_cells = self.cells(parents)
-        dummies = np.eye(n_cells)[cell] if n_cells <= 100 else np.ones((len(has), 1))
+        if not lines.shape[1]:
+            shares = np.bincount(cell, self.weights * has, n_cells) / np.bincount(cell, self.weights, n_cells)
+            return np.asarray(shares[cell])
+        dummies = np.eye(n_cells)[cell] if n_cells <= MOST_DUMMIES else np.ones((len(has), 1))
         design = np.column_stack([dummies, lines])
-        return _logistic(design, has, self.weights), design
+        return tilted(design, has, self.weights)
 
-    def weighted(self, state: Any) -> tuple[float, Array]:
-        """The Hájek mean under one treatment, and its influence by row."""
-        share, design = self.propensity(state)
-        has = self.has(state)
-        seen = share > 0
-        inverse = np.where(has & seen, 1.0 / np.where(seen, share, 1.0), 0.0)
-        whole = self.mean(inverse)
-        value = self.mean(inverse * self.y) / whole
-        influence = inverse * (self.y - value) / whole
-        return value, influence - self._along_score(influence, has - share, design)
+    def inverse(self, state: Any) -> Array:
+        """1 / propensity for the rows that have a treatment, 0 for others."""
+        share = self.propensity(state)
+        seen = self.has(state) & (share > 0)
+        return np.where(seen, 1.0 / np.where(seen, share, 1.0), 0.0)
 
-    def _along_score(self, influence: Array, error: Array, design: Array) -> Array:
-        """The part of an influence that the fitted propensity takes away: its projection on the score."""
-        if design.shape[1]:
-            score = design * error[:, None]
-            root = np.sqrt(self.weights)[:, None]
-            slopes = np.linalg.lstsq(score * root, influence * root[:, 0], rcond=1e-10)[0]
-            return np.asarray(score @ slopes)
-        cell, n_cells = self.cells(self.plan.parents or ())
-        top = np.bincount(cell, self.weights * influence * error, n_cells)
-        bottom = np.bincount(cell, self.weights * error**2, n_cells)
-        slope = np.divide(top, bottom, out=np.zeros(n_cells), where=bottom > 0)
-        return np.asarray(slope[cell] * error)
+    def weighted(self, state: Any) -> ArmMean:
+        """The Hájek mean under one treatment."""
+        fit = self.regression(self.plan.parents or (), self.has(state))
+        inverse = self.inverse(state)
+        weights = inverse / max(float(self.block.weights @ inverse), 1e-300)
+        return fit.mean(float((fit.times * weights) @ self.y), weights)
 
-    def augmented(self, state: Any) -> tuple[float, Array]:
-        """The doubly robust mean under one treatment, and its influence by row."""
-        share, _ = self.propensity(state)
-        has = self.has(state)
-        predicted = self.fitted(self.y, self.plan.predictors, has)
-        plain = float(self.weights @ (self.y * has) / max(float(self.weights @ has), 1e-300))
-        predicted = np.where(
-            np.isnan(predicted), plain, predicted
-        )  # in cells that never had it, which are warned of
-        seen = share > 0
-        each = predicted + np.where(has & seen, (self.y - predicted) / np.where(seen, share, 1.0), 0.0)
-        value = self.mean(each)
-        return value, each - value
+    def regression(self, names: Sequence[str], has: NDArray[np.bool_]) -> ArmRegression:
+        """The outcome on some variables, from the rows that have a treatment."""
+        cell, _ = self.cells(names)
+        return ArmRegression(self.y, self.block.weights * has, cell, self.numbers(names))
 
-    def estimate(self, parts: Sequence[tuple[float, Array]]) -> Estimate:
-        """Two means, and the covariance that their influences give."""
-        influence = np.column_stack([part for _, part in parts])
-        covariance = (influence * self.weights[:, None]).T @ influence / self.n
-        return Estimate(Number(parts[0][0]), Number(parts[1][0]), covariance)
+    def augmented(self, state: Any) -> ArmMean:
+        """The doubly robust mean under one treatment."""
+        inverse = self.inverse(state)
+        fit = self.regression(self.plan.predictors, self.has(state))
+        base = self.weights * (1.0 - inverse)
+        weights = self.weights / np.maximum(self.block.weights, 1e-300) * inverse + fit.weights_of(base)
+        # cells that never had it, which are warned of, are predicted by the mean of all that did
+        blind = float(base[~fit.seen[fit.cell]].sum())
+        weights = weights + blind / max(float(fit.times.sum()), 1e-300)
+        return fit.mean(float((fit.times * weights) @ self.y), weights)
+
+    def estimate(self, parts: Sequence[ArmMean]) -> Estimate:
+        """Two means and their covariance: what each arm's rows leave open, and what the covariates do."""
+        predicted = np.column_stack([np.where(np.isnan(p.predicted), p.value, p.predicted) for p in parts])
+        apart = predicted - self.weights @ predicted
+        covariance = (apart * self.weights[:, None]).T @ apart / self.n
+        covariance = covariance + np.diag([p.within for p in parts])
+        one, other = (Number(p.value) for p in parts)
+        return Estimate(
+            one,
+            other,
+            covariance,
+            freedom=(parts[0].freedom, parts[1].freedom),
+            sizes=(parts[0].size, parts[1].size),
+        )
 
     def slope(self) -> Estimate:
         """The outcome at two numbers on a line, whose slope is that of residuals on residuals."""
@@ -196,24 +199,76 @@ def _merged(source: CodedTable, names: Sequence[str]) -> Block:
     return Block(dict(zip(wanted, filled, strict=True)), np.asarray(counts[filled], dtype=np.float64))
 
 
-def _logistic(design: Array, has: Array, weights: Array) -> Array:
-    """P(has) by logistic regression, fitted by Newton's method."""
+def tilted(design: Array, has: NDArray[np.bool_], weights: Array) -> Array:
+    """P(has) = 1 / (1 + exp(−design · γ)), with γ so that the rows weighted by 1 / P have the means of all rows.
+
+    Inverse probability tilting (Graham, Pinto and Egel 2012): γ minimises Σ_has w exp(−d γ) + Σ_others w d γ, which is
+    convex. Where the rows that have the treatment do not surround the others there is no such γ, and logistic
+    regression takes its place.
+
+    Parameters
+    ----------
+    design : array
+        (rows, k)
+    has : array of bool
+        (rows,)
+    weights : array
+        (rows,)
+    """
+    others = (weights * ~has) @ design
+    inside, own = design[has], weights[has]
+    gamma = logistic(design, has.astype(float), weights)
+
+    def loss(at: Array) -> float:
+        return float(own @ np.exp(np.minimum(-inside @ at, 700.0)) + others @ at)
+
+    for _ in range(NEWTON_STEPS):
+        odds = own * np.exp(np.minimum(-inside @ gamma, 700.0))
+        off = others - odds @ inside
+        if np.abs(off).max() < 1e-9:
+            return np.asarray(_sigmoid(design @ gamma))
+        step = np.linalg.lstsq((inside * odds[:, None]).T @ inside, off, rcond=1e-12)[0]
+        size, before = 1.0, loss(gamma)
+        while size > 1e-6 and not loss(gamma - size * step) < before:
+            size /= 2
+        if size <= 1e-6 or np.abs(gamma).max() > FAR:
+            break
+        gamma = gamma - size * step
+    return np.asarray(_sigmoid(design @ logistic(design, has.astype(float), weights)))
+
+
+def logistic(design: Array, has: Array, weights: Array) -> Array:
+    """The coefficients of a logistic regression, by Newton's method.
+
+    Parameters
+    ----------
+    design : array
+        (rows, k)
+    has : array
+        (rows,) 1 or 0.
+    weights : array
+        (rows,)
+    """
     slopes = np.zeros(design.shape[1])
-    for _ in range(LOGISTIC_STEPS):
-        p = 1 / (1 + np.exp(-np.clip(design @ slopes, -30, 30)))
+    for _ in range(NEWTON_STEPS):
+        p = _sigmoid(design @ slopes)
         spread = weights * np.maximum(p * (1 - p), 1e-12)
         curvature = (design * spread[:, None]).T @ design + 1e-12 * np.eye(design.shape[1])
         step = np.linalg.solve(curvature, design.T @ (weights * (has - p)))
         slopes = slopes + step
-        if np.abs(step).max() < 1e-10:
+        if np.abs(step).max() < 1e-10 or np.abs(slopes).max() > FAR:
             break
-    return np.asarray(1 / (1 + np.exp(-np.clip(design @ slopes, -30, 30))))
+    return slopes
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
 
 
 def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestion, models: Any) -> str:
     """What to warn of: groups of rows that never had a treatment, or rows of tables that no data reach; or nothing."""
     x = question.treatment
-    if isinstance(x, Continuous) or not isinstance(models, BayesianNetwork):
+    if isinstance(x, Continuous):
         return ""
     own = {v.name: v for v in source.variables}
     parents = [own[name] for name in plan.parents or () if name in own]
@@ -223,7 +278,28 @@ def strata_without(plan: EffectPlan, source: DataSource, question: EffectQuestio
             told = _group_without(counts, parents, x, state)
             if told:
                 return told
-    return _unseen_rows(source, question, models)
+    told = _too_few_for_lines(plan, source, question)
+    return told or (_unseen_rows(source, question, models) if isinstance(models, BayesianNetwork) else "")
+
+
+def _too_few_for_lines(plan: EffectPlan, source: DataSource, question: EffectQuestion) -> str:
+    """Groups that had a treatment, but in fewer rows than a line through the numbers adjusted for needs."""
+    own = {v.name: v for v in source.variables}
+    groups = [name for name in plan.predictors if name in own]
+    k = len(plan.predictors) - len(groups)
+    x = question.treatment
+    if not k or plan.regressed:
+        return ""
+    (counts,) = source.counts([[*groups, x.name]])
+    for state in (question.treated, question.control):
+        rows = counts[..., x.code(state)]
+        short = (rows > 0) & (rows < k + 2)
+        if short.any():
+            return (
+                f"{int(rows[short].sum())} rows had {x.name}={state} in {int(short.sum())} groups that are too small "
+                f"for a line through the {k} number{'s' * (k > 1)} adjusted for: there the effect is not adjusted"
+            )
+    return ""
 
 
 def _group_without(counts: NDArray[Any], parents: Sequence[Variable], x: Variable, state: Any) -> str:

@@ -3,21 +3,22 @@
 Of a graph in which every variable is measured, the pairs that are not adjacent, each given the parents of the later
 one, imply all others (Lauritzen et al. 1990). With hidden causes, a pair of measured variables that some set of
 measured variables separates is tested given a smallest such set. P-values are corrected for their number (Holm 1979).
-Variables with states are tested by G², numbers by their partial correlation, a number and a state by the F test of a
-regression; one pass of counting answers all tests of states.
+Variables with states are tested by G², or where small counts are expected by the moments of the permutation test;
+numbers by their partial correlation, a number and a state by the F test of a regression. One pass of counting answers
+all tests of states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bbn.causal.effects.effect_models import numbers_among
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.graph.separators import smallest_separator
-from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.display import Table, Tabular
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array, Frozen
@@ -36,7 +37,8 @@ class Independence(NamedTuple):
     y: str
     given: tuple[str, ...]
     test: str
-    """"g2", "partial correlation" or "regression"."""
+    """"permutation" (of states: G², or the permutation test where small counts are expected), "partial correlation" or
+    "regression"."""
     p_value: float
     adjusted_p_value: float
     """Corrected for the number of tests (Holm 1979)."""
@@ -123,6 +125,7 @@ def check_independences(
     *,
     alpha: float = 0.05,
     continuous: str | Iterable[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     states: Any = None,
     missing: Any = (),
 ) -> IndependenceChecks:
@@ -139,7 +142,9 @@ def check_independences(
     alpha
         The probability of a false alarm, of all tests together.
     continuous
-        Columns of numbers; by default those whose values are not whole.
+        Columns of numbers; by default as in `effect`.
+    kinds
+        Column to its kind, as in `bbn.describe`: "number" or "category", where you know better.
     states, missing
         How to read the data, as in `bbn.fit`.
 
@@ -182,8 +187,7 @@ def check_independences(
     full = as_causal_graph(graph, latent)
     measured = full.projected()
     names = list(measured.nodes)
-    numeric = numeric_columns(data, names) if continuous is None else continuous
-    numeric = [numeric] if isinstance(numeric, str) else list(numeric)
+    numeric = numbers_among(data, names, graph, continuous, kinds, states or {}, missing)
     options: dict[str, Any] = {"states": states} if states is not None else {}
     source = as_source(data, names=names, continuous=numeric, missing=missing, extra="ignore", **options)
     source = complete_data(source, names, "column {} has missing values", "drop those rows")
@@ -234,12 +238,12 @@ def _tested(
 ) -> list[tuple[str, str, tuple[str, ...], str, float]]:
     """Each claim with the test that fits it, and its p-value."""
     counted = [claim for claim in claims if not numbers & {claim[0], claim[1], *claim[2]}]
-    by_counts = dict(zip(counted, CountTests(source, "g2")(counted).tolist(), strict=True))
+    by_counts = dict(zip(counted, CountTests(source, "permutation")(counted).tolist(), strict=True))
     rows = _NumberTests(source) if len(counted) < len(claims) else None
     found = []
     for claim in claims:
         if claim in by_counts:
-            found.append((*claim, "g2", by_counts[claim]))
+            found.append((*claim, "permutation", by_counts[claim]))
         else:
             assert rows is not None
             test = "partial correlation" if {claim[0], claim[1]} <= numbers else "regression"

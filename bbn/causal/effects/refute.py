@@ -14,17 +14,17 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbn.causal.effects.effect import effect
-from bbn.causal.effects.effect_models import declared_states
+from bbn.causal.effects.effect_models import declared_states, numbers_among
 from bbn.causal.effects.effect_result import Effect
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
-from bbn.causal.identification.evaluation import numeric_columns
 from bbn.core.display import Table, Tabular
-from bbn.core.errors import EvidenceError, OverlapWarning, nearest
+from bbn.core.errors import DataError, EvidenceError, OverlapWarning, nearest
 from bbn.core.frozen import Array, Frozen, read_only
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, code
@@ -168,7 +168,7 @@ def refute(
     if n < 2:
         raise EvidenceError(f"n is {n}; expected at least 2")
     causal = as_causal_graph(graph, latent)
-    table = _table(data, graph, causal, continuous, states, missing)
+    table = _table(data, graph, causal, treatment, continuous, states, missing)
     asked: dict[str, Any] = {"adjusted": adjusted, "prior": prior, "interval": None}
     compared: dict[str, Any] = {"treated": treated, "control": control, "event": event}
     found = effect(table, causal, treatment, outcome, **asked, **compared)
@@ -177,10 +177,15 @@ def refute(
     draws: dict[str, Array] = {}
     for kind in chosen:
         again = (_again(kind, table, causal, treatment, outcome, rng) for _ in range(n))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OverlapWarning)  # told about the estimate itself
-            new = [effect(rows, g, treatment, outcome, **asked).average_effect for rows, g in again]
-        draws[kind] = np.array(new, dtype=float)
+        new = []
+        for rows, other in again:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OverlapWarning)  # told about the estimate itself
+                with suppress(DataError):  # a subset without one of the treatments
+                    new.append(float(effect(rows, other, treatment, outcome, **asked).average_effect))
+        if len(new) < 2:
+            raise DataError(f"too few rows have both treatments for {kind!r}: hardly any new data hold both")
+        draws[kind] = np.array(new)
     value = float(found.average_effect)
     return Refutations([_judged(kind, value, own, alpha) for kind, own in draws.items()], draws)
 
@@ -189,20 +194,20 @@ def _table(
     data: Any,
     graph: Any,
     causal: CausalGraph,
+    treatment: str,
     continuous: str | Iterable[str] | None,
     states: Mapping[str, Sequence[State]] | None,
     missing: Any,
 ) -> CodedTable:
     """The columns of measured variables that are there, coded once; columns that are absent are not needed."""
-    numeric = numeric_columns(data, causal.observed) if continuous is None else continuous
-    numbers = [numeric] if isinstance(numeric, str) else list(numeric)
     known = {**declared_states(graph), **(states or {})}
     there = [name for name in read_table(data).names if name in causal.observed]
+    numbers = numbers_among(data, there, graph, continuous, None, known, missing, treatment)
     return code(
         data,
         names=there,
-        states={name: own for name, own in known.items() if name in there},
-        continuous=[name for name in numbers if name in there],
+        states={name: own for name, own in known.items() if name in there and name not in numbers},
+        continuous=numbers,
         missing=missing,
         extra="ignore",
     )

@@ -8,12 +8,14 @@ model, which every factor holds, so a thousand draws are one query with a thousa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bbn.causal.effects.effect_result import EffectQuestion
+from bbn.causal.effects.arm_means import POOLED
+from bbn.causal.effects.estimate import EffectQuestion
 from bbn.causal.identification.estimand import Estimand
 from bbn.causal.identification.gaussian_evaluation import normal_draws
 from bbn.core.errors import DataError
@@ -116,17 +118,47 @@ def _network_draws(
         if isinstance(conditional, CPT) and conditional.name != x:
             counts = getattr(conditional, "counts", None)
             assert counts is not None
-            alpha = (
-                counts - (1 - REFERENCE) if prior is None else counts
-            )  # without a prior the counts hold one each
+            # without a prior the counts hold one each
+            alpha = _pooled(counts - 1.0, _by_treatment(conditional.parents, x)) if prior is None else counts
             gammas = rng.standard_gamma(np.broadcast_to(alpha, (n, *alpha.shape)))
             shares = gammas / np.maximum(gammas.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
             factors.append(Factor.trusted((draw, *conditional.parents, conditional.variable), shares))
-    lines = {name: _gaussian_draws(family, own, rng, n) for name, (family, own) in moments.items()}
+    lines = {
+        name: _gaussian_draws(net, family, own, _by_treatment(family.discrete, x), rng, n)
+        for name, (family, own) in moments.items()
+    }
     one, other = (
         _under(net, question, draw, factors, lines, value) for value in (question.treated, question.control)
     )
     return one, other
+
+
+def _by_treatment(parents: Sequence[Variable], x: str) -> NDArray[np.intp]:
+    """Settings of some parents in groups of the same treatment: the group of each."""
+    groups = np.zeros(tuple(p.card for p in parents), np.intp)
+    for k, parent in enumerate(parents):
+        if parent.name == x:
+            groups = groups + np.indices(groups.shape)[k]
+    return groups.reshape(-1)
+
+
+def _pooled(counts: Array, group: NDArray[np.intp]) -> Array:
+    """Dirichlet parameters of each row: its counts, and as much as Jeffreys adds to them, in part pooled.
+
+    Of the S rows of a group, each has 1/S of the reference counts, so that a group has them once, and the rest in the
+    shares of the whole group: otherwise many short rows would all be drawn towards equal shares. For the same reason
+    the spread of many rows is that of shares of n, p (1 − p) / (n − 1), not what the added counts make of it.
+    """
+    rows = counts.reshape(-1, counts.shape[-1])
+    n = rows.sum(axis=1, keepdims=True)
+    k = REFERENCE * rows.shape[1]
+    whole = np.zeros((int(group.max()) + 1, rows.shape[1]))
+    np.add.at(whole, group, rows)
+    part = 1.0 / np.maximum(np.bincount(group, n[:, 0] > 0), 1.0)[group][:, None]
+    shares = ((whole + REFERENCE) / (whole.sum(axis=1, keepdims=True) + k))[group]
+    centre = (rows + REFERENCE * part + k * (1 - part) * shares) / (n + k)
+    size = np.maximum(n + k - (1 - part) * (k + 2), REFERENCE)
+    return np.asarray((centre * size).reshape(counts.shape))
 
 
 def _under(
@@ -195,30 +227,63 @@ def _moments(net: BayesianNetwork, source: DataSource) -> dict[str, tuple[Gaussi
 
 
 def _gaussian_draws(
-    family: GaussianFamily, moments: Moments, rng: np.random.Generator, n_draws: int
+    net: BayesianNetwork,
+    family: GaussianFamily,
+    moments: Moments,
+    group: NDArray[np.intp],
+    rng: np.random.Generator,
+    n_draws: int,
 ) -> tuple[Array, Array]:
-    """(draws, settings) intercepts and (draws, settings, k) weights, from their posterior under a reference prior."""
+    """(draws, settings) intercepts and (draws, settings, k) weights, from their posterior under a reference prior.
+
+    The variance of a setting is also told by the others of its group, as much as by POOLED rows: that of a few rows
+    alone would be next to unknown.
+    """
     n_settings, q = moments.means.shape
     p = q - 1
+    inner = [np.linalg.pinv(s[:p, :p], rcond=1e-12, hermitian=True) for s in moments.scatter]
+    slopes = [own @ s[:p, p] for own, s in zip(inner, moments.scatter, strict=True)]
+    left = np.array(
+        [max(float(s[p, p] - b @ s[:p, p]), 0.0) for b, s in zip(slopes, moments.scatter, strict=True)]
+    )
+    ranks = [np.linalg.matrix_rank(own, hermitian=True) if p else 0 for own in inner]
+    degrees = np.maximum(moments.n - 1 - ranks, 0.0)
+    pooled = _pooled_variance(left, degrees, group)
+    if not degrees.any():  # a row for each coefficient: the spread of the column, at most
+        total = max(float(moments.n.sum()), 2.0)
+        apart = moments.means[:, p] - moments.n @ moments.means[:, p] / total
+        pooled = np.full(
+            n_settings, float(moments.n @ apart**2 + moments.scatter[:, p, p].sum()) / (total - 1)
+        )
+    centre = (left + POOLED * pooled) / (degrees + POOLED)
+    # no setting is known better than its group; an average over many settings is no wider than their variances say
+    known = np.minimum(degrees + POOLED, np.maximum(np.bincount(group, degrees)[group], 1.0))
+    alone = 1.0 / np.bincount(group)[group]
+    spread = known - np.where(known > 2, 2 * (1 - alone), 0.0)
     starts, weights = np.zeros((n_draws, n_settings)), np.zeros((n_draws, n_settings, p))
+    fitted: Any = net[family.name]
     for j in range(n_settings):
-        n, mean, scatter = moments.n[j], moments.means[j], moments.scatter[j]
-        inner = np.linalg.pinv(scatter[:p, :p], rcond=1e-12, hermitian=True) if p else np.zeros((0, 0))
-        slopes = inner @ scatter[:p, p]
-        left = max(float(scatter[p, p] - slopes @ scatter[:p, p]), 0.0)
-        degrees = n - p - 1
-        if degrees <= 0:  # too few rows to tell how far off they are
-            starts[:, j], weights[:, j] = mean[p] - slopes @ mean[:p], slopes
+        n, mean = moments.n[j], moments.means[j]
+        variance = centre[j] * spread[j] / rng.chisquare(known[j], n_draws)
+        noise = rng.standard_normal(n_draws) * np.sqrt(variance / max(n, 1.0))
+        if not n > 0:  # no row: what was fitted there, as if by one
+            starts[:, j] = fitted.means.reshape(-1)[j] + noise
+            weights[:, j] = fitted.weights.reshape(n_settings, p)[j]
             continue
-        variance = left / rng.chisquare(degrees, n_draws)
-        centre = mean[p] + rng.standard_normal(n_draws) * np.sqrt(variance / n)
+        weights[:, j] = slopes[j]
         if p:
-            values, vectors = np.linalg.eigh(inner)
+            values, vectors = np.linalg.eigh(inner[j])
             root = vectors * np.sqrt(np.maximum(values, 0.0))
-            noise = rng.standard_normal((n_draws, p)) @ root.T
-            weights[:, j] = slopes + noise * np.sqrt(variance)[:, None]
-        starts[:, j] = centre - weights[:, j] @ mean[:p]
+            weights[:, j] += (rng.standard_normal((n_draws, p)) @ root.T) * np.sqrt(variance)[:, None]
+        starts[:, j] = mean[p] + noise - weights[:, j] @ mean[:p]
     return starts, weights
+
+
+def _pooled_variance(left: Array, degrees: Array, group: NDArray[np.intp]) -> Array:
+    """(settings,) The variance of each one's group, or of all settings where the group does not tell."""
+    own, known = np.bincount(group, left), np.bincount(group, degrees)
+    whole = left.sum() / max(float(degrees.sum()), 1.0)
+    return np.asarray(np.where(known > 0, own / np.maximum(known, 1.0), whole)[group])
 
 
 def _estimand_draws(

@@ -21,16 +21,15 @@ from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
 from bbn.causal.graph.paths import CausalPath, open_path
 from bbn.causal.graph.separators import closest_separator, minimal_separators, smallest_separator
-from bbn.core.errors import BudgetError, EvidenceError, nearest
+from bbn.core.errors import EvidenceError, LeftOutWarning, nearest, warn_user
 from bbn.core.keywords import keywords_checked
 from bbn.model.equivalence import close_under_meek, is_cpdag, to_dag
 
-MOST_SETS = 10_000
-"""As many minimal sets are listed; beyond, BudgetError asks for a limit."""
+MOST_SETS = 1_000
+"""As many minimal sets are listed without a limit; k disjoint paths of two variables have 2^k."""
 CRITERIA = ("generalised", "back-door")
 
 
-@keywords_checked
 @keywords_checked
 def adjustment_sets(
     graph: Any,
@@ -60,7 +59,7 @@ def adjustment_sets(
         Smucler 2020; Henckel et al. 2022). It need not be minimal. If some of those are hidden there may be no best
         set, and the best of the minimal ones is returned (Smucler et al. 2022).
     limit
-        The most sets to return; a smallest one is always among them.
+        The most sets to return, MOST_SETS unless given; a smallest one, found by maximum flow, is always among them.
 
     Returns
     -------
@@ -71,8 +70,11 @@ def adjustment_sets(
     ------
     EvidenceError
         For a name that is unknown or hidden, a variable in two roles, or an unknown criterion.
-    BudgetError
-        For more than MOST_SETS sets without a limit.
+
+    Warns
+    -----
+    LeftOutWarning
+        If there are more than MOST_SETS sets and no limit is given.
 
     See Also
     --------
@@ -105,16 +107,18 @@ def adjustment_sets(
     if optimal:
         best = _optimal(question)
         return [] if best is None else [best]
+    small = smallest_separator(question.cut, question.x, question.y, question.allowed)
+    if small is None:
+        return []
     listed = minimal_separators(question.cut, question.x, question.y, question.allowed)
-    if limit is None:
-        found = list(islice(listed, MOST_SETS + 1))
-        if len(found) > MOST_SETS:
-            raise BudgetError(
-                f"there are more than {MOST_SETS:,} minimal adjustment sets; limit= gives some of them"
-            )
-    else:
-        small = smallest_separator(question.cut, question.x, question.y, question.allowed)
-        found = [] if small is None else [small, *islice((s for s in listed if s != small), limit - 1)]
+    others = (names for names in listed if names != small)
+    found = [small, *islice(others, (limit or MOST_SETS) - 1)]
+    if limit is None and next(others, None) is not None:
+        warn_user(
+            f"there are more than {MOST_SETS:,} minimal adjustment sets, and the rest is left out; a smallest one, of "
+            f"{len(small)} variables, is among those listed, limit= lists more, and optimal=True gives the best one",
+            LeftOutWarning,
+        )
     return sorted(found, key=lambda names: (len(names), sorted(names)))
 
 
@@ -139,7 +143,6 @@ class AdjustmentCheck(NamedTuple):
         return self.valid
 
 
-@keywords_checked
 @keywords_checked
 def check_adjustment(
     graph: Any,

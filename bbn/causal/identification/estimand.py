@@ -25,6 +25,7 @@ from bbn.causal.identification.gaussian_evaluation import Normal, evaluate_norma
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array, Frozen
 from bbn.model.factor import Factor, aligned
+from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State
 from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.posterior import Posterior
@@ -114,13 +115,14 @@ class Estimand(Frozen):
             `variables`, in which the probabilities are counted. Where all of them are numbers they are taken as
             jointly normal, and the formula is one of means and covariances.
         do
-            The state, or the number, of each variable that is set.
+            The state, or the number, of each variable that is set; data need no column for one that the formula does
+            not hold.
         given
             The same of each variable observed after that.
         states, weights, missing
             How to read data, as in `bbn.fit`.
         continuous
-            Columns of numbers; by default those whose values are not whole.
+            Columns of numbers; by default those with fractions, or of more whole numbers than could be states.
         memory_limit
             The most bytes that a table may take.
 
@@ -151,6 +153,11 @@ class Estimand(Frozen):
         options = {"states": states, "weights": weights, "missing": missing, "continuous": numeric}
         measured = measured_by(source, (*self.variables, *self.outcome), options, memory_limit)
         values = {**self._states(do, self.do, "do"), **self._states(given, self.given, "given")}
+        for name in [name for name in values if name not in self.variables]:  # it makes no difference
+            value = values.pop(name)
+            if isinstance(source, BayesianNetwork):
+                own = source.variable(name)
+                _ = own.number(value) if isinstance(own, Continuous) else own.code(value)
         if isinstance(measured, Normal):
             if len(self.outcome) > 1:
                 raise EvidenceError(

@@ -18,7 +18,13 @@ from bbn.causal.identification.gaussian_evaluation import Normal, normal_of_data
 from bbn.core.errors import DataError, EvidenceError, ImpossibleEvidenceError, ModelError, nearest
 from bbn.core.frozen import Array
 from bbn.data import as_source, complete_data, continuous_columns
+from bbn.data.column_rules import FEW_STATES, NUMBER
+from bbn.data.column_states import holds_fractions
+from bbn.data.columns import read_table
+from bbn.data.describe import describe
+from bbn.data.number_columns import plain_array
 from bbn.data.source import is_source
+from bbn.data.streams.readers import is_many
 from bbn.model.factor import Factor, aligned
 from bbn.model.factor_graph import FactorGraph
 from bbn.model.network import BayesianNetwork
@@ -26,6 +32,10 @@ from bbn.model.variable import Continuous, State, Variable
 
 FEW_CELLS = 4096
 """The most cells of a product that is written out; beyond, the engine orders the sums."""
+
+
+FEW_ROWS = 5
+"""Fewer rows than this do not tell what a level of a treatment does."""
 
 
 class Measured(Protocol):
@@ -52,7 +62,9 @@ def measured_by(
         return _Network(source, memory_limit)
     options = {key: value for key, value in options.items() if value is not None}
     listed = options.pop("continuous", None)
-    numeric = numeric_columns(source, own) if listed is None else list(listed)
+    declared = options.get("states") or {}
+    undeclared = [name for name in own if name not in declared]
+    numeric = numeric_columns(source, undeclared) if listed is None else list(listed)
     if all(name in numeric for name in own):
         return normal_of_data(_complete(source, own, {**options, "continuous": list(own)}), own)
     mixed = next((name for name in own if name in numeric), None)
@@ -61,21 +73,54 @@ def measured_by(
     return _Data(source, own, options)
 
 
-def numeric_columns(data: Any, names: Iterable[str]) -> list[str]:
-    """Columns of floats that are not all whole: they cannot be states. Data that are coded say which they are."""
+def numeric_columns(
+    data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None, missing: Any = ()
+) -> list[str]:
+    """The columns among some that are numbers, by the rules of `bbn.describe`; data that are coded say which they are.
+
+    Whole numbers of few values are states, and so is text unless `kinds` says otherwise.
+    """
+    wanted = list(dict.fromkeys(names))
+    told = {name: kind for name, kind in (kinds or {}).items() if name in wanted}
     if is_source(data):
-        return [name for name in continuous_columns(data) if name in set(names)]
-    found = []
-    for name in names:
-        try:
-            given = data[name]
-        except (KeyError, TypeError, IndexError, ValueError):
-            continue
-        if getattr(getattr(given, "dtype", None), "kind", "f") != "f":
-            continue
-        column = np.asarray(given)
-        if column.dtype.kind == "f" and not np.all(np.isnan(column) | (column == np.floor(column))):
-            found.append(name)
+        return [name for name in continuous_columns(data) if name in wanted]
+    if is_many(data):
+        return [name for name, kind in told.items() if kind == "number"]
+    table = read_table(data)
+    columns = {name: table.column(name) for name in wanted if name in table.names}
+    numeric = {name: array for name, array in _arrays(columns).items() if array.dtype.kind in "iuf"}
+    looked_at = {name: columns[name] for name in columns if name in numeric or name in told}
+    lines = describe(looked_at, told, missing=missing) if looked_at else ()
+    return [
+        line.name
+        for line in lines
+        if line.use == NUMBER
+        or (line.name not in told and (line.kind == "identifier" or holds_fractions(numeric[line.name])))
+    ]
+
+
+def has_thin_levels(data: Any, name: str) -> bool:
+    """Whether a column is whole numbers, more than a handful, some of which hardly any row has: a number, rounded."""
+    if is_source(data) or is_many(data):
+        return False
+    table = read_table(data)
+    array = _arrays({name: table.column(name)} if name in table.names else {}).get(name)
+    if array is None or array.dtype.kind not in "iuf" or holds_fractions(array):
+        return False
+    levels, rows = np.unique(array[np.isfinite(array)], return_counts=True)
+    return len(levels) > FEW_STATES and int(rows.min()) < FEW_ROWS
+
+
+def _arrays(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that are plain, as arrays."""
+    found = {}
+    for name, column in columns.items():
+        array = plain_array(column)
+        if array is None and isinstance(column, list | tuple):
+            kinds = {type(value) for value in column}
+            array = np.asarray(column) if len(kinds) == 1 or kinds == {int, float} else None
+        if array is not None:
+            found[name] = array
     return found
 
 

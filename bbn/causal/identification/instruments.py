@@ -1,6 +1,6 @@
 """Instruments: variables that move the treatment, and the outcome through the treatment alone.
 
-Z is an instrument for the effect of x on y, given W, if W is not affected by x or y, Z depends on x given W, and W
+Z is an instrument for the effect of x on y, given W, if x and y affect neither Z nor W, Z depends on x given W, and W
 separates Z from y once the arcs into x are cut (Pearl 2009, definition 7.4.1). The sets W that are tried are the
 minimal separators among the ancestors of Z and y (ancestral instruments; van der Zander, Textor and Liśkiewicz 2015).
 """
@@ -29,7 +29,6 @@ class Instrument(NamedTuple):
     given: Names
 
 
-@keywords_checked
 @keywords_checked
 def instruments(
     graph: Any, treatment: str, outcome: str, latent: str | Iterable[str] = ()
@@ -74,7 +73,7 @@ def instruments(
     affected = full.descendants([x, y])
     found = []
     for name in full.observed:
-        if name in (x, y):
+        if name in affected:
             continue
         allowed = frozenset(full.observed) - affected - {name}
         sets = minimal_separators(cut, frozenset([name]), frozenset([y]), allowed)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
-from bbn.data.columns import checked_names
+from bbn.data.columns import Decimal, checked_decimal, checked_names
 from bbn.data.streams.dask_cluster import Cluster
 from bbn.data.streams.facts import MOST_ROWS, Facts, batch_size, from_footers, read_declared
 from bbn.data.streams.file_stream import fold_part
@@ -51,6 +51,7 @@ def open_dask(
     memory_limit: int | float | str | None = None,
     batch_rows: int | None = None,
     continuous: str | Iterable[str] | None = (),
+    decimal: Decimal = None,
 ) -> Clustered:
     """The source behind `open_data` for a Dask DataFrame, or for files that a cluster's workers can reach.
 
@@ -63,7 +64,8 @@ def open_dask(
     partitions = _partitions(data)
     wanted, declared, numeric = read_declared(partitions.names(), variables, states, weights, continuous)
     own = tuple(name for name in wanted if name in numeric)
-    coding = Coding({}, missing, unseen, weights, own, by_kind=continuous is None)
+    checked_decimal(decimal, partitions.names())
+    coding = Coding({}, missing, unseen, weights, own, by_kind=continuous is None, decimal=decimal)
     rows = batch_rows or batch_size(len(wanted), partitions.text, 1, parsed_limit(memory_limit))
     footers = partitions.source if isinstance(partitions, Files) else None
     facts = from_footers(footers, wanted, declared, coding)

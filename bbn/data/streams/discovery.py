@@ -24,10 +24,11 @@ from bbn.data.column_states import (
     missing_tokens,
     too_many_numbers,
 )
-from bbn.data.columns import RawTable, read_table
+from bbn.data.columns import Decimal, RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.number_columns import read_numbers
 from bbn.data.streams.sums import RunningSum
+from bbn.data.text_values import IN_PART
 from bbn.model.variable import State, Variable, plain
 
 NO_CODES = np.empty(0, dtype=np.int32)
@@ -48,6 +49,8 @@ class FoundColumn(NamedTuple):
     """The kinds of the values, and where each was first met."""
     continuous: bool = False
     """Whether the column is read as numbers; `values` then holds one of them, if there is any."""
+    decimal: str = ""
+    """What is known of the decimal mark of text."""
 
     def merge(self, other: FoundColumn) -> FoundColumn:
         """What was found out about two batches, the other after this one."""
@@ -58,17 +61,18 @@ class FoundColumn(NamedTuple):
             self.missing or other.missing,
             {**self.kinds, **{k: where for k, where in other.kinds.items() if k not in self.kinds}},
             self.continuous or other.continuous,
+            self.decimal or other.decimal,
         )
 
-    def too_many_numbers(self, tokens: set[tuple[type, Any]]) -> bool:
-        """Whether these are numbers alone, and too many to be states."""
-        return too_many_numbers(Levels(NO_CODES, list(self.values.values()), self.declared), tokens)
+    @property
+    def levels(self) -> Levels:
+        """The values as those of a column without rows."""
+        return Levels(NO_CODES, list(self.values.values()), self.declared, self.decimal)
 
     def variable(self, name: str, tokens: set[tuple[type, Any]]) -> Variable:
         """The variable whose states are these values; DataError if they cannot be states."""
-        values = list(self.values.values())
         try:
-            return discovered(name, Levels(NO_CODES, values, self.declared), tokens)
+            return discovered(name, self.levels, tokens)
         except DataError as error:
             if len(self.kinds) < 2:
                 raise
@@ -94,7 +98,9 @@ class Discovery(NamedTuple):
         """The same, with columns of too many numbers to be states as columns of numbers."""
         tokens = missing_tokens(missing)
         columns = {
-            name: column._replace(continuous=True) if column.too_many_numbers(tokens) else column
+            name: column._replace(continuous=True)
+            if too_many_numbers(name, column.levels, tokens)
+            else column
             for name, column in self.columns.items()
             if name not in set(declared)
         }
@@ -135,6 +141,8 @@ class Discovering(NamedTuple):
         What to do with a value that is not a number in a column of numbers.
     by_kind
         Whether a column with fractions is one of numbers.
+    decimal, decimals
+        What is told of decimal marks, and what all rows tell of them, if they were asked.
 
     >>> find = Discovering(("A",))
     >>> both = find({"A": ["b", None]}).merge(find({"A": ["a"]}))
@@ -148,11 +156,13 @@ class Discovering(NamedTuple):
     continuous: frozenset[str] = frozenset()
     unseen: str = "raise"
     by_kind: bool = False
+    decimal: Decimal = None
+    decimals: Mapping[str, str] | None = None
 
     def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Discovery:
         """What a batch holds; `where` it is from and the number of its first row are for messages."""
         with located(where, first_row):
-            table = read_table(data)
+            table = batch_table(data, self.decimal, self.decimals)
             weights = batch_weights(table, self.weights)
             columns = few_states({name: self._column(table, name, where) for name in self.names})
         total = RunningSum([np.array([float(table.n_rows) if weights is None else weights.sum()])])
@@ -162,7 +172,7 @@ class Discovering(NamedTuple):
         require_column(table, name)
         tokens = missing_tokens(self.missing)
         if name in self.continuous or (self.by_kind and holds_fractions(table.column(name))):
-            numbers = read_numbers(name, table.column(name), tokens, self.unseen)
+            numbers = read_numbers(name, table.column(name), tokens, self.unseen, table.decimal_of(name))
             gone = np.isnan(numbers)
             found: dict[tuple[type, Any], Any] = {} if gone.all() else {(float, 0.0): 0.0}
             return FoundColumn(found, False, table.text, bool(gone.any()), {}, continuous=True)
@@ -177,7 +187,16 @@ class Discovering(NamedTuple):
             elif is_there or levels.declared:
                 values[type(plain(value)), plain(value)] = value
         kinds = dict.fromkeys((kind.__name__ for kind, _ in values), where)
-        return FoundColumn(values, levels.declared, table.text, missing, kinds)
+        mark = table.decimal_of(name).rstrip(IN_PART)
+        return FoundColumn(values, levels.declared, table.text, missing, kinds, decimal=mark)
+
+
+def batch_table(data: Any, decimal: Decimal, decimals: Mapping[str, str] | None) -> RawTable:
+    """A batch as a table, with what is told of decimal marks, and what all rows tell of them, if they were asked."""
+    table = read_table(data)
+    if decimals is None:
+        return table._replace(decimal=table.decimal + IN_PART).told(decimal)
+    return table.told(decimals).told(decimal)
 
 
 def require_column(table: RawTable, name: str) -> None:
@@ -192,7 +211,7 @@ def batch_weights(table: RawTable, name: str | None) -> Array | None:
         return None
     if name not in table.names:
         raise DataError(f"weights={name!r} is not a column of the data{nearest(name, table.names)}")
-    weights = read_numbers(name, table.column(name), set(), "raise")
+    weights = read_numbers(name, table.column(name), set(), "raise", table.decimal_of(name))
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
         raise DataError(

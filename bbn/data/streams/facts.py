@@ -37,7 +37,10 @@ class Facts:
     n_rows, total
         The number of rows and the sum of their weights, or None before they are known.
     found
-        What a pass of discovery found of the columns, or None before there was one.
+        What a pass of discovery found of the columns, by the columns that were said to be numbers, and whether others
+        were taken as such by what they hold.
+    decimals
+        The decimal mark of each column of text that is numbers; None before all rows were asked.
     passes
         How many passes over the data were made so far, discovery among them.
     """
@@ -54,7 +57,8 @@ class Facts:
         self.n_rows = n_rows
         self.where = where
         self.total: float | None = None
-        self.found: Discovery | None = None
+        self.found: dict[tuple[frozenset[str], bool], Discovery] = {}
+        self.decimals: Mapping[str, str] | None = None
         self.passes = 0
 
     def learn(self, n_rows: int, total: float) -> None:
@@ -133,7 +137,8 @@ def from_footers(
         for name in wanted
     }
     n_rows = facts.n_rows or 0
-    facts.found = Discovery(n_rows, RunningSum([np.array([float(n_rows)])]), columns)
+    found = Discovery(n_rows, RunningSum([np.array([float(n_rows)])]), columns)
+    facts.found[frozenset(), coding.by_kind] = found
     return facts
 
 

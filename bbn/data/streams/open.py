@@ -14,6 +14,7 @@ from bbn.core.budget import memory_limit as parsed_limit
 from bbn.core.errors import DataError
 from bbn.core.keywords import keywords_checked
 from bbn.data.coding import UNSEEN
+from bbn.data.columns import checked_decimal
 from bbn.data.error_places import located
 from bbn.data.source import DataSource, is_source
 from bbn.data.streams.facts import Facts, batch_size, from_footers, read_declared
@@ -36,6 +37,7 @@ def open_data(
     n_jobs: int | None = None,
     batch_rows: int | None = None,
     continuous: str | Iterable[str] | None = (),
+    decimal: str | Mapping[str, str] | None = None,
     client: Any = None,
 ) -> DataSource:
     """Open data that may be larger than memory; every learner takes what comes back.
@@ -63,6 +65,9 @@ def open_data(
     continuous
         Names of columns that are read as numbers; None: those that hold fractions, or too many numbers to be states,
         which a first pass finds out.
+    decimal
+        The decimal mark of text that is numbers, "," or ".", or column to mark. Needed only where the text does not
+        tell: "1,234" is a thousand or 1.234.
     client
         A Dask cluster that does the work: its `distributed.Client`, or its scheduler's address such as
         "tcp://10.0.0.1:8786". Its workers must reach the files under the same names. A pair (client, path) is the same.
@@ -78,7 +83,7 @@ def open_data(
     (3, (Variable('Rain', ['no', 'yes']),), array([2, 1]), 2)
     """
     if is_source(data):
-        given = (states, variables, weights, memory_limit, n_jobs, batch_rows, client)
+        given = (states, variables, weights, memory_limit, n_jobs, batch_rows, client, decimal)
         if any(option is not None for option in given) or missing != () or continuous != ():
             raise DataError("the data are open already; say how they are to be read where they are opened")
         opened: DataSource = data
@@ -103,13 +108,15 @@ def open_data(
             memory_limit=memory_limit,
             batch_rows=batch_rows,
             continuous=continuous,
+            decimal=decimal,
         )
     source = reader(data)
     there = source.names()
     with located(source.where):
         wanted, declared, numeric = read_declared(there, variables, states, weights, continuous)
+        checked_decimal(decimal, there)
     own = tuple(name for name in wanted if name in numeric)
-    coding = Coding({}, missing, unseen, weights, own, by_kind=continuous is None)
+    coding = Coding({}, missing, unseen, weights, own, by_kind=continuous is None, decimal=decimal)
     rows = batch_rows or batch_size(len(wanted), source.text, jobs(n_jobs), parsed_limit(memory_limit))
     facts = from_footers(source, wanted, declared, coding)
     return FileStream(source, rows, coding, facts, n_jobs, memory_limit)

@@ -20,7 +20,7 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
 
 from bbn.core.errors import BBNError, DamagedFileError, DataError, nearest
-from bbn.data.column_levels import Levels, arrow_levels
+from bbn.data.column_levels import Levels
 from bbn.data.columns import RawTable, checked_names
 from bbn.data.error_places import located
 from bbn.data.kinds import Kind, Narwhals, Pandas
@@ -39,20 +39,17 @@ SCHEMA = b"/////"
 
 
 class ArrowBatch(RawTable):
-    """A batch whose columns are pyarrow's; text that was read as a dictionary declares no order of states."""
-
-    plain: frozenset[str] = frozenset()
+    """A batch whose columns are pyarrow's."""
 
     def levels(self, name: str) -> Levels:
         """A column as levels."""
-        column = self.column(name)
         try:
-            levels = arrow_levels(column)
+            return super().levels(name)
         except pa.ArrowException:
+            kind = self.column(name).type
             raise DataError(
-                f"column {name!r} holds values of type {column.type}; expected text, whole numbers or truth values"
+                f"column {name!r} holds values of type {kind}; expected text, whole numbers or truth values"
             ) from None
-        return levels._replace(declared=False) if name in self.plain else levels
 
 
 def arrow_batch(table: Any, plain: Iterable[str] = (), kind: Kind | None = None) -> ArrowBatch:
@@ -60,9 +57,8 @@ def arrow_batch(table: Any, plain: Iterable[str] = (), kind: Kind | None = None)
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     names = tuple(table.schema.names)
-    batch = ArrowBatch(names, table.num_rows, table.column, kind or Narwhals("pyarrow"))
-    batch.plain = frozenset(plain)
-    return batch
+    made = ArrowBatch(names, table.num_rows, table.column, kind or Narwhals("pyarrow"))
+    return made._replace(plain=frozenset(plain))
 
 
 class File(NamedTuple):

@@ -273,8 +273,11 @@ def _are_paths(data: Any) -> bool:
 
 
 def is_many(data: Any) -> bool:
-    """Whether data are not one table but what `open_data` reads: files, a folder, a pattern, a dataset, Dask."""
-    if is_dask(data) or _is_dataset(data) or _are_paths(data):
+    """Whether data are not one table but what `open_data` reads: files, a folder, a pattern, a dataset, Dask.
+
+    Or what it has read, if nothing was said of the columns.
+    """
+    if getattr(data, "undecided", False) is True or is_dask(data) or _is_dataset(data) or _are_paths(data):
         return True
     if not isinstance(data, str | Path) or data == "":
         return False

@@ -11,25 +11,31 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.budget import jobs, memory_limit, require_memory, show_bytes
-from bbn.core.errors import DataError, nearest
+from bbn.core.errors import AmbiguousNumbersError, DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data.column_codes import finder
+from bbn.data.column_states import missing_tokens
+from bbn.data.columns import NO_ROWS
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
+from bbn.data.profile import Profiling
 from bbn.data.source import Block, Family
 from bbn.data.streams.discovery import Discovering, Discovery, FoundColumn, discovered_variables
 from bbn.data.streams.facts import Facts
 from bbn.data.streams.readers import Batch
 from bbn.data.streams.sums import RunningSum, T
 from bbn.data.streams.tasks import Coding, Counting, Reducing, Task
+from bbn.data.text_values import NUMBERS, chosen_form, decimal_mark
 from bbn.model.binned import Binned
 from bbn.model.variable import Continuous, State, Variable
+
+R = TypeVar("R")
 
 
 class Streamed(ABC):
@@ -71,6 +77,8 @@ class Streamed(ABC):
         self.limit = memory_limit(limit)
         self._coding = coding._replace(variables=facts.declared)
         self._settled = {*facts.columns} == {*facts.declared, *coding.continuous}
+        self._kinds = (frozenset(coding.continuous), coding.by_kind)
+        self._told = bool(coding.continuous) or coding.by_kind
         self._some = False
 
     @abstractmethod
@@ -85,24 +93,60 @@ class Streamed(ABC):
     @property
     def found(self) -> Discovery:
         """What is known of the columns; if nothing is yet, from a pass."""
-        if self.facts.found is None:
+        as_states = (self._kinds[0], False)
+        if self._kinds not in self.facts.found and as_states in self.facts.found:
+            self.facts.found[self._kinds] = self.facts.found[
+                as_states
+            ]  # all values are there to tell kinds by
+        if self._kinds not in self.facts.found:
             self.facts.passes += 1
             coding, wanted = self._coding, self.facts.columns
             cut = [name for name, variable in self.facts.declared.items() if isinstance(variable, Binned)]
             numeric = frozenset({*coding.continuous, *cut})
-            find = Discovering(wanted, coding.missing, coding.weights, numeric, coding.unseen, coding.by_kind)
             columns = list(dict.fromkeys([*wanted, *([coding.weights] if coding.weights else [])]))
             nothing = {name: FoundColumn({}, False, False, False, {}) for name in wanted}
-            found = self._fold(lambda batch: find(*batch), columns)
+
+            def look(decimals: Mapping[str, str] | None) -> Discovery | None:
+                find = Discovering(
+                    wanted,
+                    coding.missing,
+                    coding.weights,
+                    numeric,
+                    coding.unseen,
+                    coding.by_kind,
+                    coding.decimal,
+                    decimals,
+                )
+                return self._fold(lambda batch: find(*batch), columns)
+
+            found = self._decided(look)
             found = found or Discovery(0, RunningSum([np.zeros(1)]), nothing)
             self.facts.learn(found.n_rows, float(found.total.result()[0][0]))
-            self.facts.found = found
-        return self.facts.found
+            self.facts.found[self._kinds] = found
+        return self.facts.found[self._kinds]
+
+    def _decided(self, ask: Callable[[Mapping[str, str] | None], R]) -> R:
+        """What `ask` gives; where some rows do not tell what a comma means, it is asked again after all have been."""
+        try:
+            return ask(self.facts.decimals)
+        except AmbiguousNumbersError:
+            if self.facts.decimals is not None:
+                raise
+        self.facts.passes += 1
+        columns = tuple(dict.fromkeys([*self.facts.columns, *filter(None, [self._coding.weights])]))
+        look = Profiling(
+            columns, frozenset(missing_tokens(self._coding.missing)), decimal=self._coding.decimal
+        )
+        profiles = self._fold(lambda batch: look(*batch), columns)
+        assert profiles is not None  # some row has been met
+        forms = {name: chosen_form(own.forms, own.decimal) for name, own in profiles.columns.items()}
+        self.facts.decimals = {name: decimal_mark(form) for name, form in forms.items() if form & NUMBERS}
+        return ask(self.facts.decimals)
 
     @property
     def discovered(self) -> bool:
         """Whether it is known what the columns hold, so that asking for it takes no pass."""
-        return self.facts.found is not None
+        return self._kinds in self.facts.found
 
     @property
     def coding(self) -> Coding:
@@ -112,13 +156,18 @@ class Streamed(ABC):
             found = self.found
             numeric = self._coding.continuous
             if self._coding.by_kind:
-                found = self.facts.found = found.by_kind(facts.declared, missing)
+                found = facts.found[self._kinds] = found.by_kind(facts.declared, missing)
                 numeric = found.numeric(facts.declared)
             with located(facts.where):
                 variables = discovered_variables(found, facts.columns, facts.declared, missing)
             self._coding = self._coding._replace(variables={v.name: v for v in variables}, continuous=numeric)
             self._settled = True
         return self._coding
+
+    @property
+    def decimal(self) -> Any:
+        """What was told of decimal marks where the data were opened."""
+        return self._coding.decimal
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -145,7 +194,7 @@ class Streamed(ABC):
     def require_rows(self) -> None:
         """DataError if it is known that there are no rows."""
         if self.facts.n_rows == 0:
-            raise DataError("the data have no rows")
+            raise DataError(NO_ROWS)
 
     @property
     def incomplete(self) -> tuple[str, ...]:
@@ -164,7 +213,7 @@ class Streamed(ABC):
         if column.missing or variable is None or column.continuous:
             return column.missing
         gone = (variable.card,) if self.coding.unseen == "raise" else (None, variable.card)
-        find = finder(variable, list(column.values.values()))
+        find = finder(variable, list(column.values.values()), column.decimal)
         return any(find(value) in gone for value in column.values.values())
 
     def completed(self, way_out: str) -> Self:
@@ -174,6 +223,22 @@ class Streamed(ABC):
         """
         view = copy.copy(self)
         view._coding = self.coding._replace(complete=way_out)
+        return view
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing was said about what the columns hold when the data were opened."""
+        said = self.facts.declared or self._coding.weights or missing_tokens(self._coding.missing)
+        return not (self._told or said)
+
+    def reopened(self, variables: Sequence[Variable], **coding: Any) -> Self:
+        """The same data as if they had been opened for these variables; `coding` are other fields of `Coding`."""
+        declared = {v.name: v for v in variables if not isinstance(v, Continuous)}
+        numeric = tuple(v.name for v in variables if isinstance(v, Continuous))
+        view = copy.copy(self)
+        view.facts = Facts([v.name for v in variables], declared, self.facts.n_rows, self.facts.where)
+        view._coding = self._coding._replace(variables=declared, continuous=numeric, by_kind=False, **coding)
+        view._kinds, view._settled, view._told = (frozenset(numeric), False), True, True
         return view
 
     @property
@@ -258,7 +323,12 @@ class Streamed(ABC):
             continuous=tuple(name for name in columns if name not in known),
         )
         read = [*columns, *([coding.weights] if coding.weights and coding.weights not in columns else [])]
-        total = self._fold(lambda batch: coding.run(task, batch.data, columns, *batch[1:]), read)
+
+        def run(decimals: Mapping[str, str] | None) -> RunningSum | None:
+            own = coding._replace(decimals=decimals)
+            return self._fold(lambda batch: own.run(task, batch.data, columns, *batch[1:]), read)
+
+        total = self._decided(run)
         *results, rows, weight = [np.zeros(1, np.int64), np.zeros(1)] if total is None else total.result()
         self.facts.learn(int(rows[0]), float(weight[0]))
         if self._some:
@@ -275,22 +345,30 @@ class Streamed(ABC):
         """The same data as a learner wants them: these columns, with these states, in this order of states.
 
         DataError if a column is absent, holds no value, is hidden but holds some, holds a value that is not a state,
-        or has numbers where states are wanted or the other way round.
+        or has numbers where states are wanted or the other way round. Where nothing was said about numbers when the
+        data were opened, `continuous` means what it means for a table in memory.
         """
         unseen = set(hidden)
         by_kind = continuous is None
         numeric = {continuous} if isinstance(continuous, str) else set(continuous or ())
         numeric |= {name for name, own in (declared or {}).items() if isinstance(own, Continuous)}
         given: dict[str, Any] = {**self.facts.declared, **(declared or {})}
+        stated = {name for name, own in given.items() if not isinstance(own, Continuous)}
+        if not self._told:
+            names = None if names is None else list(names)
+            open_ones = {*(self.facts.columns if names is None else names)} - stated - unseen
+            if numeric or (by_kind and open_ones):
+                return self._deciding(numeric, by_kind).viewed(names, declared, hidden, continuous)
         variables: dict[str, Variable] = {}
-        for name in self.coding.variables if names is None else names:
+        wanted = [*self.coding.variables, *self.continuous] if names is None else list(names)
+        for name in wanted:
             there = name in self.facts.columns
             if name in unseen:
                 column = self.found.columns[name] if there else None
                 if column is not None and column.values:
                     value = next(iter(column.values.values()))
                     raise DataError(f"hidden variable {name!r} has values in the data, such as {value!r}")
-            elif name in self.continuous:
+            elif name in self.continuous and not (by_kind and name in stated):
                 if names is not None and name not in numeric and not by_kind:
                     raise DataError(
                         f"the data give {name!r} numbers, but it is not continuous; continuous= says so"
@@ -307,9 +385,24 @@ class Streamed(ABC):
         view = copy.copy(self)
         view._coding = self._coding._replace(
             variables=variables,
-            continuous=tuple(n for n in self.continuous if names is None or n in set(names)),
+            continuous=tuple(n for n in self.continuous if n in wanted and n not in variables),
         )
-        view._settled = view._some = True
+        view._settled = view._some = view._told = True
+        return view
+
+    def _deciding(self, numeric: set[str], by_kind: bool) -> Self:
+        """The same data with these columns as numbers, and by kind also those that hold such."""
+        for name in sorted(numeric):
+            if name not in self.facts.columns:
+                raise DataError(f"the data have no column {name!r}{nearest(name, self.facts.columns)}")
+            if name in self.facts.declared:
+                states = list(self.facts.declared[name].states)
+                raise DataError(f"the data give {name!r} the states {states}, but it is continuous")
+        view = copy.copy(self)
+        own = tuple(name for name in self.facts.columns if name in numeric)
+        view._coding = self._coding._replace(variables=self.facts.declared, continuous=own, by_kind=by_kind)
+        view._settled = {*self.facts.columns} == {*self.facts.declared, *own}
+        view._kinds, view._told = (frozenset(own), by_kind), True
         return view
 
     def _viewed(self, name: str, own: Variable | Sequence[State] | None) -> Variable:
@@ -322,9 +415,9 @@ class Streamed(ABC):
                 )
             return self.coding.variables[name]
         variable = own if isinstance(own, Variable) else Variable(name, own)
-        if self.facts.found is not None and self._coding.unseen == "raise":
-            column = self.facts.found.columns[name]
-            find = finder(variable, list(column.values.values()))
+        if self.discovered and self._coding.unseen == "raise":
+            column = self.found.columns[name]
+            find = finder(variable, list(column.values.values()), column.decimal)
             odd = next((v for v in column.values.values() if find(v) is None), None)
             if odd is not None and not column.declared:
                 self._refuse(variable, odd)

@@ -15,11 +15,11 @@ from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data.coded_table import CodedTable
 from bbn.data.coding import code
-from bbn.data.columns import read_table
+from bbn.data.columns import Decimal
 from bbn.data.counts import ContingencyTables
 from bbn.data.error_places import located
 from bbn.data.source import Block
-from bbn.data.streams.discovery import batch_weights, require_column
+from bbn.data.streams.discovery import batch_table, batch_weights, require_column
 from bbn.data.streams.sums import RunningSum
 from bbn.model.variable import Variable
 
@@ -69,6 +69,8 @@ class Coding(NamedTuple):
         The names of the columns that are read as numbers.
     by_kind
         Whether columns that a pass of discovery finds to hold numbers are read as numbers too.
+    decimal, decimals
+        What is told of decimal marks, and what all rows tell of them, if they were asked.
     complete
         Where no value may be missing, what to do if one is, for the DataError; empty where some may.
     """
@@ -80,11 +82,13 @@ class Coding(NamedTuple):
     continuous: tuple[str, ...] = ()
     by_kind: bool = False
     complete: str = ""
+    decimal: Decimal = None
+    decimals: Mapping[str, str] | None = None
 
     def table(self, data: Any, columns: Sequence[str], where: str = "", first_row: int = 0) -> CodedTable:
         """Some columns of a batch, coded; `where` it is from and the number of its first row are for messages."""
         with located(where, first_row):
-            raw = read_table(data)
+            raw = batch_table(data, self.decimal, self.decimals)
             for name in columns:
                 require_column(raw, name)
             weights = batch_weights(raw, self.weights)

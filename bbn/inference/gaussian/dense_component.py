@@ -2,9 +2,7 @@
 
 Every continuous variable is a linear function of independent standard normal noises, one per variable:
 x = μ(s) + L(s) ε in setting s of the discrete parents, with L lower triangular in topological order (row i is
-Σ_j w_ij L_j + √v_i e_i). Observing x_O = L_O ε + μ_O turns, with L_Oᵀ = Q R (Golub and Van Loan 2013, section 5.2),
-into Q₁ᵀε = z = R⁻ᵀ(x_O − μ_O), which has density N(z; 0, I)/|R|, while Q₂ᵀε stays standard normal. Variances are
-so never differences of larger numbers, however small or large they are.
+Σ_j w_ij L_j + √v_i e_i). What observing some of them does is in `square_root`.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ import numpy as np
 from bbn.core.budget import require_memory
 from bbn.core.frozen import Array
 from bbn.inference.gaussian.jointly_gaussian import LOG_2PI, NEAR, OTHERWISE, Component, Given
+from bbn.inference.gaussian.square_root import Rotation, rotated, solved
 from bbn.kernels.contracts.types import Ints
 from bbn.model.gaussian import Gaussian
 
@@ -69,20 +68,16 @@ class DenseComponent(Component):
         return self.root.size
 
     @cached_property
-    def _rotation(self) -> tuple[Array, Array]:
-        """Q, (settings, variables, variables), and R, (settings, observed, observed), its diagonal not negative."""
-        n = len(self.observed)
-        q, r = np.linalg.qr(self.root[:, self.observed].transpose(0, 2, 1), mode="complete")
-        sign = np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)
-        q[:, :, :n] *= sign[:, None, :]
-        return q, r[:, :n] * sign[:, :, None]
+    def _rotation(self) -> Rotation:
+        """Q, (settings, variables, variables), and R, (settings, observed, observed)."""
+        return rotated(self.root[:, self.observed])
 
     @cached_property
-    def _scales(self) -> tuple[Array, Array]:
-        """The diagonal of R, (settings, observed), and ln of |R| and the constants of the density, (settings,)."""
-        scale = np.diagonal(self._rotation[1], axis1=1, axis2=2)
+    def _log_scale(self) -> Array:
+        """(settings,): ln of |R| and the constants of the density."""
+        scale = np.diagonal(self._rotation.triangle, axis1=1, axis2=2)
         with np.errstate(divide="ignore"):
-            return scale, np.log(scale).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI
+            return np.asarray(np.log(scale).sum(axis=1) + 0.5 * len(self.observed) * LOG_2PI)
 
     def given(self, numbers: Mapping[str, Array], rows: int = 1) -> Given:
         """What the observed numbers say, one entry per row for each observed variable and shift."""
@@ -92,16 +87,12 @@ class DenseComponent(Component):
         if not self.observed:
             nothing = np.zeros((rows, self.settings, 0))
             return Given(np.zeros((rows, self.settings)), (nothing, centre))
-        triangle = self._rotation[1]
-        scale, log_scale = self._scales
-        z = np.empty((rows, self.settings, len(self.observed)))
+        triangle = self._rotation.triangle
+        log_scale = self._log_scale
+        apart = [numbers[self.names[i]][:, None] - centre[..., i] for i in self.observed]
         # A number too far away has the log-density −inf, one without a scale NaN.
         with np.errstate(all="ignore"):
-            for k, i in enumerate(self.observed):  # forward substitution
-                rest = numbers[self.names[i]][:, None] - centre[..., i]
-                if k:
-                    rest -= np.einsum("sj,rsj->rs", triangle[:, :k, k], z[..., :k])
-                np.divide(rest, scale[:, k], out=z[..., k])
+            z = solved(triangle, np.stack(apart, axis=-1))
             squares = z[..., 0] ** 2 if len(self.observed) == 1 else np.einsum("rso,rso->rs", z, z)
             log_density = -0.5 * squares - log_scale
         return Given(log_density, (z, centre))
@@ -125,7 +116,7 @@ class DenseComponent(Component):
         """
         rows = np.arange(len(z))
         best = np.nan_to_num(log_density, nan=-np.inf).argmax(axis=1)
-        triangle, log_scale = self._rotation[1], self._scales[1]
+        triangle, log_scale = self._rotation.triangle, self._log_scale
         slopes = self.slopes[:, self.observed]
         moved = slopes[best][:, None] - slopes  # (rows, settings, observed, 1 + shifts)
         rest = moved[..., 0]
@@ -149,7 +140,7 @@ class DenseComponent(Component):
         noise, centre = given.parts
         mean: Array = np.broadcast_to(centre[..., i], given.log_density.shape)
         if n_observed:
-            lever = (self.root[:, i, None, :] @ self._rotation[0][:, :, :n_observed])[:, 0]
+            lever = (self.root[:, i, None, :] @ self._rotation.turn[:, :, :n_observed])[:, 0]
             mean = mean + np.einsum("so,rso->rs", lever, noise)
         return mean
 
@@ -159,14 +150,14 @@ class DenseComponent(Component):
         if not self.observed and not self.root[:, i, :i].any():
             return self.own[:, i]
         row = self.root[:, i, None, :]
-        left = row @ self._rotation[0][:, :, len(self.observed) :] if self.observed else row
+        left = row @ self._rotation.turn[:, :, len(self.observed) :] if self.observed else row
         return np.asarray((left**2).sum(axis=(1, 2)))
 
     def draw(self, given: Given, setting: Ints, rng: np.random.Generator) -> dict[str, Array]:
         """A draw of each unobserved variable given one row of numbers, for each of many settings."""
         hidden = [i for i in range(len(self.names)) if i not in self.observed]
         n_observed = len(self.observed)
-        levers = self.root[:, hidden] @ self._rotation[0]
+        levers = self.root[:, hidden] @ self._rotation.turn
         fixed, centre = given.parts[0][0], given.parts[1][0][:, hidden]
         centre = centre + np.einsum("sho,so->sh", levers[..., :n_observed], fixed)
         noise = rng.standard_normal((len(setting), len(self.names) - n_observed))

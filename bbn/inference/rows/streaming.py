@@ -157,7 +157,13 @@ def answered(
     """The answers for a batch, coded under the network's variables; columns that are not there are unobserved."""
     with located(batch.where, batch.first_row):
         table = code(
-            batch.data, wanted, missing=coding.missing, unseen=coding.unseen, absent="allow", extra="ignore"
+            batch.data,
+            wanted,
+            missing=coding.missing,
+            unseen=coding.unseen,
+            absent="allow",
+            extra="ignore",
+            decimal=coding.decimal,
         )
         kind = Pandas() if in_pandas and not isinstance(table.kind, Pandas) else table.kind
         coded = CodedTable(table.variables, table.codes, table.n_rows, None, kind, table.numbers)

@@ -22,11 +22,12 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.threads import within as limited
 from bbn.data.streams.stream import Streamed
 from bbn.inference.time.chain import Chain, compile_chain
-from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
+from bbn.inference.time.factored import wide_beliefs, wide_logs
 from bbn.inference.time.log_passes import log_sides
 from bbn.inference.time.marginals import beliefs_of, refine_lost
 from bbn.inference.time.numbers import hidden_numbers
 from bbn.inference.time.passes import Passed, backward, forward, is_lost
+from bbn.inference.time.prices import is_wide
 from bbn.inference.time.sequences import Sequences, indexed_evidence, read_sequences
 from bbn.inference.time.slices import compiled
 from bbn.kernels.watch import check
@@ -189,7 +190,7 @@ def log_evidences(
         from bbn.inference.time.kalman import kalman_logs
 
         return kalman_logs(dyn, sequences, memory_limit)
-    if is_wide(dyn, memory_limit):
+    if is_wide(dyn, sequences, memory_limit, beliefs=False):
         return wide_logs(dyn, sequences, memory_limit)
     return forward(compile_chain(dyn, sequences, memory_limit), n_jobs).logs
 
@@ -218,7 +219,7 @@ def chain_beliefs(
     dyn: DynamicNetwork, sequences: Sequences, lag: int | None, limit: Any = None, n_jobs: int | None = None
 ) -> tuple[dict[str, Array], Array]:
     """Beliefs given what is at most `lag` steps ahead (None: everything), and ln P of each sequence."""
-    if is_wide(dyn, limit):
+    if is_wide(dyn, sequences, limit, lag):
         return wide_beliefs(dyn, sequences, None if lag is None else int(lag), limit)
     chain = compile_chain(dyn, sequences, limit)
     passed = forward(chain, n_jobs)

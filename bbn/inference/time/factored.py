@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.core.budget import memory_limit, require_memory
+from bbn.core.budget import require_memory
 from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.inference.time.sequences import Sequences
@@ -26,10 +26,6 @@ from bbn.inference.time.table_products import Arithmetic, Doubles, Logs, Message
 from bbn.kernels.watch import check
 from bbn.model.dynamic_network import DynamicNetwork
 
-WIDE = 1024
-"""Interfaces of fewer joint states are quicker as a chain."""
-GAIN = 20
-"""So many times fewer cells than S² a step must visit to be chosen for speed: the chain's loop is compiled."""
 KEPT = 4096
 """Plans and restricted tables that are kept."""
 
@@ -42,32 +38,11 @@ class _Plan(NamedTuple):
     cells: int
 
 
-def is_wide(dyn: DynamicNetwork, limit: Any = None) -> bool:
-    """Whether messages as products of tables are the way: a chain would not fit, or would be far slower."""
-    if dyn.continuous:
-        return False
-    known = dyn.memo.get("wide")
-    if known is None:
-        layout = Layout(dyn)
-        size = prod(layout.variables[name].card for name in layout.state)
-        cells = 0
-        if size >= WIDE:
-            wide = _Wide(dyn)
-            kind = layout.kinds - 1
-            whole = tuple(name + BEFORE for name in layout.passed)
-            scopes = [whole, *(wide.scope(name, kind) for name in wide.names)]
-            scopes = [tuple(name for name in own if wide.cards[name] > 1) for own in scopes]
-            cells = wide.plan(scopes, layout.state).cells
-        known = dyn.memo["wide"] = size, cells
-    size, cells = known
-    return bool(size >= WIDE and (GAIN * cells < size * size or 24 * size * size > memory_limit(limit)))
-
-
 def wide_beliefs(
     dyn: DynamicNetwork, sequences: Sequences, lag: int | None, limit: Any = None
 ) -> tuple[dict[str, Array], Array]:
     """Beliefs given what is at most `lag` steps ahead (None: everything), and ln P of each sequence."""
-    wide = _wide(dyn)
+    wide = wide_tables(dyn)
     n = sequences.n_steps
     found = {v.name: np.zeros((n, v.card)) for v in dyn.variables}
     logs = np.zeros(len(sequences.names))
@@ -88,7 +63,7 @@ def wide_beliefs(
 
 def wide_logs(dyn: DynamicNetwork, sequences: Sequences, limit: Any = None) -> Array:
     """ln P of each sequence, -inf where it is impossible."""
-    wide = _wide(dyn)
+    wide = wide_tables(dyn)
 
     def asked(run: _Run) -> float:
         run.forward(keep=False)
@@ -97,7 +72,9 @@ def wide_logs(dyn: DynamicNetwork, sequences: Sequences, limit: Any = None) -> A
     return np.array([_in_range(asked, wide, sequences, s, limit) for s in range(len(sequences.names))])
 
 
-def _in_range(asked: Callable[[_Run], float], wide: _Wide, sequences: Sequences, s: int, limit: Any) -> float:
+def _in_range(
+    asked: Callable[[_Run], float], wide: WideTables, sequences: Sequences, s: int, limit: Any
+) -> float:
     """What a run over a sequence gives, in doubles or else in logarithms."""
     try:
         return asked(_Run(wide, sequences, s, limit, Doubles))
@@ -105,12 +82,13 @@ def _in_range(asked: Callable[[_Run], float], wide: _Wide, sequences: Sequences,
         return asked(_Run(wide, sequences, s, limit, Logs))
 
 
-def _wide(dyn: DynamicNetwork) -> _Wide:
-    made: _Wide = dyn.memo.setdefault("wide tables", _Wide(dyn))
+def wide_tables(dyn: DynamicNetwork) -> WideTables:
+    """The tables of a dynamic network and plans for them, made once."""
+    made: WideTables = dyn.memo.setdefault("wide tables", WideTables(dyn))
     return made
 
 
-class _Wide:
+class WideTables:
     """The tables of a slice, restricted to evidence, and plans that multiply and sum them."""
 
     def __init__(self, dyn: DynamicNetwork) -> None:
@@ -228,7 +206,9 @@ class _Wide:
 class _Run:
     """One sequence: what is seen in each step, and its forward messages."""
 
-    def __init__(self, wide: _Wide, sequences: Sequences, s: int, limit: Any, arithmetic: Arithmetic) -> None:
+    def __init__(
+        self, wide: WideTables, sequences: Sequences, s: int, limit: Any, arithmetic: Arithmetic
+    ) -> None:
         self.wide, self.sequences, self.s, self.limit = wide, sequences, s, limit
         self.arithmetic = arithmetic
         self.log = 0.0

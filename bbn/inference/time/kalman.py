@@ -1,14 +1,16 @@
-"""Numbers hidden from slice to slice: the Kalman filter, and the smoother of Bryson and Frazier.
+"""Numbers hidden from slice to slice: the Kalman filter and smoother, by square roots of covariances.
 
 The continuous variables of a slice, with copies of those that later slices refer to, are one vector x:
 
-    x[t] = F x[t-1] + c + e, e ~ N(0, Q)          (Kalman 1960)
+    x[t] = F x[t-1] + c + W e, e ~ N(0, I)          (Kalman 1960)
 
-where F, c and Q come from the slice's Gaussians and may depend on observed states. Observing some of its numbers
-conditions x on them. Backwards, the smoother carries λ and Λ, the first and second derivatives of what follows
-(Bierman 1973), and so never inverts a covariance of x, which copies make singular. Gaussians whose discrete parents
-are hidden are not covered here: their posterior is a mixture that grows with every step, and exact work on it is
-refused.
+where F, c and W come from the slice's Gaussians and may depend on observed states. What is known of x is kept as
+x = m + G u with u ~ N(0, I). A step makes it m + [F G, W] v, and one rotation v = Q w (see `square_root`) turns the
+noises v so that the first of w are what the step observes, the next the u of this step, and the others have no effect
+(Kaminski, Bryson and Schmidt 1971). Backwards, what follows says that u ~ N(e, S Sᵀ), and the same rotation gives e and
+S of the step before. No covariance is subtracted from another or inverted, and copies may make G singular. Gaussians
+whose discrete parents are hidden are not covered here: their posterior is a mixture that grows with every step, and
+exact work on it is refused.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ import numpy as np
 
 from bbn.core.errors import ImpossibleEvidenceError
 from bbn.core.frozen import Array
+from bbn.inference.gaussian.square_root import rotated, solved
 from bbn.inference.time.chain import compile_chain
 from bbn.inference.time.numbers import LOG_2PI, refuse_hidden_numbers
 from bbn.inference.time.passes import forward
+from bbn.inference.time.sample import in_slice_order
 from bbn.inference.time.sequences import Sequences
-from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.gaussian import Gaussian
@@ -37,22 +40,23 @@ class Motion(NamedTuple):
 
     f: Array
     c: Array
-    q: Array
+    w: Array
 
 
 class KalmanStep(NamedTuple):
-    """What filtering knew at a step: the mean and covariance after its evidence, and what the smoother needs."""
+    """What filtering knew at a step, x = mean + root u, and what the smoother needs."""
 
     mean: Array
-    covariance: Array
-    motion: Motion
-    seen: Ints
-    """Which entries were observed."""
-    apart: Array
-    """How far they were from what was expected."""
-    known: Array
-    """The inverse of their covariance."""
-    gain: Array
+    root: Array
+    told: Array
+    """z: the noises that the observed numbers fix."""
+    back: Array
+    """The noises u of the step before as functions of (z, the u of this step, noises without effect on it)."""
+
+    @property
+    def variances(self) -> Array:
+        """The variance of each number."""
+        return np.asarray((self.root**2).sum(axis=1))
 
 
 class Kalman:
@@ -82,25 +86,26 @@ class Kalman:
 
     def _motion(self, kind: int, codes: Mapping[str, int]) -> Motion:
         n, dyn = len(self.names), self.dyn
-        inside, before, means, variances = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        f, c, w = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
         for i, name in enumerate(self.names):
             plain, lag = split_name(name)
             if lag is not None or (name in dyn.static and kind > 0):
                 source = name if lag is None else plain if lag == -1 else in_slice(plain, lag + 1)
-                before[i, self.place[source]] = 1.0
+                f[i, self.place[source]] = 1.0
+        for name, gaussian in in_slice_order(dyn, kind):
+            i = self.place.get(name, -1)
+            if not isinstance(gaussian, Gaussian) or (name in dyn.static and kind > 0):
                 continue
-            gaussian: Any = dyn.conditional(name, kind)
             index = tuple(codes[p.name] for p in gaussian.discrete_parents)
-            means[i], variances[i] = gaussian.means[index], gaussian.variances[index]
-            for k, parent in enumerate(gaussian.continuous_parents):
+            c[i], w[i, i] = gaussian.means[index], np.sqrt(gaussian.variances[index])
+            for parent, weight in zip(gaussian.continuous_parents, gaussian.weights[index], strict=True):
                 own, at = split_name(parent.name)
-                weight = gaussian.weights[index][k]
                 if at is None:
-                    inside[i, self.place[own]] += weight
+                    j = self.place[own]
+                    f[i], c[i], w[i] = f[i] + weight * f[j], c[i] + weight * c[j], w[i] + weight * w[j]
                 else:
-                    before[i, self.place[own if at == -1 else in_slice(own, at + 1)]] += weight
-        solved = np.linalg.inv(np.eye(n) - inside)
-        return Motion(solved @ before, solved @ means, (solved * variances) @ solved.T)
+                    f[i, self.place[own if at == -1 else in_slice(own, at + 1)]] += weight
+        return Motion(f, c, w[:, w.any(axis=0)])
 
     def parents(self, kind: int) -> list[str]:
         """The discrete parents of the Gaussians of a kind of slice."""
@@ -136,63 +141,61 @@ class Kalman:
         """The forward pass over one sequence, and ln p of its numbers."""
         begin = int(sequences.ptr[s])
         n = len(self.names)
-        mean, covariance, total = np.zeros(n), np.zeros((n, n)), 0.0
+        mean, root, total = np.zeros(n), np.zeros((n, 0)), 0.0
         steps = []
         columns = [sequences.numbers.get(name) for name in self.dyn.continuous]
         fixed = np.array([name in self.dyn.static for name in self.names])
         for k, (kind, codes) in enumerate(self.settings(sequences, s)):
             check()
             given = np.array([np.nan if own is None else own[begin + k] for own in columns])
-            step, log = self.advance(self.motion(kind, codes), mean, covariance, given, fixed)
-            mean, covariance, total = step.mean, step.covariance, total + log
+            step, log = self.advance(self.motion(kind, codes), mean, root, given, fixed)
+            mean, root, total = step.mean, step.root, total + log
             steps.append(step)
         return steps, total
 
     def advance(
-        self, motion: Motion, mean: Array, covariance: Array, given: Array, fixed: Any
+        self, motion: Motion, mean: Array, root: Array, given: Array, fixed: Any
     ) -> tuple[KalmanStep, float]:
         """One step of the filter: move, then condition on the numbers given, NaN where there is none."""
-        f, c, q = motion
-        mean, covariance = f @ mean + c, f @ covariance @ f.T + q
+        f, c, w = motion
+        mean, moved = f @ mean + c, np.hstack([f @ root, w])
         seen = np.flatnonzero(~np.isnan(given))
-        told = [i for i in seen.tolist() if fixed[i] and covariance[i, i] == 0]
+        told = [i for i in seen.tolist() if fixed[i] and not moved[i].any()]
         for i in told:  # a static number that is known already
             if mean[i] != given[i]:
                 raise ImpossibleEvidenceError(
                     f"{self.names[i]!r} is static and was {mean[i]:g}; found {given[i]:g}"
                 )
         seen = np.array([i for i in seen.tolist() if i not in told], np.int64)
-        apart = given[seen] - mean[seen]
-        own = covariance[np.ix_(seen, seen)]
-        known = np.asarray(np.linalg.inv(own), np.float64) if len(seen) else np.zeros((0, 0))
-        gain = covariance[:, seen] @ known
-        log = -0.5 * (float(apart @ known @ apart) + float(np.linalg.slogdet(own)[1]) + len(seen) * LOG_2PI)
-        mean = mean + gain @ apart
-        covariance = covariance - gain @ own @ gain.T
-        mean[seen], covariance[seen], covariance[:, seen] = given[seen], 0.0, 0.0
-        covariance = 0.5 * (covariance + covariance.T)
-        return KalmanStep(mean, covariance, motion, seen, apart, known, gain), log
+        n = len(seen)
+        rest = np.setdiff1d(np.arange(len(mean)), seen)
+        turn, triangle = rotated(moved[[*seen, *rest]])
+        z = solved(triangle[:n, :n], given[seen] - mean[seen])
+        log = -0.5 * (float(z @ z) + n * LOG_2PI) - float(np.log(triangle[:n, :n].diagonal()).sum())
+        left = np.zeros((len(mean), len(triangle) - n))
+        left[rest] = triangle[n:, n:].T
+        mean[rest] += triangle[:n, n:].T @ z
+        mean[seen] = given[seen]
+        return KalmanStep(mean, left, z, turn[: root.shape[1]]), log
 
     def smooth(self, steps: Sequence[KalmanStep], lag: int | None) -> list[tuple[Array, Array]]:
-        """Mean and covariance of each step given what follows it, all of it or a number of steps."""
+        """Mean and variance of each number in each step given what follows it, all of it or a number of steps."""
         if lag is None:
             return self._backward(steps)
         return [self._backward(steps[t : t + lag + 1])[0] for t in range(len(steps))]
 
     def _backward(self, steps: Sequence[KalmanStep]) -> list[tuple[Array, Array]]:
-        n = len(self.names)
-        first, second = np.zeros(n), np.zeros((n, n))
+        n = steps[-1].root.shape[1]
+        expected, spread = np.zeros(n), np.eye(n)
         found = []
         for step in reversed(steps):
             check()
-            p = step.covariance
-            found.append((step.mean - p @ first, p - p @ second @ p))
-            kept = np.eye(n)
-            kept[:, step.seen] -= step.gain
-            first, second = kept.T @ first, kept.T @ second @ kept
-            first[step.seen] -= step.known @ step.apart
-            second[np.ix_(step.seen, step.seen)] += step.known
-            first, second = step.motion.f.T @ first, step.motion.f.T @ second @ step.motion.f
+            found.append((step.mean + step.root @ expected, ((step.root @ spread) ** 2).sum(axis=1)))
+            known, end = len(step.told), len(step.told) + len(expected)
+            expected = step.back[:, :known] @ step.told + step.back[:, known:end] @ expected
+            spread = np.hstack([step.back[:, known:end] @ spread, step.back[:, end:]])
+            if spread.shape[1] > len(spread):
+                spread = np.asarray(np.linalg.qr(spread.T, mode="r")).T
         return found[::-1]
 
 
@@ -216,12 +219,12 @@ def kalman_beliefs(
     for s in range(len(sequences.names)):
         steps, log = kalman.filter(sequences, s)
         logs[s] += log
-        found = [(step.mean, step.covariance) for step in steps] if lag == 0 else kalman.smooth(steps, lag)
+        found = [(step.mean, step.variances) for step in steps] if lag == 0 else kalman.smooth(steps, lag)
         begin, end = int(sequences.ptr[s]), int(sequences.ptr[s + 1])
         means = np.array([mean for mean, _ in found])
-        variances = np.array([covariance.diagonal() for _, covariance in found])
+        variances = np.array([variance for _, variance in found])
         for i, name in enumerate(dyn.continuous):
             given = sequences.numbers.get(name, np.full(sequences.n_steps, np.nan))[begin:end]
             arrays[name][begin:end, 0] = np.where(np.isnan(given), means[:, i], given)
-            arrays[name][begin:end, 1] = np.where(np.isnan(given), np.maximum(variances[:, i], 0.0), 0.0)
+            arrays[name][begin:end, 1] = np.where(np.isnan(given), variances[:, i], 0.0)
     return split_answers(dyn, sequences, arrays, logs, last)

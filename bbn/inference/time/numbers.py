@@ -1,9 +1,9 @@
 """Numbers as evidence on a chain: the density of what a step observes, in each of the chain's states.
 
 In a state z the continuous variables of a slice are jointly Gaussian given the numbers of the slices before:
-x = (I - B)⁻¹ (a + L x[t-1] + e), e ~ N(0, D), where a, B, L and D are those of z. What is not observed is
-integrated out. Numbers that were not observed may matter to later slices only where no hidden state does too: that is
-Kalman's case.
+x = (I - B)⁻¹ (a + L x[t-1] + D^½ ε), ε ~ N(0, I), where a, B, L and D are those of z. What is not observed is
+integrated out by turning the noises ε (see `square_root`). Numbers that were not observed may matter to later slices
+only where no hidden state does too: that is Kalman's case.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array
+from bbn.inference.gaussian.square_root import rotated, solved
+from bbn.inference.time.sample import in_slice_order
 from bbn.inference.time.sequences import Sequences
 from bbn.kernels.contracts.types import Ints
 from bbn.model.gaussian import Gaussian
@@ -74,9 +76,14 @@ class Numbers:
                     self.b[:, i, self.linked.index(plain)] += weights[:, k]
                 else:
                     self.lag[:, i, self.before.index((plain, at))] += weights[:, k]
-        solved = np.linalg.inv(np.eye(n) - self.b) if n else np.zeros((size, 0, 0))
-        self.shift, self.reach = np.einsum("sij,sj->si", solved, self.a), solved @ self.lag
-        self.covariance = (solved * self.d[:, None, :]) @ solved.transpose(0, 2, 1)
+        reached = np.zeros((size, n, n))
+        for name, _ in in_slice_order(dyn, kind):
+            if name in self.linked:
+                i = self.linked.index(name)
+                reached[:, i] = np.einsum("sj,sjk->sk", self.b[:, i], reached)
+                reached[:, i, i] = 1.0
+        self.shift, self.reach = np.einsum("sij,sj->si", reached, self.a), reached @ self.lag
+        self.root = reached * np.sqrt(self.d)[:, None, :]
 
     def mean(self, lagged: Array) -> Array:
         """The means of the linked variables, (rows, S, n); NaN in `lagged` makes NaN of what depends on it."""
@@ -179,10 +186,10 @@ def _log_normal(
     if np.isnan(mean).any():
         row = int(np.flatnonzero(np.isnan(mean).any(axis=(1, 2)))[0])
         refuse_hidden_numbers(sequences, int(steps[row]), [name for name, _ in numbers.before])
-    lower = np.linalg.cholesky(numbers.covariance[:, seen[:, None], seen])
-    apart = np.linalg.solve(lower[None], (x[:, None, :] - mean)[..., None])[..., 0]
-    half = np.log(lower[:, range(len(seen)), range(len(seen))]).sum(axis=1)
-    return np.asarray(-0.5 * (apart**2).sum(axis=2) - half - 0.5 * len(seen) * LOG_2PI)
+    triangle = rotated(numbers.root[:, seen]).triangle
+    z = solved(triangle, x[:, None, :] - mean)
+    half = np.log(np.diagonal(triangle, axis1=1, axis2=2)).sum(axis=1)
+    return np.asarray(-0.5 * (z**2).sum(axis=2) - half - 0.5 * len(seen) * LOG_2PI)
 
 
 def refuse_hidden_numbers(sequences: Sequences, step: int, names: Sequence[str]) -> None:
@@ -210,13 +217,11 @@ def moments(slices: Slices, sequences: Sequences, kind: Ints, gamma: Array) -> d
         mean = numbers.mean(_lagged(numbers, sequences, steps))
         for seen, rows in hole_patterns(x):
             left = np.setdiff1d(np.arange(len(numbers.linked)), seen)
-            known = numbers.covariance[:, seen[:, None], seen]
-            gain = numbers.covariance[:, left[:, None], seen] @ np.linalg.inv(known)
-            rest = (
-                numbers.covariance[:, left[:, None], left] - gain @ numbers.covariance[:, seen[:, None], left]
-            )
-            apart = (x[rows][:, None, :] - mean[rows])[:, :, seen]
-            expected = mean[rows][:, :, left] + np.einsum("slk,rsk->rsl", gain, apart)
+            turn, triangle = rotated(numbers.root[:, seen])
+            levers = numbers.root[:, left] @ turn
+            rest = (levers[..., len(seen) :] ** 2).sum(axis=2)
+            z = solved(triangle, (x[rows][:, None, :] - mean[rows])[:, :, seen])
+            expected = mean[rows][:, :, left] + np.einsum("slk,rsk->rsl", levers[..., : len(seen)], z)
             for i, name in enumerate(numbers.linked):
                 if i in seen:
                     _mix(found[name], steps[rows], x[rows, i], gamma[steps[rows]], 0.0, 0.0)
@@ -228,7 +233,7 @@ def moments(slices: Slices, sequences: Sequences, kind: Ints, gamma: Array) -> d
                         x[rows, i],
                         gamma[steps[rows]],
                         expected[..., at],
-                        rest[:, at, at][None],
+                        rest[:, at][None],
                     )
     return found
 

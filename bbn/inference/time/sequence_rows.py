@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.budget import require_memory
-from bbn.core.errors import DataError, EvidenceError, nearest, shown
+from bbn.core.errors import BudgetError, DataError, EvidenceError, nearest, shown
 from bbn.core.frozen import Array
 from bbn.data import code
 from bbn.data.columns import RawTable
@@ -17,6 +17,13 @@ from bbn.kernels.contracts.types import Ints
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.evidence import OneOf, Soft, Virtual
 from bbn.model.variable import Continuous, Variable
+
+LARGEST_STEP = 2**53
+"""The number of a step is below this."""
+FEW_STEPS = 100_000
+MOST_GAPS = 100
+"""More than FEW_STEPS steps, and more than this many times the rows, are a wrong number, or times instead of steps."""
+_EXPECTED = "expected whole numbers of steps, 0, 1, 2, …, not times"
 
 
 def take_virtual(table: RawTable, variables: Sequence[Variable]) -> tuple[RawTable, dict[str, Array]]:
@@ -91,12 +98,16 @@ def timed_rows(
     levels = table.levels(time)
     for value in levels.values:
         if isinstance(value, bool) or not (isinstance(value, int) or (table.text and _is_whole(value))):
-            raise EvidenceError(f"the column {time!r} holds {value!r}; expected whole numbers of steps")
+            raise EvidenceError(f"the column {time!r} holds {value!r}; {_EXPECTED}")
     if np.asarray(levels.codes).min() < 0:
         raise EvidenceError(
             f"row {int(np.argmin(levels.codes))}: the column {time!r} does not say which step it is"
         )
-    when = np.array([int(value) for value in levels.values], np.int64)[levels.codes][members]
+    numbers = [int(value) for value in levels.values]
+    for number in numbers:
+        if abs(number) >= LARGEST_STEP:
+            raise EvidenceError(f"the column {time!r} holds {number}; {_EXPECTED}")
+    when = np.array(numbers, np.int64)[levels.codes][members]
     owner = np.repeat(np.arange(len(names)), np.diff(ptr))
     order = np.lexsort((when, owner))
     members, when = members[order], when[order]
@@ -106,7 +117,15 @@ def timed_rows(
         raise EvidenceError(f"sequence {names[owner[k]]!r}: step {when[k]} of {time!r} is there twice")
     begin, last = when[ptr[:-1]], when[ptr[1:] - 1]
     lengths = last - begin + 1
-    cells = float((last.astype(float) - begin + 1).sum()) * max(n_columns, 1)
+    if lengths.sum(dtype=np.float64) > max(FEW_STEPS, MOST_GAPS * len(when)):
+        gap = np.diff(when) * (np.diff(owner) == 0)
+        k = int(np.argmax(gap))
+        raise BudgetError(
+            f"row {members[k + 1]}: the column {time!r} holds {when[k + 1]}, {gap[k]:,} steps after the one before "
+            f"it in sequence {names[owner[k]]!r} (row {members[k]}), and gaps are filled with unobserved steps; "
+            f"{_EXPECTED}"
+        )
+    cells = float(lengths.sum(dtype=np.float64)) * max(n_columns, 1)
     require_memory(
         int(8 * cells), f"the steps that {time!r} spans, gaps included", "number the steps without wide gaps"
     )

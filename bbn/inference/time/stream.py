@@ -151,11 +151,11 @@ class FilterState(Frozen):
         recent = (numbers, *self._recent[: self.dyn.order])
         kalman = self._kalman
         if kalman is not None:
-            engine, mean, covariance = kalman
+            engine, mean, root = kalman
             given = np.array([numbers.get(name, np.nan) for name in self.dyn.continuous])
             fixed = np.array([name in self.dyn.static for name in engine.names])
-            step, density = engine.advance(engine.motion(kind, {}), mean, covariance, given, fixed)
-            kalman, log = (engine, step.mean, step.covariance), log + density
+            step, density = engine.advance(engine.motion(kind, {}), mean, root, given, fixed)
+            kalman, log = (engine, step.mean, step.root), log + density
         elif numbers:
             logs = log_densities(
                 numbers_of(slices, kind), self._lately(recent), np.array([len(recent) - 1]), slices.n_states
@@ -301,10 +301,10 @@ class FilterState(Frozen):
             name: read_only(own[at].copy()) for name, own in beliefs_of(chain, alpha, alpha, side).items()
         }
         if self._kalman is not None:
-            engine, mean, covariance = self._kalman
+            engine, mean, root = self._kalman
             for name in self.dyn.continuous:
                 i = engine.place[name]
-                found[name] = read_only(np.array([mean[i], max(float(covariance[i, i]), 0.0)]))
+                found[name] = read_only(np.array([mean[i], float(root[i] @ root[i])]))
         return found
 
     def _lately(self, recent: tuple[Row, ...], rows: int | None = None) -> Sequences:
@@ -355,7 +355,7 @@ def start(dyn: DynamicNetwork, likelihoods: Iterable[str] = ()) -> FilterState:
     discrete = any(isinstance(c, Gaussian) and c.discrete_parents for c in dyn.template.conditionals)
     if passed and not discrete:
         engine = Kalman(dyn)
-        kalman = (engine, np.zeros(len(engine.names)), np.zeros((len(engine.names),) * 2))
+        kalman = (engine, np.zeros(len(engine.names)), np.zeros((len(engine.names), 0)))
     return FilterState(dyn, slices, np.zeros(slices.n_states), kalman=kalman)
 
 

@@ -23,15 +23,15 @@ def whole_sequences(
 
     carried: dict[str, NDArray[Any]] = {}
     done: set[Any] = set()
-    text = False
-    for batch in read_batches(source, [*dyn.names, sequence, *columns])[0]:
-        table = read_table(batch.data)
-        text = table.text
+    wanted = {*dyn.names, sequence, *columns}
+    batches, coding = read_batches(source, list(wanted))
+    for batch in batches:
+        table = read_table(batch.data).told(coding.decimal)
         if sequence not in table.names:
             raise DataError(
                 f"sequence={sequence!r} is not a column of the data{nearest(sequence, table.names)}"
             )
-        own = {name: column_values(table, name) for name in table.names}
+        own = {name: column_values(table, name) for name in table.names if name in wanted}
         own = {
             name: np.concatenate([carried[name], values]) if carried else values
             for name, values in own.items()
@@ -41,14 +41,16 @@ def whole_sequences(
         ready = {name: values[~going_on] for name, values in own.items()}
         if len(ready[sequence]):
             _note_done(done, ready[sequence], sequence)
-            yield _raw(ready, sequence, text)
+            yield _raw(ready, sequence, table)
     if carried:
         _note_done(done, carried[sequence], sequence)
-        yield _raw(carried, sequence, text)
+        yield _raw(carried, sequence, table)
 
 
-def _raw(columns: dict[str, NDArray[Any]], sequence: str, text: bool) -> RawTable:
-    return RawTable(tuple(columns), len(columns[sequence]), columns.__getitem__, ColumnDict(), text)
+def _raw(columns: dict[str, NDArray[Any]], sequence: str, like: RawTable) -> RawTable:
+    """Some columns as a table that is read as another one."""
+    made = RawTable(tuple(columns), len(columns[sequence]), columns.__getitem__, ColumnDict(), like.text)
+    return made._replace(decimal=like.decimal, decimals=like.decimals)
 
 
 def _note_done(done: set[Any], column: Any, sequence: str) -> None:

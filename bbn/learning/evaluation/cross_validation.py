@@ -22,7 +22,8 @@ from bbn.data.reading import Reading
 from bbn.data.source import is_source
 from bbn.learning.evaluation.resample import LEARNERS, as_learner, in_memory, take
 from bbn.learning.evaluation.target_metrics import METRICS, Calibration, calibration, target_metrics
-from bbn.learning.raw.candidates import Built, Candidate, build, choose, loss_of, probabilities
+from bbn.learning.raw.candidates import Candidate, build, choose
+from bbn.learning.raw.held_out import Built, loss_of, probabilities
 from bbn.learning.raw.raw_columns import cut, cut_variables, read_raw
 from bbn.learning.structure.constraints import INSTEAD
 from bbn.learning.tables.fit import fit

@@ -1,27 +1,32 @@
 """Continuous variables linked by arcs: densities and expected moments where some of the numbers are missing.
 
-Given a setting of the discrete parents they are jointly Gaussian, N(m, C), built along the arcs: a variable's mean is
-b + w·m(parents) and its covariance with the others w·C(parents, ·). Of a row, let o be the observed ones and h those
-missing that an observed one descends from. The numbers of h are then Gaussian too, with mean m_h + K (x_o − m_o) and
-covariance C_hh − K C_oh, K = C_ho C_oo⁻¹ (Dempster, Laird and Rubin 1977, section 4.1), which are the expected moments.
+Given a setting of the discrete parents they are jointly Gaussian, m + L ε with ε ~ N(0, I), built along the arcs: a
+variable's mean is b + w·m(parents) and its row of L that of w·L(parents) and its own deviation. Of a row, let o be the
+observed ones and h those missing that an observed one descends from. Turning the noises (see `square_root`) gives the
+numbers of h, Gaussian too, with mean m_h + L_h Q₁ z and covariance (L_h Q₂)(L_h Q₂)ᵀ, which are the expected moments
+(Dempster, Laird and Rubin 1977, section 4.1).
 A missing number that no observed one descends from says nothing and adds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
+from bbn.inference.gaussian.square_root import rotated, solved
 from bbn.learning.gaussian.estimates import GaussianParameters
 
 if TYPE_CHECKING:
     from bbn.learning.gaussian.m_step import GaussianFamilies
 
 Index = NDArray[np.intp]
+Joint = Callable[[int], tuple[Array, Array]]
+"""The mean of all members in a setting and a root of their covariance, worked out once for all patterns."""
 
 
 class Pattern(NamedTuple):
@@ -60,9 +65,10 @@ class LinkedGaussians:
         """ln p(observed numbers) of each row in each setting, (J, rows)."""
         own = z[self.members]
         logs = np.zeros((self.n_settings, own.shape[1]))
+        joint = cache(lambda j: self._joint(j, numbers))
         for pattern in self._patterns(own):
             for j in range(self.n_settings):
-                logs[j, pattern.rows] = self._log_density(own[:, pattern.rows], pattern, j, numbers)
+                logs[j, pattern.rows] = self._log_density(own[:, pattern.rows], pattern, j, numbers, joint)
         return logs
 
     def add_moments(
@@ -70,11 +76,12 @@ class LinkedGaussians:
     ) -> None:
         """Add each member's expected Σ share (1, parents, child)(1, parents, child)ᵀ to its place in `stats`."""
         own = z[self.members]
+        joint = cache(lambda j: self._joint(j, numbers))
         for pattern in self._patterns(own):
             there = sorted([*pattern.observed, *pattern.inferred])
             for j in range(self.n_settings):
                 weights = shares[j, pattern.rows]
-                filled, spread = self._filled(own[:, pattern.rows], pattern, j, numbers)
+                filled, spread = self._filled(own[:, pattern.rows], pattern, j, joint)
                 filled = np.vstack([np.ones((1, len(weights))), filled])
                 products = (filled * weights) @ filled.T
                 products[1:, 1:] += weights.sum() * spread
@@ -104,7 +111,7 @@ class LinkedGaussians:
             )
 
     def _log_density(
-        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters]
+        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters], joint: Joint
     ) -> Array:
         if not pattern.inferred:  # each given its parents
             logs = np.zeros(own.shape[1])
@@ -113,37 +120,37 @@ class LinkedGaussians:
                 apart = own[k] - means - weights @ own[self.parents[k]]
                 logs += -0.5 * np.log(2 * np.pi * variances) - 0.5 * apart**2 / variances
             return logs
-        mean, covariance = self._joint(j, numbers)
+        mean, root = joint(j)
         seen = pattern.observed
-        factor = np.linalg.cholesky(covariance[np.ix_(seen, seen)])
-        apart = np.linalg.solve(factor, own[seen] - mean[seen, None])
-        constant = 0.5 * len(seen) * np.log(2 * np.pi) + np.log(np.diag(factor)).sum()
-        return np.asarray(-constant - 0.5 * (apart**2).sum(axis=0))
+        triangle = rotated(root[seen]).triangle
+        z = solved(triangle, (own[seen] - mean[seen, None]).T)
+        constant = 0.5 * len(seen) * np.log(2 * np.pi) + np.log(triangle.diagonal()).sum()
+        return np.asarray(-constant - 0.5 * (z**2).sum(axis=1))
 
-    def _filled(
-        self, own: Array, pattern: Pattern, j: int, numbers: Sequence[GaussianParameters]
-    ) -> tuple[Array, Array]:
+    def _filled(self, own: Array, pattern: Pattern, j: int, joint: Joint) -> tuple[Array, Array]:
         """The numbers with expected ones where they are missing, and the covariance of what was filled in."""
         filled, spread = np.where(np.isnan(own), 0.0, own), np.zeros((len(own), len(own)))
         if pattern.inferred:
-            mean, covariance = self._joint(j, numbers)
+            mean, root = joint(j)
             seen, gone = pattern.observed, pattern.inferred
-            across = covariance[np.ix_(gone, seen)]
-            gain = np.linalg.solve(covariance[np.ix_(seen, seen)], across.T).T
-            filled[gone] = mean[gone, None] + gain @ (own[seen] - mean[seen, None])
-            spread[np.ix_(gone, gone)] = covariance[np.ix_(gone, gone)] - gain @ across.T
+            turn, triangle = rotated(root[seen])
+            levers = root[gone] @ turn
+            z = solved(triangle, (own[seen] - mean[seen, None]).T)
+            filled[gone] = mean[gone, None] + levers[:, : len(seen)] @ z.T
+            left = levers[:, len(seen) :]
+            spread[np.ix_(gone, gone)] = left @ left.T
         return filled, spread
 
     def _joint(self, j: int, numbers: Sequence[GaussianParameters]) -> tuple[Array, Array]:
-        """The mean and the covariance of all members in a setting."""
+        """The mean of all members in a setting and L, the root of their covariance."""
         size = len(self.members)
-        mean, covariance = np.zeros(size), np.zeros((size, size))
+        mean, root = np.zeros(size), np.zeros((size, size))
         for k, parents in enumerate(self.parents):
             b, w, v = self._numbers(k, j, numbers)
             mean[k] = b + w @ mean[parents]
-            covariance[k, :k] = covariance[:k, k] = w @ covariance[parents, :k]
-            covariance[k, k] = v + w @ covariance[np.ix_(parents, parents)] @ w
-        return mean, covariance
+            root[k] = w @ root[parents]
+            root[k, k] = np.sqrt(v)
+        return mean, root
 
     def _numbers(self, k: int, j: int, numbers: Sequence[GaussianParameters]) -> tuple[float, Array, float]:
         own, setting = numbers[self.members[k]], self.maps[k][j]

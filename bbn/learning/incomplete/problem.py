@@ -24,7 +24,13 @@ from bbn.learning.gaussian.estimates import read_gaussians
 from bbn.learning.gaussian.m_step import GaussianFamilies
 from bbn.learning.gaussian.seeding import MixtureSeeds
 from bbn.learning.structure.structure import blank, observe, read_structure
-from bbn.learning.tables.priors import Prior, checked_gaussian_prior, checked_prior
+from bbn.learning.tables.priors import (
+    BackOff,
+    Prior,
+    checked_gaussian_prior,
+    checked_prior,
+    pseudocounts_of,
+)
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, State, Variable
@@ -40,6 +46,19 @@ class Point(NamedTuple):
     log_likelihood: float
     objective: float
     """The log-likelihood plus Σ α ln θ, and the log prior of the Gaussians."""
+
+
+def _pseudocounts(prior: Prior, families: Sequence[tuple[Variable, ...]], source: DataSource) -> list[Array]:
+    """The pseudo-counts of each family; a prior that leans on counts gets those of the rows that have all of it."""
+    if not isinstance(prior, BackOff):
+        return [prior.pseudocounts(family) for family in families]
+    there = {v.name for v in source.variables}
+    names = [tuple(v.name for v in family if v.name in there) for family in families]
+    whole = [own for own, family in zip(names, families, strict=True) if len(own) == len(family)]
+    counted = dict(zip(whole, source.counts(whole), strict=True)) if whole else {}
+    return [
+        pseudocounts_of(prior, family, counted.get(own)) for own, family in zip(names, families, strict=True)
+    ]
 
 
 class Problem:
@@ -88,9 +107,9 @@ class Problem:
         )
         self.names = tabled(self.start)
         self.alpha = np.zeros(sum(self.start[n].table.size for n in self.names))
-        if prior is not None:
-            tables = [prior.pseudocounts((*parents[n], variables[n])).ravel() for n in self.names]
-            self.alpha = np.concatenate(tables)
+        if prior is not None and self.names:
+            families = [(*parents[n], variables[n]) for n in self.names]
+            self.alpha = np.concatenate([alpha.ravel() for alpha in _pseudocounts(prior, families, source)])
         self.expectation = (
             Expectation(self.start, n_jobs)
             if self.gaussians is None

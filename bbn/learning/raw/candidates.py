@@ -2,8 +2,9 @@
 
 Numbers can be cut into intervals or stay numbers with Gaussians, and a target can be predicted by several structures.
 Each way learns from two thirds of the rows and is judged on the rest, three times (once where there are many rows): by
-the mean log loss of the target, or without one by the mean log density of a row. An interval's probability is spread
-evenly over its width, so that cuts and Gaussians are comparable.
+the mean log loss of a target with states, by the error of one that is a number, or without a target by the mean log
+density of a row. An interval's probability is spread evenly over its width, so that cuts and Gaussians are
+comparable. A target that is a number stays one: where the other columns are cut, it is a Gaussian given them.
 """
 
 from __future__ import annotations
@@ -14,27 +15,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.core.errors import BBNError, BBNWarning, TimeLimitError
-from bbn.core.frozen import Array
+from bbn.core.errors import BBNError, BBNWarning, DataError, TimeLimitError
 from bbn.core.threads import all_or_nothing
 from bbn.data import CodedTable
 from bbn.learning.evaluation.resample import take
-from bbn.learning.incomplete.em import fit_em
+from bbn.learning.raw.held_out import Built, loss_of
+from bbn.learning.raw.holes import filled, fitted
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import cut, cut_variables
+from bbn.learning.raw.small_families import TOO_MANY, bounded_search, is_wide, n_parameters
 from bbn.learning.raw.target_structures import linked_gaussians, naive_bayes, selective, target_last
 from bbn.learning.structure.chow_liu import tan
 from bbn.learning.structure.hill_climb import hill_climb
-from bbn.learning.tables.fit import fit
-from bbn.learning.tables.priors import NormalInverseGamma, Prior
+from bbn.learning.tables.priors import Prior
 from bbn.model.binned import Binned
-from bbn.model.network import BayesianNetwork
 
 JUDGED = 6_000
 """The most rows that candidates are judged on."""
+JUDGED_WIDE = 1_500
+"""The most where there are so many columns that a search is one plain climb."""
 FOLDS = 3
 BINS = (3, 5, 8)
 """How many intervals quantiles are tried with."""
+FEW = 50
+"""With fewer rows numbers are cut into three intervals; eight are tried only with ten times as many rows."""
 WITH_NUMBERS = (
     "bic",
     "mdl",
@@ -52,6 +56,8 @@ STRENGTHS = (1.0, 0.1)
 """Of naive Bayes trained to predict: one over the weights of the penalty that are tried."""
 LINEAR = "linear"
 """Said of cuts: naive Bayes trained to predict takes whole numbers that are states as numbers."""
+EM_STEPS = 20
+"""The most steps of EM for a candidate; they tell candidates apart, whose tables are learned anew."""
 FEW_ROWS = 18
 """With fewer rows than this nothing can be held out, so nothing is tried out."""
 MOST_JUDGED_COLUMNS = 100
@@ -65,9 +71,16 @@ STRUCTURE_WORDS = {
     "selective": "naive Bayes on chosen columns",
     "target-last": "hill climbing with the target last",
     "linked": "naive Bayes with linked numbers",
+    "all-numbers": "regression on all numbers",
     "logistic": "naive Bayes trained to predict",
 }
 """The structures that are tried, and what they are called."""
+TRAINED = "logistic"
+"""The one that is fitted to predict, so that it is no joint distribution of the columns: a predictor alone."""
+OF_STATES = ("hill-climb", "tan", "naive-bayes", "selective", "target-last", "linked", TRAINED)
+"""The structures for a target with states."""
+OF_NUMBERS = ("hill-climb", "target-last", "all-numbers")
+"""The structures for a target that is a number."""
 
 
 class Candidate(NamedTuple):
@@ -81,8 +94,8 @@ class Candidate(NamedTuple):
         How numbers are cut, "quantiles" or "mdlp" (towards the target), and into how many intervals. For Gaussians the
         cuts that arcs are searched with.
     structure
-        "hill-climb"; for a target also "tan", "naive-bayes", "selective", "target-last", "linked" (Gaussians alone) or
-        "logistic".
+        "hill-climb"; for a target also "tan", "naive-bayes", "selective", "target-last", "linked" (Gaussians alone),
+        "all-numbers" (a target that is a number) or "logistic".
     strength
         Of "logistic": one over the weight of its penalty.
     """
@@ -111,7 +124,16 @@ class Judged(NamedTuple):
     loss: float
 
 
-def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequence[str]) -> list[Candidate]:
+def structures_for(target: str | None, numbers: Sequence[str]) -> tuple[str, ...]:
+    """The structures that may be chosen from."""
+    if target is None:
+        return ("hill-climb",)
+    return OF_NUMBERS if target in numbers else OF_STATES
+
+
+def candidates(
+    numbers: str, has_numbers: bool, target: bool, structures: Sequence[str], n_rows: int
+) -> list[Candidate]:
     """The ways worth trying.
 
     Parameters
@@ -124,10 +146,13 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
         Whether there is a target with states.
     structures
         The structures that may be chosen from.
+    n_rows
+        The number of rows.
     """
+    tried = BINS[:1] if n_rows < FEW else BINS[:2] if n_rows < 10 * FEW else BINS
     found = []
     for structure in structures:
-        if structure == "logistic":
+        if structure == TRAINED:
             found += _logistic(numbers, has_numbers) if target else []
             continue
         if not has_numbers:
@@ -135,10 +160,19 @@ def candidates(numbers: str, has_numbers: bool, target: bool, structures: Sequen
             continue
         if numbers != "gaussian" and structure != "linked":
             found += [Candidate("cut", "mdlp", 5, structure)] if target else []
-            bins = BINS if not target else BINS[1:2]
+            bins = tried if not target else (usual_bins(n_rows),)
             found += [Candidate("cut", "quantiles", n, structure) for n in bins]
         if numbers != "cut" and structure in ("hill-climb", "naive-bayes", "linked"):
             found.append(Candidate("gaussian", "quantiles", 5, structure))
+    return found
+
+
+def number_candidates(numbers: str, structures: Sequence[str], n_rows: int) -> list[Candidate]:
+    """The ways worth trying where the target is a number that stays one: all numbers Gaussians, or the others cut."""
+    found = [Candidate("gaussian", structure=structure) for structure in structures]
+    if numbers == "auto" and "target-last" in structures:
+        bins = BINS[:1] if n_rows < FEW else BINS[:2]
+        found += [Candidate("cut", "quantiles", n, "target-last") for n in bins]
     return found
 
 
@@ -154,21 +188,16 @@ def _logistic(numbers: str, has_numbers: bool) -> list[Candidate]:
     return found
 
 
-def choose(
-    table: CodedTable,
-    numbers: str,
-    target: str | None,
-    prior: Prior,
-    options: Mapping[str, Any] | None = None,
-    structures: Sequence[str] | None = None,
-) -> Candidate:
-    """The candidate that is best on held-out rows; the usual one where rows are too few or columns too many."""
-    discrete = target if target not in table.numbers else None
-    listed = structures or (tuple(STRUCTURE_WORDS) if discrete is not None else ("hill-climb",))
-    ways = candidates(numbers, bool(table.numbers), discrete is not None, listed)
+def choose(table: CodedTable, numbers: str, target: str | None, prior: Prior) -> Candidate:
+    """The candidate that is best on held-out rows; the usual one where rows are too few or columns too many.
+
+    The target, if there is one, has states.
+    """
+    listed = structures_for(target, ())
+    ways = candidates(numbers, bool(table.numbers), target is not None, listed, table.n_rows)
     if len(ways) == 1 or is_small(table):
         return usual(table, numbers) if len(ways) > 1 else ways[0]
-    return judge(table, ways, discrete, options or {}, prior)[0].candidate
+    return judge(table, ways, target, {}, prior)[0].candidate
 
 
 def is_small(table: CodedTable) -> bool:
@@ -176,10 +205,16 @@ def is_small(table: CodedTable) -> bool:
     return table.n_rows < FEW_ROWS or len(table.codes) + len(table.numbers) > MOST_JUDGED_COLUMNS
 
 
-def usual(table: CodedTable, numbers: str) -> Candidate:
+def usual(table: CodedTable, numbers: str, target: str | None = None) -> Candidate:
     """The candidate where nothing is tried out."""
-    how = {"auto": "cut"}.get(numbers, numbers) if table.numbers else ""
-    return Candidate(how, "quantiles", BINS[0] if table.n_rows < 100 else BINS[1])
+    how = {"auto": "gaussian" if target in table.numbers else "cut"}.get(numbers, numbers)
+    how = how if table.numbers else ""
+    return Candidate(how, "quantiles", usual_bins(table.n_rows))
+
+
+def usual_bins(n_rows: int) -> int:
+    """Into how many intervals numbers are cut where nothing is tried out."""
+    return BINS[n_rows >= FEW]
 
 
 def judge(
@@ -199,7 +234,7 @@ def judge(
     ways
         The candidates.
     target
-        The variable whose log loss judges, or None for the density of whole rows.
+        The variable that judges, by its log loss or its error, or None for the density of whole rows.
     options
         Of the search, for `hill_climb`.
     prior
@@ -209,8 +244,9 @@ def judge(
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(table.n_rows)
-    parts = np.array_split(order[:JUDGED], FOLDS)
-    folds = range(FOLDS if table.n_rows <= JUDGED else 1)
+    most = JUDGED_WIDE if is_wide(table) else JUDGED
+    parts = np.array_split(order[:most], FOLDS)
+    folds = range(FOLDS if table.n_rows <= most else 1)
     losses = []
     for way in ways:
         loss = 0.0
@@ -243,27 +279,30 @@ def _held_out(
         return loss_of(built, test, target)
 
 
-class Built(NamedTuple):
-    """A network that was learned, and what it was learned from."""
-
-    network: BayesianNetwork
-    graph: Any
-    cuts: dict[str, Binned]
-    """The numbers as intervals: as the network has them, or for Gaussians as arcs were searched with."""
-    detail: Any = None
-
-
 def build(
     table: CodedTable, way: Candidate, target: str | None, options: Mapping[str, Any], prior: Prior
 ) -> Built:
     """Learn from rows with numbers as numbers; holes are filled at random for the search, and by EM for the tables."""
-    cuts = cut_variables(table, way.cuts, way.bins, target)
-    gaussian = way.numbers == "gaussian"
-    source = table if gaussian else cut(table, cuts)
-    if way.structure == "logistic":
+    source, cuts = modelled(table, way, target)
+    if way.structure == TRAINED:
         return Built(*logistic_network(source, str(target), way.strength, way.cuts == LINEAR), cuts)
     graph = search(filled(source), way, target, options)
-    return Built(fitted(graph, source, tuple(table.numbers) if gaussian else (), prior)[0], graph, cuts)
+    if way.structure != "hill-climb" and n_parameters(graph, source) > TOO_MANY * table.n_rows:
+        raise DataError(f"{way}: more parameters than {table.n_rows:,} rows can bear")
+    return Built(fitted(graph, source, tuple(source.numbers), prior, EM_STEPS)[0], graph, cuts)
+
+
+def modelled(table: CodedTable, way: Candidate, target: str | None) -> tuple[CodedTable, dict[str, Binned]]:
+    """The table with its numbers as a candidate has them, and the variables of those that are cut.
+
+    A target that is a number is only cut if it is not named here.
+    """
+    if way.numbers != "cut":
+        return table, {}
+    states = target if target not in table.numbers else None
+    cuts = cut_variables(table, way.cuts, way.bins, states)
+    cuts.pop(str(target), None)
+    return cut(table, cuts), cuts
 
 
 def search(coded: CodedTable, way: Candidate, target: str | None, options: Mapping[str, Any]) -> Any:
@@ -279,108 +318,10 @@ def search(coded: CodedTable, way: Candidate, target: str | None, options: Mappi
         return tan(coded, predicted)
     if way.structure == "selective":
         return selective(coded, predicted, options)
-    if way.structure == "target-last":
-        return target_last(coded, predicted, options)
     score = options.get("score", "bdeu")
     if numbers and score not in WITH_NUMBERS:
         score = "bic"
-    return hill_climb(coded, **{**options, "score": score})
-
-
-def fitted(
-    graph: Any, source: Any, numbers: Sequence[str], prior: Prior | None, hidden: Any = None, **options: Any
-) -> tuple[BayesianNetwork, Any]:
-    """The network of a structure, by counting or by EM, and what EM gave on the way."""
-    import networkx as nx
-
-    shape: Any = graph
-    settings: dict[str, Any] = dict(options)
-    if numbers:
-        shape = nx.DiGraph()
-        shape.add_nodes_from(graph.nodes)
-        shape.add_edges_from(graph.edges)
-        settings |= {"continuous": list(numbers), "gaussian_prior": NormalInverseGamma()}
-    if not source.incomplete and not hidden:
-        settings.pop("seed", None)
-        return fit(shape, source, prior, **settings), None
-    settings.setdefault("seed", 0)
-    settings.setdefault("max_iter", 100)
-    result = fit_em(shape, source, hidden, prior, **settings)
-    return result.network, result
-
-
-def filled(coded: CodedTable, seed: int = 0) -> CodedTable:
-    """The table with each hole filled by a value drawn from its own column; itself if it has none."""
-    if not coded.incomplete:
-        return coded
-    rng = np.random.default_rng(seed)
-    codes = {}
-    for variable in coded.variables:
-        own = coded.codes[variable.name]
-        gone = own == variable.card
-        if gone.any():
-            there = own[~gone]
-            own = own.copy()
-            own[gone] = there[rng.integers(len(there), size=int(gone.sum()))] if len(there) else 0
-        codes[variable.name] = own
-    numbers = {}
-    for name, values in coded.numbers.items():
-        missing = np.isnan(values)
-        there = values[~missing]
-        numbers[name] = values.copy()
-        numbers[name][missing] = (
-            there[rng.integers(len(there), size=int(missing.sum()))] if len(there) else 0.0
-        )
-    return CodedTable(coded.variables, codes, coded.n_rows, coded.weights, coded.kind, numbers)
-
-
-def loss_of(built: Built, test: CodedTable, target: str | None) -> float:
-    """The mean log loss of the target, or the mean of −ln density of a row, over rows that were not learned from."""
-    net = built.network
-    gaussian = bool(net.continuous)
-    if target is not None:
-        p, true, mass = probabilities(built, test, target)
-        picked = p[np.arange(len(true)), true]
-        return float(-np.average(np.log(np.maximum(picked, 1e-300)), weights=mass)) if len(true) else 0.0
-    rows = test if gaussian else cut(test, built.cuts)
-    weights = np.ones(test.n_rows) if test.weights is None else test.weights
-    logs = np.asarray(net.log_likelihood(rows), dtype=np.float64)
-    if not gaussian:
-        for name, variable in built.cuts.items():
-            logs = logs - _log_widths(variable, test.numbers[name])
-    return float(-np.average(logs, weights=weights))
-
-
-def probabilities(built: Built, test: CodedTable, target: str) -> tuple[Array, Any, Array]:
-    """The predicted probabilities (rows, states), the true states and the weights of rows whose target is known."""
-    net = built.network
-    rows = test if net.continuous else cut(test, built.cuts)
-    variable = next(v for v in rows.variables if v.name == target)
-    order = [variable.code(state) for state in net.states(target)]
-    p = np.zeros((rows.n_rows, variable.card))
-    p[:, order] = np.column_stack(list(net.predict_proba(without(rows, target), target).values()))
-    known = np.flatnonzero(rows.codes[target] < variable.card)
-    weights = np.ones(test.n_rows) if test.weights is None else test.weights
-    return p[known], rows.codes[target][known].astype(np.intp), weights[known]
-
-
-def without(table: CodedTable, name: str) -> CodedTable:
-    """The table without one of its variables."""
-    codes = {n: column for n, column in table.codes.items() if n != name}
-    variables = tuple(v for v in table.variables if v.name != name)
-    return CodedTable(variables, codes, table.n_rows, table.weights, numbers=table.numbers)
-
-
-def _log_widths(variable: Binned, values: Array) -> Array:
-    """ln of the width of the interval that each value lies in, 0 where it is missing."""
-    there = values[~np.isnan(values)]
-    if not len(there):
-        return np.zeros(len(values))
-    edges = np.array(variable.edges)
-    low = min(there.min(), edges[0] if len(edges) else there.min())
-    high = max(there.max(), edges[-1] if len(edges) else there.max())
-    bounds = np.concatenate([[low], edges, [high]])
-    scale = max(high - low, 1e-300)
-    widths = np.maximum(np.diff(bounds), 1e-3 * scale)
-    position = np.searchsorted(edges, values, side="right")
-    return np.where(np.isnan(values), 0.0, np.log(widths[position]))
+    if way.structure in ("target-last", "all-numbers"):
+        given = numbers if way.structure == "all-numbers" else ()
+        return target_last(coded, predicted, {**options, "score": score}, given)
+    return bounded_search(hill_climb, coded, {**options, "score": score})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,35 +11,32 @@ from bbn.data import CodedTable, as_source
 from bbn.data.describe import Description
 from bbn.data.streams.readers import is_many
 from bbn.learning.raw.candidates import (
-    BINS,
     LINEAR,
     STRUCTURE_WORDS,
+    TRAINED,
     Candidate,
     Judged,
     candidates,
-    filled,
-    fitted,
     is_small,
     judge,
+    modelled,
+    number_candidates,
     search,
+    structures_for,
     usual,
+    usual_bins,
 )
+from bbn.learning.raw.holes import filled, fitted
 from bbn.learning.raw.logistic import logistic_network
 from bbn.learning.raw.raw_columns import RawColumns, cut, cut_variables
+from bbn.learning.raw.small_families import table_prior
 from bbn.learning.structure.score_cache import family_scorer
 from bbn.learning.structure.structure import read_structure
-from bbn.learning.tables.priors import BDeu
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
 
-MOST_COMPLETIONS = 500_000
+MOST_COMPLETIONS = 20_000
 """With more ways than this to fill in all holes, arcs are searched on rows whose holes are filled at random."""
-
-
-TRAINED = (
-    "its numbers are those of logistic regression, trained to predict the target; the other columns have the shares, "
-    "means and variances of the data, but are independent given the target"
-)
 
 
 class RawProblem(NamedTuple):
@@ -77,6 +74,8 @@ class Learned(NamedTuple):
     """Why it was chosen."""
     passes: int | None = None
     """How often data that do not fit in memory were read."""
+    predictor: BayesianNetwork | None = None
+    """What predicts the target better than the network, if anything does."""
 
 
 Run = Callable[..., tuple[BayesianNetwork, Any]]
@@ -124,29 +123,30 @@ def _counted(problem: RawProblem, run: Run) -> Learned:
 def _choice(problem: RawProblem, table: CodedTable) -> tuple[Candidate, list[Judged]]:
     """The candidate that is best on held-out rows, and all of them; the usual one where nothing is to be tried."""
     numbers = tuple(table.numbers)
-    discrete = problem.target is not None and problem.target not in numbers
     if numbers and problem.method not in ("hill-climb", "structural-em"):  # these take states alone
         return Candidate("cut"), []
-    several = problem.free and discrete and not problem.hidden and not problem.options
-    ways = candidates(
-        problem.numbers, bool(numbers), discrete, tuple(STRUCTURE_WORDS) if several else ("hill-climb",)
-    )
+    target = _predicted(problem)
+    several = problem.free and not problem.hidden and not problem.options
+    structures = structures_for(target, numbers) if several else ("hill-climb",)
+    if target in numbers:
+        ways = number_candidates(problem.numbers, structures, table.n_rows)
+    else:
+        ways = candidates(problem.numbers, bool(numbers), target is not None, structures, table.n_rows)
     if len(ways) == 1:
         return ways[0], []
     if problem.hidden or is_small(table):
-        return usual(table, problem.numbers), []
-    options = {
-        k: v for k, v in problem.options.items() if k not in ("restarts", "em_iter", "tol", "progress")
-    }
-    judged = judge(table, ways, problem.target if discrete else None, options, _prior(problem))
-    return judged[0].candidate, judged
+        return usual(table, problem.numbers, target), []
+    own = {k: v for k, v in problem.options.items() if k not in ("em_iter", "tol", "progress")}
+    options = {"restarts": 0, "escapes": 0, **own}  # plain climbs tell the candidates apart
+    judged = judge(table, ways, target, options, table_prior(problem.prior, problem.options))
+    able = [own.candidate for own in judged if own.candidate.structure != TRAINED and np.isfinite(own.loss)]
+    return able[0] if able else usual(table, problem.numbers, target), judged
 
 
-def _prior(problem: RawProblem) -> Any:
-    score = problem.options.get("score")
-    if problem.prior is not None:
-        return problem.prior
-    return score if isinstance(score, BDeu) else BDeu(1.0)
+def _predicted(problem: RawProblem) -> str | None:
+    """The target, unless it is a number that is to be cut, or there are hidden variables, which take states alone."""
+    number = problem.target in problem.raw.numbers
+    return None if number and (problem.numbers == "cut" or problem.hidden) else problem.target
 
 
 def _searched(
@@ -154,22 +154,18 @@ def _searched(
 ) -> Learned:
     """A structure by hill climbing, or the one that was best for the target, and its tables."""
     raw = problem.raw
-    discrete = problem.target if problem.target not in table.numbers else None
-    cuts = cut_variables(table, way.cuts, way.bins, discrete)
-    coded = cut(table, cuts)
-    gaussian = way.numbers == "gaussian"
-    variables: list[Variable] = [
-        *raw.variables,
-        *(map(Continuous, raw.numbers) if gaussian else cuts.values()),
-    ]
-    source: Any = raw.opened(variables) if many else (table if gaussian else coded)
-    notes = _choice_notes(judged, problem, way)
+    target = _predicted(problem)
+    coded, cuts = modelled(table, way, target)
+    gaussians = tuple(coded.numbers)
+    variables: list[Variable] = [*raw.variables, *cuts.values(), *map(Continuous, gaussians)]
+    source: Any = raw.opened(variables) if many else coded
+    notes = _choice_notes(judged, target, raw.numbers)
     holes = bool(problem.holes)
     detail: Any = None
     words = ""
     options = dict(problem.options)
-    exact = not gaussian and way.structure == "hill-climb"
-    told = not problem.free and not many and not gaussian
+    exact = not gaussians and way.structure == "hill-climb"
+    told = not problem.free and not many and not gaussians
     few = holes and not many and completions(coded) <= MOST_COMPLETIONS
     if told and (problem.method == "structural-em" or holes or problem.hidden):
         network, detail = run(
@@ -183,26 +179,20 @@ def _searched(
         network, detail = run(
             "hill-climb", source, None, None, problem.prior, problem.progress, None, options
         )
-    elif way.structure == "logistic":
-        network, detail = logistic_network(
-            table if gaussian else coded, str(problem.target), way.strength, way.cuts == LINEAR
-        )
-        words = STRUCTURE_WORDS[way.structure]
-        notes += (TRAINED,)
-        if many:
-            notes += (f"it was trained on a sample of {table.n_rows:,} rows",)
     else:
-        seen = filled(table if gaussian else coded)
         options = {k: v for k, v in options.items() if k not in ("em_iter", "tol")}
-        graph = search(seen, way, problem.target, options)
-        network, result = fitted(graph, source, raw.numbers if gaussian else (), _prior(problem))
+        graph = search(filled(coded), way, target, options)
+        prior = table_prior(problem.prior, problem.options)
+        network, result, instead = fitted(graph, source, gaussians, prior)
         detail = result or graph
         words = STRUCTURE_WORDS[way.structure] if way.structure != "hill-climb" else "hill-climb"
-        words += ", then EM" if holes else ""
+        words += "" if not holes else ", then counting" if instead else ", then EM"
+        notes += (instead,) if instead else ()
         if holes:
             notes += ("for the search, holes were filled with values drawn from their own columns",)
         if many:
             notes += (f"arcs were searched on a sample of {table.n_rows:,} rows",)
+    predictor, said = _predictor(judged, table, target, many)
     method = problem.method if not words else "hill-climb"
     return Learned(
         network,
@@ -212,11 +202,28 @@ def _searched(
         problem.holes,
         raw.description,
         way.numbers,
-        strengths(network, table if gaussian else coded),
-        notes,
+        strengths(network, coded),
+        notes + said,
         words,
-        _chosen_by(judged, problem),
+        f"{way} predicts {target!r} best on held-out rows" if judged and target is not None else "",
         _passes(source),
+        predictor,
+    )
+
+
+def _predictor(
+    judged: list[Judged], table: CodedTable, target: str | None, many: bool
+) -> tuple[BayesianNetwork | None, tuple[str, ...]]:
+    """What is fitted to predict the target, where that predicts better than any joint, and what to say of it."""
+    if not judged or target is None or judged[0].candidate.structure != TRAINED:
+        return None, ()
+    way = judged[0].candidate
+    source, _ = modelled(table, way, target)
+    network, _ = logistic_network(source, target, way.strength, way.cuts == LINEAR)
+    sampled = f", trained on a sample of {table.n_rows:,} rows" if many else ""
+    return network, (
+        f"beside the network, result.predictor: {way}{sampled}. It predicts {target!r} better from all columns, but is "
+        "no joint distribution of them: the network answers all other questions",
     )
 
 
@@ -272,7 +279,7 @@ def _known_structure(problem: RawProblem, table: CodedTable, many: bool, run: Ru
     )
     if gaussian and not allowed and problem.numbers == "auto":
         gaussian = False
-    cuts = {} if gaussian else cut_variables(table, "quantiles", 3 if table.n_rows < 100 else BINS[1])
+    cuts = {} if gaussian else cut_variables(table, "quantiles", usual_bins(table.n_rows))
     variables = [*raw.variables, *(map(Continuous, raw.numbers) if gaussian else cuts.values())]
     coded = table if gaussian else cut(table, cuts)
     source: Any = raw.opened(variables) if many else coded
@@ -331,17 +338,16 @@ def strengths(network: BayesianNetwork, coded: CodedTable) -> dict[tuple[str, st
     return {arc: strength for arc, strength in found.items() if np.isfinite(strength)}
 
 
-def _choice_notes(judged: list[Judged], problem: RawProblem, way: Candidate) -> tuple[str, ...]:
+def _choice_notes(judged: list[Judged], target: str | None, numbers: Sequence[str]) -> tuple[str, ...]:
     """What was tried, and how well it did on held-out rows."""
     if not judged:
         return ()
-    predicted = problem.target is not None and problem.target not in problem.raw.numbers
-    what = f"log loss of {problem.target!r}" if predicted else "−ln density of a row"
+    what = "−ln density of a row"
+    if target is not None:
+        what = (
+            f"error of {target!r} (root of its mean square)"
+            if target in numbers
+            else f"log loss of {target!r}"
+        )
     tried = "; ".join(f"{judged_one.candidate} {judged_one.loss:.4g}" for judged_one in judged[:6])
     return (f"held-out {what}, lower is better: {tried}",)
-
-
-def _chosen_by(judged: list[Judged], problem: RawProblem) -> str:
-    if not judged or problem.target is None or problem.target in problem.raw.numbers:
-        return ""
-    return f"{judged[0].candidate} predicts {problem.target!r} best on held-out rows"

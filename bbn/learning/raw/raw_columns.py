@@ -15,6 +15,7 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data import CodedTable, code
 from bbn.data.column_rules import OUT, Column
+from bbn.data.columns import NO_ROWS, Decimal
 from bbn.data.describe import Description, describe
 from bbn.data.discretize import mdlp_cuts, quantile_cuts
 from bbn.data.source import is_source
@@ -56,16 +57,28 @@ class RawColumns(NamedTuple):
         """All of the rows in memory: these variables, or those that there are, with the numbers as numbers."""
         wanted = [*self.variables, *map(Continuous, self.numbers)] if variables is None else list(variables)
         return code(
-            self.data, wanted, weights=self.weights, missing=self.missing, extra="ignore", unseen="missing"
+            self.data,
+            wanted,
+            weights=self.weights,
+            missing=self.missing,
+            extra="ignore",
+            unseen="missing",
+            decimal=self.description.decimals,
         )
 
     def opened(self, variables: Iterable[Variable]) -> Any:
         """The rows of data that do not fit in memory, as a source of these variables."""
         from bbn.data.streams.open import open_data
 
-        return open_data(
-            self.data, variables=list(variables), weights=self.weights, missing=self.missing, unseen="missing"
-        )
+        how = {
+            "weights": self.weights,
+            "missing": self.missing,
+            "unseen": "missing",
+            "decimal": self.description.decimals,
+        }
+        if is_source(self.data):
+            return self.data.reopened(list(variables), **how)
+        return open_data(self.data, variables=list(variables), **how)
 
     def sample(self) -> CodedTable:
         """Some rows of data that do not fit in memory: the SAMPLE with the lowest hashes of their places."""
@@ -74,11 +87,11 @@ class RawColumns(NamedTuple):
         names = tuple(v.name for v in self.variables) + self.numbers
         weights = self.weights if isinstance(self.weights, str) else None
         found = open_data(self.data).fold(  # type: ignore[attr-defined]
-            Sampling(self.variables, self.numbers, weights, self.missing),
+            Sampling(self.variables, self.numbers, weights, self.missing, self.description.decimals),
             [*names, *([weights] if weights else [])],
         )
         if found is None:
-            raise DataError("the data have no rows")
+            raise DataError(NO_ROWS)
         drawn: CodedTable = found.table
         return drawn
 
@@ -118,6 +131,7 @@ class Sampling(NamedTuple):
     numbers: tuple[str, ...]
     weights: str | None
     missing: Any
+    decimals: Mapping[str, str]
 
     def __call__(self, data: Any, where: str = "", first_row: int = 0) -> Sample:
         """The rows of one batch with the lowest numbers, which depend on where the batch is from."""
@@ -128,6 +142,7 @@ class Sampling(NamedTuple):
             missing=self.missing,
             extra="ignore",
             unseen="missing",
+            decimal=self.decimals,
         )
         place = [int.from_bytes(where.encode()[-8:].rjust(8, b"\0"), "big"), first_row]
         empty = Sample(_no_rows(table), np.empty(0))
@@ -151,6 +166,7 @@ def read_raw(
     continuous: Iterable[str] = (),
     names: Sequence[str] | None = None,
     target: str | None = None,
+    decimal: Decimal = None,
 ) -> RawColumns:
     """Describe a raw table, and say which columns are states and which are numbers.
 
@@ -158,7 +174,7 @@ def read_raw(
     ----------
     data
         Any table, or what `bbn.open_data` takes.
-    kinds, missing
+    kinds, missing, decimal
         As in `bbn.describe`.
     states
         Column to its states, or to a variable; these are not described.
@@ -177,14 +193,14 @@ def read_raw(
     }
     told |= {name: "category" for name in states or {} if name not in told}
     own = weights if isinstance(weights, str) else None
-    description = describe(data, told, weights=own, missing=missing)
+    description = describe(data, told, weights=own, missing=missing, decimal=decimal)
     if not description.n_rows:
-        raise DataError("the data have no rows")
+        raise DataError(NO_ROWS)
     if not isinstance(weights, str) and weights is not None:  # they are given, so no column holds them
         description = _without_weights(description)
     there = [column.name for column in description]
     if names is not None:
-        description = _only(description, names, data, missing)
+        description = _only(description, names, data, missing, decimal)
     elif target is not None:
         if target not in there:
             raise DataError(f"target: the data have no column {target!r}{nearest(target, there)}")
@@ -213,21 +229,23 @@ def _without_weights(description: Description) -> Description:
         else Column(c.name, c.kind, c.missing, c.distinct, OUT, "weights= gives others")
         for c in description
     ]
-    return Description(tuple(columns), description.n_rows)
+    return Description(tuple(columns), description.n_rows, description.decimals)
 
 
-def _only(description: Description, names: Sequence[str], data: Any, missing: Any) -> Description:
+def _only(
+    description: Description, names: Sequence[str], data: Any, missing: Any, decimal: Decimal
+) -> Description:
     """The description of a known structure's columns: those that would be left out are categories, others are out."""
     there = {column.name: column for column in description}
     forced = [n for n in names if n in there and there[n].use in (OUT, "weights") and there[n].distinct]
     if forced:
-        as_told = describe(data, dict.fromkeys(forced, "category"), missing=missing)
+        as_told = describe(data, dict.fromkeys(forced, "category"), missing=missing, decimal=decimal)
         there |= {name: as_told[name] for name in forced}
     wanted = set(names)
     columns = [
         c if c.name in wanted or c.use in (OUT, "weights") else _not_in_structure(c) for c in there.values()
     ]
-    return Description(tuple(columns), description.n_rows)
+    return Description(tuple(columns), description.n_rows, description.decimals)
 
 
 def _not_in_structure(column: Column) -> Column:
@@ -258,20 +276,26 @@ def cut_variables(
     found = {}
     for name, values in table.numbers.items():
         there = ~np.isnan(values)
+        weights = table.weights
+        if weights is not None:
+            there &= weights > 0
         cuts = np.empty(0)
         if method == "mdlp" and target is not None:
             card = next(v.card for v in table.variables if v.name == target)
             known = there & (table.codes[target] < card)
             if known.any():
-                cuts = mdlp_cuts(values[known], table.codes[target][known])
+                own = None if weights is None else weights[known]
+                cuts = mdlp_cuts(values[known], table.codes[target][known], own)
         elif there.any():
-            cuts = quantile_cuts(values[there], bins)
+            cuts = quantile_cuts(values[there], bins, None if weights is None else weights[there])
         found[name] = Binned(name, cuts.tolist())
     return found
 
 
 def cut(table: CodedTable, variables: Mapping[str, Binned]) -> CodedTable:
-    """The table with its numbers cut into the intervals of these variables, which keep the columns' order."""
+    """The table with its numbers cut into the intervals of these variables; numbers not among them stay numbers."""
+    if not variables:
+        return table
     codes = dict(table.codes)
     for name, variable in variables.items():
         values = table.numbers[name]
@@ -279,4 +303,5 @@ def cut(table: CodedTable, variables: Mapping[str, Binned]) -> CodedTable:
         own[np.isnan(values)] = variable.card
         codes[name] = own.astype(np.uint8 if variable.card <= 255 else np.uint16)
     known = (*table.variables, *variables.values())
-    return CodedTable(known, codes, table.n_rows, table.weights, table.kind)
+    left = {name: values for name, values in table.numbers.items() if name not in variables}
+    return CodedTable(known, codes, table.n_rows, table.weights, table.kind, left)

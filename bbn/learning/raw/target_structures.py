@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
+from bbn.learning.raw.small_families import bounded_search
 from bbn.learning.structure.hill_climb import hill_climb
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ MOST_CHOSEN = 15
 """The most columns that are chosen for naive Bayes."""
 PARTS = 5
 """Parts of the rows for choosing columns."""
+MORE_PARENTS = 4
+"""The most parents of a number beside all other numbers."""
 MOST_LINKED = 12
 """The most numbers that are linked all round."""
 
@@ -46,11 +50,21 @@ def linked_gaussians(names: Sequence[str], target: str, numbers: Sequence[str]) 
     return graph
 
 
-def target_last(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:
-    """Hill climbing without arcs out of the target."""
-    names = [v.name for v in coded.variables if v.name != target]
-    forbidden = [*options.get("forbidden", ()), *((target, name) for name in names)]
-    return hill_climb(coded, **{**options, "forbidden": forbidden})
+def target_last(
+    coded: CodedTable, target: str, options: Mapping[str, Any], given: Sequence[str] = ()
+) -> nx.DiGraph[str]:
+    """Hill climbing without arcs out of the target, and with arcs into it from those `given`."""
+    names = [name for name in (*coded.codes, *coded.numbers) if name != target]
+    if 2 * len(given) > coded.n_rows:
+        raise DataError(f"{len(given)} numbers are too many parents for {coded.n_rows} rows")
+    own: dict[str, Any] = {
+        "forbidden": [*options.get("forbidden", ()), *((target, name) for name in names)],
+        "required": [*options.get("required", ()), *((name, target) for name in given if name != target)],
+    }
+    if given:
+        own["max_parents"] = options.get("max_parents") or len(given) + MORE_PARENTS
+    graph: nx.DiGraph[str] = bounded_search(hill_climb, coded, {**options, **own})
+    return graph
 
 
 def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.DiGraph[str]:
@@ -66,7 +80,9 @@ def selective(coded: CodedTable, target: str, options: Mapping[str, Any]) -> nx.
         *((name, target) for name in names),
     ]
     required = [(target, name) for name in chosen]
-    return hill_climb(coded, **{**options, "forbidden": forbidden, "required": required})
+    own = {**options, "forbidden": forbidden, "required": required}
+    graph: nx.DiGraph[str] = bounded_search(hill_climb, coded, own)
+    return graph
 
 
 def choose_columns(coded: CodedTable, target: str, seed: int = 0) -> list[str]:

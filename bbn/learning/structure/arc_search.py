@@ -52,6 +52,8 @@ class ArcSearch:
         self.cache, self.constraints, self.max_iter, self.advance = cache, constraints, max_iter, advance
         self.tie = tie_of(cache.source.total)
         self.n_iter, self.interrupted = 0, False
+        self.n_too_large = 0
+        """Families that were not looked at as they have too many cells."""
         self.in_memory = isinstance(cache.source, CodedTable)
         self.allowed, self.required = matrix(constraints.allowed), matrix(constraints.required)
         self.candidates = [list(members(mask)) for mask in constraints.allowed]
@@ -89,24 +91,28 @@ class ArcSearch:
             self.make(*change)
             self.note_best()
 
-    def wander(self, tabu: int, plateau: int) -> None:
-        """From the best structure, make the best change that is not tabu, a loss or not, until that no longer helps.
+    def wander(self, top: Best, tabu: int, plateau: int) -> None:
+        """From a top, make the best change that is not tabu, a loss or not, until that no longer beats the walk's best.
 
-        A pair whose arc has changed is left alone for `tabu` changes, unless changing it again beats the best.
+        A pair whose arc has changed is left alone for `tabu` changes, unless changing it again beats that.
         """
-        self.move_to(self.best.parents)
+        self.move_to(top.parents)
+        highest = self.total
         free_at = np.zeros(self.arcs.shape, dtype=np.int64)
         idle = 0
         while idle < plateau and not self.ended:
             check()
             blocked = (free_at > self.n_iter).astype(np.uint8)
-            change = self.best_change(-np.inf, blocked, self.best.score - self.total + self.tie)
+            change = self.best_change(-np.inf, blocked, highest - self.total + self.tie)
             if change is None:
                 return
             _, p, c = change
             self.make(*change)
             free_at[p, c] = free_at[c, p] = self.n_iter + tabu
-            idle = 0 if self.note_best() else idle + 1
+            self.note_best()
+            idle += 1
+            if self.total > highest + self.tie:
+                highest, idle = self.total, 0
 
     def note_best(self) -> bool:
         """Keep the current structure if it beats the best so far."""
@@ -165,6 +171,9 @@ class ArcSearch:
         constraints = self.constraints
         full = own.bit_count() >= constraints.max_parents
         add = [] if full else [p for p in self.candidates[child] if not own >> p & 1]
+        small = constraints.fitting(child, own, add)
+        self.n_too_large += len(add) - len(small)
+        add = small
         return Around(child, own, add, list(members(own & ~constraints.required[child])))
 
     def _ahead(self, changed: set[int]) -> list[tuple[int, int]]:
@@ -178,9 +187,17 @@ class ArcSearch:
         ]
         return [(c, own) for c, own in likely if own not in self.known[c]]
 
-    def solve(self, most_cells: float) -> None:
-        """Take the best structure of all by dynamic programming, unless their tables have more cells than that."""
-        n = len(self.parents)
+    def solve(self, n: int, most_cells: float) -> None:
+        """Take the best structure of the first n variables, where the others have no arcs, by dynamic programming.
+
+        Not if the tables have more cells than that.
+        """
+        if (
+            not n
+            or any(mask >> n for mask in self.constraints.allowed[:n])
+            or any(self.constraints.allowed[n:])
+        ):
+            return
         families = [
             (c, mask)
             for c in range(n)
@@ -188,9 +205,10 @@ class ArcSearch:
             if not mask & ~self.constraints.allowed[c]
             and not self.constraints.required[c] & ~mask
             and mask.bit_count() <= self.constraints.max_parents
+            and self.constraints.fits(c, mask)
         ]
         cards = {v.name: v.card for v in self.cache.source.variables}
-        sizes = [cards.get(name, 1) for name in self.constraints.names]
+        sizes = [cards.get(name, 1) for name in self.constraints.names[:n]]
         if sum(math.prod(sizes[i] for i in (c, *members(mask))) for c, mask in families) > most_cells:
             return
         terms = np.maximum(self.cache.many(families), -sys.float_info.max / (n + 1))
@@ -198,7 +216,7 @@ class ArcSearch:
         order = np.lexsort((-terms, children))
         ptr = np.searchsorted(children, np.arange(n + 1))
         _, chosen = kernels.subsets.best_network(ptr, masks[order], terms[order])
-        self.move_to(masks[order][ptr[:-1] + chosen].tolist())
+        self.move_to([*masks[order][ptr[:-1] + chosen].tolist(), *self.parents[n:]])
 
     def without(self, x: int, rng: np.random.Generator) -> list[int]:
         """The best structure with x cut off, but for required arcs, and about half of the covered arcs turned around.
@@ -219,12 +237,12 @@ class ArcSearch:
                 parents[p] |= 1 << c
         return parents
 
-    def perturbed(self, rng: np.random.Generator) -> list[int]:
-        """The best structure with some arcs changed at random."""
+    def perturbed(self, n: int, rng: np.random.Generator) -> list[int]:
+        """The best structure with some arcs between the first n variables changed at random."""
         parents = list(self.best.parents)
         arcs = sum(mask.bit_count() for mask in parents)
-        for _ in range(max(2, arcs // 4, len(parents) // 4) if len(parents) > 1 else 0):
-            p, c = (int(i) for i in rng.choice(len(parents), size=2, replace=False))
+        for _ in range(max(2, arcs // 4, n // 4) if n > 1 else 0):
+            p, c = (int(i) for i in rng.choice(n, size=2, replace=False))
             changed = list(parents)
             changed[c] ^= 1 << p
             if parents[c] >> p & 1 and rng.random() < 0.5:

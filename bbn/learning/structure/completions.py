@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bbn.core.budget import memory_limit, require_memory
 from bbn.core.frozen import Array
 from bbn.data import Block, CodedTable
+from bbn.inference.gaussian.square_root import rotated, solved
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
@@ -163,39 +164,32 @@ class _NumberCompletions:
             yield _condition(own, values[own], holes[own[0]], mean, covariance)
 
     def _joint(self, states: Mapping[str, int]) -> tuple[Array, Array]:
-        """Mean and covariance of all numbers in a setting, parents before children."""
+        """Mean of all numbers in a setting and the root of their covariance, parents before children."""
         q = len(self.names)
-        mean, covariance = np.zeros(q), np.zeros((q, q))
+        mean, root = np.zeros(q), np.zeros((q, q))
         for i, own, parents in self.gaussians:
             setting = tuple(states[v.name] for v in own.parents if v.name in states)
             w = own.weights[setting]
             mean[i] = own.means[setting] + w @ mean[parents]
-            covariance[i] = w @ covariance[parents]
-            covariance[:, i] = covariance[i]
-            covariance[i, i] = own.variances[setting] + w @ covariance[np.ix_(parents, parents)] @ w
-        return mean, covariance
+            root[i] = w @ root[parents]
+            root[i, i] = np.sqrt(own.variances[setting])
+        return mean, root
 
 
 def _condition(
-    rows: NDArray[np.intp], values: Array, missing: NDArray[np.bool_], mean: Array, covariance: Array
+    rows: NDArray[np.intp], values: Array, missing: NDArray[np.bool_], mean: Array, root: Array
 ) -> _Filled:
     """What is missing of Gaussian rows given what is there."""
     seen, gone = np.flatnonzero(~missing), np.flatnonzero(missing)
-    width = np.sqrt(covariance.diagonal())
-    scaled = covariance / np.outer(width, width)
-    apart = (values[:, seen] - mean[seen]) / width[seen]
-    own = scaled[np.ix_(seen, seen)]
-    weights = np.linalg.solve(own, np.column_stack([apart.T, scaled[np.ix_(seen, gone)]]))
-    distance = np.einsum("rs,sr->r", apart, weights[:, : len(rows)])
-    size = np.linalg.slogdet(own)[1] + 2 * np.log(width[seen]).sum() + len(seen) * math.log(2 * math.pi)
-    slopes = weights[:, len(rows) :]
+    turn, triangle = rotated(root[seen])
+    z = solved(triangle, values[:, seen] - mean[seen])
+    size = np.log(triangle.diagonal()).sum() + 0.5 * len(seen) * math.log(2 * math.pi)
+    levers = root[gone] @ turn
     means = values.copy()
-    means[:, gone] = mean[gone] + width[gone] * (apart @ slopes)
-    rest = scaled[np.ix_(gone, gone)] - scaled[np.ix_(gone, seen)] @ slopes
-    lengths, axes = np.linalg.eigh((rest + rest.T) / 2)
-    root = np.zeros((len(mean), len(gone)))
-    root[gone] = width[gone][:, None] * axes * np.sqrt(np.maximum(lengths, 0.0))
-    return _Filled(rows, -0.5 * (distance + size), means, root)
+    means[:, gone] = mean[gone] + z @ levers[:, : len(seen)].T
+    left = np.zeros((len(mean), len(mean) - len(seen)))
+    left[gone] = levers[:, len(seen) :]
+    return _Filled(rows, -0.5 * (z**2).sum(axis=1) - size, means, left)
 
 
 def code_type(card: int) -> type[np.unsignedinteger[Any]]:

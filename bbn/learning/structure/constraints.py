@@ -5,6 +5,7 @@ Inside a search a variable is its position among the source's variables and a se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -108,6 +109,9 @@ class Constraints:
         Lists of names, earliest first: no arc goes from a later tier to an earlier one. Names in none are free.
     max_parents
         The most parents a child may have, or None.
+    max_cells
+        The most cells that the table of a family of several parents may have, or None; of one parent twice as many.
+        Numbers do not count.
 
     ModelError if they contradict each other.
     """
@@ -119,6 +123,7 @@ class Constraints:
         forbidden: Arcs = (),
         tiers: Sequence[Iterable[str]] | None = None,
         max_parents: int | None = None,
+        max_cells: float | None = None,
     ) -> None:
         self.names = tuple(v.name for v in variables)
         self.position = {name: i for i, name in enumerate(self.names)}
@@ -128,6 +133,8 @@ class Constraints:
             raise ValueError(f"max_parents is {max_parents}; expected 0 or more")
         n = len(self.names)
         self.max_parents = n if max_parents is None else max_parents
+        self.max_cells = math.inf if max_cells is None else max_cells
+        self.cards = [max(v.card, 1) for v in variables]
         self.required = [0] * n
         self.allowed = [((1 << n) - 1) & ~(1 << i) for i in range(n)]
         for a, b in self.arcs(forbidden, "forbidden"):
@@ -187,8 +194,36 @@ class Constraints:
             not mask & ~self.allowed[i]
             and not self.required[i] & ~mask
             and mask.bit_count() <= self.max_parents
+            and self.fits(i, mask)
             for i, mask in enumerate(parents)
         )
+
+    def fits(self, child: int, mask: int) -> bool:
+        """Whether the table of a child with these parents has few enough cells; required parents always fit."""
+        if self.max_cells == math.inf or not mask & ~self.required[child]:
+            return True
+        cells = math.prod([self.cards[i] for i in (child, *members(mask))])
+        return cells <= self._most_cells(mask.bit_count())
+
+    def fitting(self, child: int, own: int, more: Sequence[int]) -> list[int]:
+        """The parents among `more`, each of which beside those of `own` makes a table with few enough cells."""
+        if self.max_cells == math.inf:
+            return list(more)
+        cells = math.prod([self.cards[i] for i in (child, *members(own))])
+        room = self._most_cells(own.bit_count() + 1) / cells
+        return [p for p in more if self.cards[p] <= room]
+
+    def _most_cells(self, n_parents: int) -> float:
+        return self.max_cells * (2 if n_parents == 1 else 1)
+
+    def leave_alone(self, first: int, parents: Sequence[int]) -> int:
+        """Forbid arcs to and from the variables from `first` on, but for those required or in `parents`; `first`."""
+        others = (1 << first) - 1
+        for child, mask in enumerate(self.allowed):
+            self.allowed[child] = (
+                (mask & others if child < first else 0) | self.required[child] | parents[child]
+            )
+        return first
 
     def index(self, name: str, what: str) -> int:
         """The position of the variable of this name; DataError if there is none."""

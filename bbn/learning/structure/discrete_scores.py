@@ -19,7 +19,7 @@ A batch costs one request for counts and one pass over the cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,7 +29,9 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
+from bbn.data.coded_table import CodedTable
 from bbn.data.counts import ContingencyTables
+from bbn.data.seen_settings import SeenSettings, seen_counts
 
 Ints = NDArray[np.int64]
 Term = Callable[["FlatCounts"], Array]
@@ -49,11 +51,18 @@ class FlatCounts(NamedTuple):
     """The child's number of states, r."""
     total: float
     """The number of rows of the data, N."""
+    n_settings: Array | None = None
+    """The number of settings of the parents, q, where the tables hold only those that are seen."""
 
     @property
-    def free_parameters(self) -> Ints:
+    def settings(self) -> Array:
+        """q of each family."""
+        return np.diff(self.ptr) / self.cards if self.n_settings is None else self.n_settings
+
+    @property
+    def free_parameters(self) -> Array:
         """q (r − 1) of each family."""
-        return np.diff(self.ptr) // self.cards * (self.cards - 1)
+        return self.settings * (self.cards - 1)
 
 
 def log_likelihood(counts: FlatCounts) -> Array:
@@ -78,7 +87,7 @@ def k2(counts: FlatCounts) -> Array:
 
 def bdeu(counts: FlatCounts, equivalent_sample_size: float = 1.0) -> Array:
     """The Bayesian Dirichlet score whose prior is worth `equivalent_sample_size` rows, spread evenly."""
-    alphas = equivalent_sample_size / (counts.ptr[1:] - counts.ptr[:-1])
+    alphas = equivalent_sample_size / (counts.settings * counts.cards)
     return kernels.score.log_dirichlets(counts.cells, counts.ptr, counts.cards, alphas)
 
 
@@ -183,6 +192,17 @@ def as_term(score: Any) -> Term:
     if callable(score):
         return score  # type: ignore[no-any-return]
     raise ValueError(f"score is {score!r}; expected one of {', '.join(SCORES)}, or bbn.BDeu(...)")
+
+
+def seen_alone(table: CodedTable, families: Iterable[tuple[SeenSettings, int]], total: float) -> FlatCounts:
+    """The counts of (parents, child), with the settings alone that are seen."""
+    cells, cards, settings = [], [], []
+    for parents, child in families:
+        cells.append(seen_counts(table, parents, child))
+        cards.append(table.variables[child].card)
+        settings.append(float(parents.n_settings))
+    ptr = np.concatenate([[0], np.cumsum([len(own) for own in cells])]).astype(np.int64)
+    return FlatCounts(np.concatenate(cells), ptr, np.array(cards, np.int64), total, np.array(settings))
 
 
 def flatten(tables: Sequence[NDArray[Any]], total: float) -> FlatCounts:

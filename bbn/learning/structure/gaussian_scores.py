@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ SETTINGS = 2**22
 """The most settings of the discrete parents that moments are kept of; families with more score −∞."""
 CELLS = 2**24
 """The most entries of scatter matrices that are eliminated at a time."""
+ROWS = 5
+"""Rows for each coefficient of a regression from which on searches consider it."""
 COLLINEAR = 1e-12
 """A parent of which the others leave less than this share is determined by them, and adds nothing."""
 ROUNDING = 1e-14
@@ -59,6 +61,16 @@ class SettingMoments(NamedTuple):
     """(J, q, q) Sums of products of deviations from the means of the setting."""
     squares: Array
     """(J, q) Sums of squares about the column's overall mean: what rounding is a share of."""
+
+
+def too_few(own: Any, n_parents: Any, total: float) -> NDArray[np.bool_]:
+    """Whether rows are too few for a regression on so many numbers, `own` of a setting and `total` in all.
+
+    No more rows than coefficients leave no variance at all, and fewer than ROWS for each a variance that is small by
+    chance: of many candidates some fit noise so well that no score punishes them enough.
+    """
+    n_coefficients = np.asarray(n_parents) + 1
+    return np.asarray((own <= n_coefficients) | (n_coefficients > 1) & (total < ROWS * n_coefficients))
 
 
 class MomentScores:
@@ -92,8 +104,8 @@ class MomentScores:
     def likelihoods(self, families: Sequence[Family], refuse_saturated: bool) -> tuple[Array, Array]:
         """The log-likelihood of each family (\\*parents, continuous child), and its number of free parameters.
 
-        With `refuse_saturated`, a family of which some setting has rows, but no more than it has coefficients, has the
-        log-likelihood −∞: its variance there says nothing.
+        With `refuse_saturated`, a family with too few rows, in some setting or in all, has the log-likelihood −∞; see
+        `too_few`.
         """
         logs, parameters = np.empty(len(families)), np.empty(len(families))
         for chosen, moments, scatter in self._batches(families):
@@ -103,7 +115,7 @@ class MomentScores:
             squares = moments.squares[:, [moments.columns.index(families[f][-1]) for f in chosen]]
             terms = log_densities(residuals(scatter), squares, n, floor)
             logs[chosen] = terms.sum(axis=0) - float(n.sum()) * np.log(self.scale[own])
-            if refuse_saturated and bool(((moments.n > 0) & (moments.n <= p + 1)).any()):
+            if refuse_saturated and bool(((moments.n > 0) & too_few(moments.n, p, float(n.sum()))).any()):
                 logs[chosen] = -np.inf
             parameters[chosen] = len(moments.n) * (p + 2)
         return logs, parameters

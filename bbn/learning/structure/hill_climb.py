@@ -29,7 +29,7 @@ from bbn.core.progress import progress_bar
 from bbn.core.threads import STOPS, limited, reason_of
 from bbn.data import DataSource
 from bbn.data.reading import Reading
-from bbn.learning.structure.arc_search import ArcSearch
+from bbn.learning.structure.arc_search import ArcSearch, Best
 from bbn.learning.structure.constraints import (
     INSTEAD,
     Arcs,
@@ -43,7 +43,7 @@ from bbn.learning.structure.constraints import (
     members,
     to_graph,
 )
-from bbn.learning.structure.score_cache import ScoreCache
+from bbn.learning.structure.score_cache import ScoreCache, constant_columns
 from bbn.model.previous import split_name
 from bbn.model.variable import State
 
@@ -70,6 +70,7 @@ def hill_climb(
     score: Any = None,
     *,
     max_parents: int | str | None = "auto",
+    max_cells: float | None = None,
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,
@@ -107,6 +108,9 @@ def hill_climb(
     max_parents
         The most parents of a variable, or None for no limit. "auto" is 8, or no limit where all columns hold numbers,
         whose families do not grow with the settings of their parents.
+    max_cells
+        The most cells that the table of a variable with several parents may have, or None for no limit; with one parent
+        twice as many. Families that have more are neither counted nor chosen, unless `required` asks for them.
     required, forbidden
         Arcs (parent, child) that must, or must not, be there.
     tiers
@@ -117,10 +121,11 @@ def hill_climb(
         How many variables to cut off and put back, one after the other, once the first top is reached; None for
         each of them once, but no more than 100, 0 for plain hill climbing.
     tabu
-        If above 0, go on past each top by the best change there is, a loss or not, and leave a pair of variables
-        alone for this many changes once its arc has changed.
+        If above 0, go on past each top that the climbs, escapes and restarts came to, by the best change there is, a
+        loss or not, and leave a pair of variables alone for this many changes once its arc has changed. The best of
+        all structures on the way is kept, so it is never worse than without.
     plateau
-        How many such changes to make without beating the best structure so far.
+        How many such changes to make without beating the best structure of the walk so far.
     restarts
         How many times to begin again from the best structure with some arcs changed at random; families that have been
         scored are not scored again, so each costs far less than the first climb. 0 takes about half the time.
@@ -153,9 +158,9 @@ def hill_climb(
     -------
     nx.DiGraph
         One node per variable, with its "states". `graph["score"]` is the score, `graph["n_iter"]` the number of
-        changes, `graph["n_families"]` that of families counted, and `graph["interrupted"]` whether Ctrl-C or the
-        time limit ended the search, which then gives the best found so far. Over time `graph["lag"]` is there too, and
-        `bbn.fit` makes a DynamicNetwork of it.
+        changes, `graph["n_families"]` that of families counted, `graph["n_too_large"]` that of those that `max_cells`
+        left out, and `graph["interrupted"]` whether Ctrl-C or the time limit ended the search, which then gives the
+        best found so far. Over time `graph["lag"]` is there too, and `bbn.fit` makes a DynamicNetwork of it.
 
     >>> data = {"A": [0, 0, 1, 1] * 9, "B": [0, 0, 1, 1] * 9, "C": [0, 1, 1, 0] * 9}
     >>> hill_climb(data).edges
@@ -171,28 +176,34 @@ def hill_climb(
         forbidden = [*getattr(forbidden, "edges", forbidden), *backward_arcs(all_variables(source))]
     else:
         source = complete_source(data, "hill_climb", reading)
-    # by name, so that ties fall alike whatever the order of the columns
-    variables = sorted(all_variables(source), key=lambda v: v.name)
-    constraints = Constraints(variables, required, forbidden, tiers, _limit(max_parents, source))
+    # by name, so that ties fall alike whatever the order of the columns; constant ones, which no arc helps, come last
+    still = constant_columns(source)
+    variables = sorted(all_variables(source), key=lambda v: (v.name in still, v.name))
+    constraints = Constraints(variables, required, forbidden, tiers, _limit(max_parents, source), max_cells)
     cache = ScoreCache(source, default_score(score, source, "bdeu"), constraints.names)
     parents = _start(start, constraints)
+    n = constraints.leave_alone(len(variables) - len(still), parents)
     rng = np.random.default_rng(seed)
     with progress_bar(progress, max_iter, "hill climbing", "change") as advance:
         search = ArcSearch(cache, constraints, parents, max_iter, advance)
         try:
+            tops: list[Best] = []
             for restart in range(restarts + 1):
                 if restart:
                     if search.ended:
                         break
-                    search.move_to(search.perturbed(rng))
+                    search.move_to(search.perturbed(n, rng))
                 search.climb()
-                if tabu:
-                    search.wander(tabu, plateau)
-                for x in range(len(variables))[: MOST_ESCAPES if escapes is None else escapes]:
+                tops.append(search.best)
+                for x in range(n)[: MOST_ESCAPES if escapes is None else escapes]:
                     search.move_to(search.without(x, rng))
                     search.climb()
-            if len(variables) <= FEW and max_iter is None and escapes != 0:
-                search.solve(FEW_CELLS)
+                tops.append(search.best)
+            # each walk by itself, and none changes what came before: with more of them the result is never worse
+            for top in {tuple(own.parents): own for own in tops}.values() if tabu else ():
+                search.wander(top, tabu, plateau)
+            if n <= FEW and max_iter is None and escapes != 0:
+                search.solve(n, FEW_CELLS)
         except STOPS as stop:
             search.interrupted = bool(reason_of(stop))
     best = search.best.parents
@@ -209,6 +220,7 @@ def hill_climb(
         **about,
         n_iter=search.n_iter,
         n_families=cache.n_evaluated,
+        n_too_large=search.n_too_large,
         interrupted=search.interrupted,
     )
 

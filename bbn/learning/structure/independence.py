@@ -2,6 +2,7 @@
 
 ================  ==================================================================================================
 g2, chi2, mi      states: the likelihood ratio, Pearson's statistic, and the likelihood ratio with all settings counted
+permutation       states: g2 where every expected count is 5 or more, otherwise the moments of the permutation test
 fisher-z          numbers: √(N − k − 3) · artanh r is standard normal, r the partial correlation given k others (Fisher)
 cor               numbers: r √((N − k − 2) / (1 − r²)) has Student's t distribution
 lrt               both: 2 (L(x, y, S) − L(x, S) − L(y, S) + L(S)) has a χ² distribution, L the largest log-likelihood of
@@ -27,12 +28,13 @@ from bbn.data import DataSource, continuous_columns
 from bbn.learning.structure.constraints import tie_of
 from bbn.learning.structure.discrete_scores import flatten
 from bbn.learning.structure.gaussian_scores import MomentScores
-from bbn.learning.structure.score_cache import MAX_CELLS
+from bbn.learning.structure.neighbours import MAX_CELLS
+from bbn.learning.structure.permutation_moments import small_count_tests
 
 Triple = tuple[str, str, tuple[str, ...]]
 """Two variables, and those to condition on."""
 PValues = Callable[[Sequence[Triple]], Array]
-DISCRETE, GAUSSIAN = ("g2", "chi2", "mi"), ("fisher-z", "cor")
+DISCRETE, GAUSSIAN = ("g2", "chi2", "mi", "permutation"), ("fisher-z", "cor")
 TESTS = ("auto", *DISCRETE, *GAUSSIAN, "lrt")
 
 
@@ -81,7 +83,11 @@ class CountTests:
             freedom = (firsts - 1) * (counts.cards - 1) * slices
         # where a statistic is 0 but for rounding, its p-value would not be 1 by much more than that
         statistics[statistics <= tie_of(self.source.total)] = 0.0
-        return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
+        p = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
+        if self.test == "permutation" and not np.any(counts.cells % 1):  # shares of rows cannot be shuffled
+            chosen, small = small_count_tests(counts, firsts)
+            p[chosen] = small
+        return p
 
 
 class _MixedTests:
@@ -119,7 +125,7 @@ class _MixedTests:
                 t = np.abs(r) * np.sqrt(np.maximum(freedom, 0.0) / (1 - r**2))
             return np.where(freedom > 0, 2 * stdtr(np.maximum(freedom, 1e-9), -t), 1.0)
         size = self.source.total - given - 3
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             z = np.sqrt(np.maximum(size, 0.0)) * np.arctanh(np.abs(r))
         return np.where(size > 0, 2 * ndtr(-z), 1.0)
 

@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.frozen import Array
 from bbn.data import CodedTable
+from bbn.data.seen_settings import LEAST, SPARSE, seen_settings
 from bbn.learning.gaussian.estimates import FLOOR, LINKED_FLOOR
 from bbn.learning.structure.constraints import members
-from bbn.learning.structure.discrete_scores import FlatCounts, Term
-from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities
+from bbn.learning.structure.discrete_scores import FlatCounts, Term, seen_alone
+from bbn.learning.structure.gaussian_scores import COLLINEAR, MomentScores, log_densities, too_few
+
+MAX_CELLS = 2**26
+"""The most cells of a family that a search considers: no data that fit in memory reach so many settings."""
 
 
 class Around(NamedTuple):
@@ -57,20 +61,34 @@ class TableCounter:
         self.place = np.array([place[name] for name in names], dtype=np.int64)
         self.cards = [table.variables[i].card for i in self.place.tolist()]
         self.most = max(self.cards, default=1)
+        self.dense = SPARSE * table.n_rows + LEAST
 
     def cells(self, wanted: Sequence[Around]) -> int:
         """How many cells the tables of these families have together, at most."""
-        cards = self.cards
         total = 0
-        for child, own, add, delete in wanted:
-            size = cards[child] * self.most * (len(add) + len(delete) + 1)
-            for p in members(own):
-                size *= cards[p]
-            total += size
+        for around in wanted:
+            size = self._size(around)
+            if size > self.dense:
+                size = min(size, self.cards[around.child] * self.table.n_rows)
+            total += size * (len(around.add) + len(around.delete) + 1)
         return total
 
+    def _size(self, around: Around) -> int:
+        """The cells of the largest table of a family around one."""
+        size: int = self.cards[around.child] * (self.most if around.add else 1)
+        for p in members(around.own):
+            size *= self.cards[p]
+        return size
+
     def __call__(self, wanted: Sequence[Around]) -> list[Array]:
-        """The terms of the families around each, in the order of `masks`, all from one request."""
+        """The terms of the families around each, in the order of `masks`, all small ones from one request."""
+        large = [self._size(around) > self.dense for around in wanted]
+        if any(large):
+            small = [around for around, too in zip(wanted, large, strict=True) if not too]
+            rest = iter(self(small) if small else ())
+            return [
+                self._seen(around) if too else next(rest) for around, too in zip(wanted, large, strict=True)
+            ]
         near = [(child, members(own), add, delete) for child, own, add, delete in wanted]
         cells, ptr, cards = self.table.around(near, self.place, self.cells(wanted))
         terms = np.asarray(self.term(FlatCounts(cells, ptr, cards, self.total)))
@@ -79,6 +97,19 @@ class TableCounter:
         return np.split(
             terms, np.cumsum([len(around.add) + len(around.delete) + 1 for around in wanted[:-1]])
         )
+
+    def _seen(self, around: Around) -> Array:
+        """The terms of families whose tables are not laid out; −∞ for those with more than MAX_CELLS cells."""
+        table, place = self.table, self.place.tolist()
+        own = seen_settings(table, [place[p] for p in members(around.own)])
+        families = [seen_settings(table, [place[p]], own) for p in around.add]
+        for gone in around.delete:
+            families += [seen_settings(table, [place[p] for p in members(around.own ^ 1 << gone)])]
+        families.append(own)
+        child = place[around.child]
+        terms = np.asarray(self.term(seen_alone(table, [(family, child) for family in families], self.total)))
+        most = MAX_CELLS / self.cards[around.child]
+        return np.where([family.n_settings > most for family in families], -np.inf, terms)
 
 
 class GaussianCounter:
@@ -140,4 +171,4 @@ class GaussianCounter:
         floor = np.where(n_parents > 0, LINKED_FLOOR, FLOOR)
         logs = log_densities(rest, self.squares[child], np.array(self.n), floor)
         terms = logs - self.shift[child] - self.penalty * (n_parents + 2)
-        return np.asarray(np.where(self.n <= n_parents + 1, -np.inf, terms))
+        return np.asarray(np.where(too_few(self.n, n_parents, self.n), -np.inf, terms))

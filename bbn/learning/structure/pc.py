@@ -17,11 +17,12 @@ tables of k + 2 variables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import combinations, islice, permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bbn.core.budget import require_memory
 from bbn.core.errors import ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
@@ -34,10 +35,12 @@ from bbn.learning.structure.constraints import (
     Constraints,
     all_variables,
     complete_source,
+    members,
     ranked,
     to_graph,
 )
 from bbn.learning.structure.independence import PValues, Triple, independence_test
+from bbn.learning.structure.redundant import Redundant, redundant_columns
 from bbn.model.equivalence import close_under_meek, has_directed_cycle, may_orient, orient
 from bbn.model.variable import State
 
@@ -52,6 +55,8 @@ VOTERS = 1024
 """The most sets that vote on the colliders between two variables; of larger ones all of a size are left out."""
 BATCH = 4096
 """Tests of voters that are counted at a time."""
+PAIR_BYTES = 1000
+"""What a pair takes that is still joined: the sets that are left to try, its tests of a round and their results."""
 P_TIE = 1e-6
 """P-values that differ by no more than this tie: rounding must not choose among sets that separate equally well."""
 
@@ -86,8 +91,9 @@ def pc(
     test
         "auto" chooses by the kinds of columns: "g2" for states, "fisher-z" for numbers, "lrt" for both. Of states:
         "g2", the likelihood-ratio test, or "chi2", Pearson's, both with degrees of freedom for the rows and columns
-        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not. Of
-        numbers: "fisher-z", or "cor", Student's t test of the partial correlation. Of both: "lrt", the likelihood
+        that have counts; "mi", the statistic of "g2" with degrees of freedom for all settings, seen or not;
+        "permutation", "g2" unless small counts are expected, and there the moments of the permutation test. Of numbers:
+        "fisher-z", or "cor", Student's t test of the partial correlation. Of both: "lrt", the likelihood
         ratio of conditional Gaussians.
     max_condition
         The most variables to condition on, or None for no limit.
@@ -119,6 +125,10 @@ def pc(
         limit cut them short: then there may be edges that further tests would have taken away, and if so none is
         directed but by what was required or forbidden.
 
+    Columns with more values than half of the rows, identifiers, stay without edges; of columns that are copies of each
+    other (one to one, or numbers on a straight line) the first by name stands for all, and the others are joined to it
+    alone. A RedundantColumnsWarning names them. Neither is done to a column of a required arc.
+
     References
     ----------
     Colombo & Maathuis (2014), Order-independent constraint-based causal structure learning.
@@ -132,14 +142,34 @@ def pc(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha}; expected a number between 0 and 1")
     source = complete_source(data, "pc", Reading(states, weights, missing, unseen, continuous))
-    # by name, so that the result does not depend on the order of the columns
-    variables = sorted(all_variables(source), key=lambda v: v.name)
+    # by name, so that the result does not depend on the order of the columns; those that are set apart come last
+    required, forbidden = ([*getattr(arcs, "edges", arcs)] for arcs in (required, forbidden))
+    tiers = [list(tier) for tier in tiers or ()]
+    told = Constraints(all_variables(source), required, forbidden, tiers)
+    kept = {
+        told.names[i] for child, mask in enumerate(told.required) if mask for i in (child, *members(mask))
+    }
+    columns = [v.name for v in all_variables(source)]
+    pairs = len(columns) * (len(columns) - 1) // 2
+    require_memory(PAIR_BYTES * pairs, f"the tests of {pairs:,} pairs", "use fewer variables")
+    found = redundant_columns(source, sorted(columns, key=lambda name: (name not in kept, name)))
+    apart = (found.identifiers.keys() | found.copies.keys()) - kept
+    variables = sorted(all_variables(source), key=lambda v: (v.name in apart, v.name))
     constraints = Constraints(variables, required, forbidden, tiers)
+    joins = _copy_joins(constraints, found.copies, apart)
+    constraints.leave_alone(len(variables) - len(apart), constraints.required)
     p_values = independence_test(source, test)
     skeleton = _find_skeleton(constraints, p_values, alpha, max_condition, progress)
     skeleton, votes = _vote(constraints, skeleton, p_values, alpha, max_condition)
     graph = to_graph(all_variables(source), _both_ways(constraints.names, skeleton.neighbours))
     _direct(graph, constraints, skeleton, votes)
+    graph.add_edges_from(joins)
+    if joins and skeleton.whole:
+        close_under_meek(graph)
+    Redundant(
+        {name: n for name, n in found.identifiers.items() if name in apart},
+        {name: own for name, own in found.copies.items() if name in apart},
+    ).warn(source.n_rows)
     names = constraints.names
     graph.graph["sepsets"] = {
         frozenset((names[x], names[y])): tuple(names[z] for z in given)
@@ -148,6 +178,15 @@ def pc(
     graph.graph["n_tests"] = skeleton.n_tests
     graph.graph["interrupted"] = skeleton.interrupted
     return graph
+
+
+def _copy_joins(
+    constraints: Constraints, copies: Mapping[str, str], apart: Iterable[str]
+) -> list[tuple[str, str]]:
+    """The arcs between copies and their columns, in the directions that are allowed."""
+    place = constraints.position
+    pairs = [pair for name in sorted(apart) if name in copies for pair in permutations((copies[name], name))]
+    return [(a, b) for a, b in pairs if constraints.allowed[place[b]] >> place[a] & 1]
 
 
 Votes = dict[tuple[int, int], list[tuple[float, tuple[int, ...]]]]

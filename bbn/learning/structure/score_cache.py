@@ -20,15 +20,18 @@ from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
+from bbn.data.seen_settings import LEAST, SPARSE, seen_settings
+from bbn.learning.gaussian.estimates import GaussianFamily
+from bbn.learning.gaussian.moments import moments_of
 from bbn.learning.structure.constraints import all_variables, members, require_complete
-from bbn.learning.structure.discrete_scores import MIXED, SCORES, Term, as_term, flatten
+from bbn.learning.structure.discrete_scores import MIXED, SCORES, Term, as_term, flatten, seen_alone
 from bbn.learning.structure.gaussian_scores import SETTINGS, MomentScores, refuse_discrete
-from bbn.learning.structure.neighbours import Around, GaussianCounter, TableCounter
+from bbn.learning.structure.neighbours import MAX_CELLS, Around, GaussianCounter, TableCounter
 from bbn.learning.structure.structure import observe, read_structure
-from bbn.model.variable import State
+from bbn.model.variable import Continuous, State
 
-MAX_CELLS = 2**26
-"""The most cells that a search asks for at a time."""
+CHUNK_CELLS = 2**22
+"""The most cells around families that are counted at a time, where the data are in memory."""
 
 
 @keywords_checked
@@ -195,14 +198,20 @@ def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]
     A family that has more by itself gets −∞: no data that fit in memory reach that many settings of the parents.
     """
     cards = {v.name: v.card for v in source.variables}
-    if max(cards.values(), default=1) ** max(map(len, families), default=0) * len(families) <= MAX_CELLS:
+    if max(cards.values(), default=1) ** max(map(len, families), default=0) * len(families) <= LEAST:
         return count_and_score(source, families, term)
     scores = np.full(len(families), -np.inf)
     batch: list[int] = []
     cells = 0
+    table = source if isinstance(source, CodedTable) else None
+    place = {v.name: i for i, v in enumerate(source.variables)}
     for f, family in enumerate(families):
         size = prod(cards[name] for name in family)
         if size > MAX_CELLS:
+            continue
+        if table is not None and size > SPARSE * table.n_rows + LEAST:
+            *parents, child = (place[name] for name in family)
+            scores[f] = term(seen_alone(table, [(seen_settings(table, parents), child)], source.total))[0]
             continue
         if cells + size > MAX_CELLS:
             scores[batch] = count_and_score(source, [families[i] for i in batch], term)
@@ -211,6 +220,21 @@ def count_and_score_large(source: DataSource, families: Sequence[tuple[str, ...]
         cells += size
     scores[batch] = count_and_score(source, [families[i] for i in batch], term)
     return scores
+
+
+def constant_columns(source: DataSource) -> frozenset[str]:
+    """The columns with one state, or with the same number in all rows: no arc to or from them says anything.
+
+    Numbers take a pass over the data, wherever these are.
+    """
+    still = {v.name for v in source.variables if v.card <= 1}
+    names = continuous_columns(source)
+    whole = moments_of([GaussianFamily(Continuous(name), ()) for name in names], source) if names else []
+    for name, own in zip(names, whole, strict=True):
+        variance, centre = own.scatter[0, 0, 0] / own.n[0], abs(own.means[0, 0])
+        if variance <= (4 * np.finfo(float).eps * centre) ** 2:  # what rounding leaves
+            still.add(name)
+    return frozenset(still)
 
 
 KNOWN_BYTES = 180
@@ -262,7 +286,22 @@ class ScoreCache:
         return [known[child][mask] for child, mask in families]
 
     def near(self, wanted: Sequence[Around]) -> list[Array]:
-        """The terms of the families around each of these, in the order of its masks; new ones come from one batch."""
+        """The terms of the families around each of these, in the order of its masks; new ones come from few batches."""
+        self._reserve(sum(len(around.add) for around in wanted), kept=False)
+        if self.quick is None or len(wanted) == 1:
+            return self._near(wanted)
+        found: list[Array] = []
+        start = cells = 0
+        for stop, around in enumerate(wanted):
+            own = self.quick.cells([around]) + len(around.add)
+            if cells + own > CHUNK_CELLS and stop > start:
+                found += self._near(wanted[start:stop])
+                start, cells = stop, 0
+            cells += own
+        return found + self._near(wanted[start:])
+
+    def _near(self, wanted: Sequence[Around]) -> list[Array]:
+        """The same, from one batch."""
         results: list[Array | None] = []
         new: list[tuple[int, Around, list[int]]] = []
         for place, around in enumerate(wanted):
@@ -317,14 +356,16 @@ class ScoreCache:
         """The score of the structure in which child i has the parents of the i-th mask."""
         return sum(self.many(list(enumerate(parents))))
 
-    def _reserve(self, count: int) -> None:
-        """Refuse to keep more terms than fit in memory."""
-        self._n_known += count
-        if self._n_known < self._priced:
+    def _reserve(self, count: int, kept: bool = True) -> None:
+        """Refuse to keep, or only to list, more terms than fit in memory."""
+        n_known = self._n_known + count
+        if kept:
+            self._n_known = n_known
+        if n_known < self._priced:
             return
         self._priced = self._n_known + PRICED
-        size = self._n_known * (KNOWN_BYTES + len(self.names) // 4)
-        require_memory(size, f"the scores of {self._n_known:,} families", "use fewer variables")
+        size = n_known * (KNOWN_BYTES + len(self.names) // 4)
+        require_memory(size, f"the scores of {n_known:,} families", "use fewer variables")
 
     def _family(self, child: int, mask: int, shared: int) -> tuple[str, ...]:
         """(*parents, child) by name, parents in `shared` after the others."""

@@ -50,6 +50,7 @@ def structural_em(
     score: Any = "bic",
     start: Any = None,
     max_parents: int | str | None = "auto",
+    max_cells: float | None = None,
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Iterable[str]] | None = None,
@@ -81,7 +82,7 @@ def structural_em(
         The structure to begin with. By default what hill climbing finds in the rows without holes, if there are
         enough; with hidden variables the required arcs, and an arc from every hidden variable to every observed one,
         as a hidden variable without arcs would stay without.
-    max_parents, required, forbidden, tiers
+    max_parents, max_cells, required, forbidden, tiers
         As in `bbn.hill_climb`.
     restarts
         How many times to begin with other random tables; the best result is kept.
@@ -126,6 +127,7 @@ def structural_em(
     limits = {
         "score": score,
         "max_parents": max_parents,
+        "max_cells": max_cells,
         "required": list(required),
         "forbidden": list(forbidden),
         "tiers": tiers,

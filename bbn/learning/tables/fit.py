@@ -25,7 +25,13 @@ from bbn.learning.gaussian.moments import moments_of
 from bbn.learning.structure.structure import Structure, observe, read_structure
 from bbn.learning.tables.counted_cpt import CountedCPT, normalised
 from bbn.learning.tables.noisy_links import fit_links
-from bbn.learning.tables.priors import NormalInverseGamma, Prior, checked_gaussian_prior, checked_prior
+from bbn.learning.tables.priors import (
+    NormalInverseGamma,
+    Prior,
+    checked_gaussian_prior,
+    checked_prior,
+    pseudocounts_of,
+)
 from bbn.model.cpt import CPT, Conditional
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.expansion import factored_parts
@@ -251,7 +257,7 @@ def network_from_counts(
     empty = []
     for name, variable in variables.items():
         family = (*parents[name], variable)
-        alpha = prior.pseudocounts(family) if prior is not None else None
+        alpha = pseudocounts_of(prior, family, counts[name]) if prior is not None else None
         total = counts[name] if alpha is None else counts[name] + alpha
         table, n_empty = normalised(total)
         if n_empty:

@@ -20,6 +20,9 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.model.variable import Variable
 
+LEAST = 0.5
+"""Rows that `BackOff` spreads over all states of a child, if one of them never occurs."""
+
 Family = tuple[Variable, ...]
 """The parents' variables in the order of the table's axes, then the child's."""
 
@@ -197,6 +200,58 @@ class BDeu:
         names : tuple of str
             The variables there are.
         """
+
+
+@dataclass(frozen=True)
+class BackOff:
+    """Rows with few counts lean towards what the child does in other such rows: (N_jk + size q_k) / (N_j + size).
+
+    q weighs each row j by the share size / (N_j + size) that it gets from q::
+
+        q_k = Σ_j u_j N_jk / Σ_j u_j N_j,        u_j = size / (N_j + size)
+
+    This is the only q for which Σ_j N_j (N_jk + size q_k) / (N_j + size) = N_k: the child's own distribution, over the
+    rows as the data have them, stays that of the data. Without parents there is nothing to lean on: one row is spread
+    over the states, as `BDeu(1)` does; so is half a row where a state never occurs.
+
+    Parameters
+    ----------
+    size
+        How many rows q is worth in each row of a table.
+
+    >>> counts = np.array([[3.0, 1.0], [0.0, 2.0]])
+    >>> table = counts + BackOff(2.0).backed_off(counts)
+    >>> (counts.sum(axis=1) @ (table / table.sum(axis=1, keepdims=True))).round(9)
+    array([3., 3.])
+    """
+
+    size: float = 2.0
+
+    def pseudocounts(self, family: Family) -> Array:
+        """Where nothing is counted: the same for all states."""
+        return np.full(_shape(family), self.size / family[-1].card)
+
+    def backed_off(self, counts: Array) -> Array:
+        """One pseudo-count per entry of the counts, the child's axis last."""
+        card = counts.shape[-1]
+        if np.ndim(counts) == 1:
+            return np.full(card, 1.0 / card)
+        rows = np.asarray(counts, dtype=np.float64).reshape(-1, card)
+        own = rows.sum(axis=1)
+        q = (self.size / (own + self.size)) @ rows
+        if not q.all():
+            q = q / max(q.sum(), 1e-300) + LEAST / (own.sum() + LEAST) / card
+        return np.broadcast_to(self.size * q / q.sum(), counts.shape)
+
+    def check_names(self, names: tuple[str, ...]) -> None:
+        """It names no variable."""
+
+
+def pseudocounts_of(prior: Prior, family: Family, counts: Any = None) -> Array:
+    """The pseudo-counts of a family, whose counts are known or not."""
+    if isinstance(prior, BackOff) and counts is not None:
+        return prior.backed_off(counts)
+    return prior.pseudocounts(family)
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,34 @@ def test_wide_gaps_in_time_are_refused_before_they_are_filled():
         UMBRELLA.filter({"Umbrella": ["yes", "no"], "t": [0, 10**15]}, time="t")
 
 
+@pytest.mark.parametrize("stray", [10**6, 1_713_000_000, -(10**9), 10**12])
+def test_a_number_far_from_the_other_steps_is_named_with_its_row(stray):
+    data = {"Umbrella": DAYS * 2, "who": ["a"] * 5 + ["b"] * 5, "t": [*range(5), 0, 1, 2, 3, stray]}
+    for ask in (
+        UMBRELLA.filter,
+        UMBRELLA.viterbi,
+        UMBRELLA.log_likelihood,
+        lambda d, **s: bbn.fit(UMBRELLA, d, **s),
+    ):
+        with pytest.raises(
+            bbn.BudgetError, match=r"row \d: the column 't' holds .* in sequence 'b' \(row \d\)"
+        ) as refused:
+            ask(data, sequence="who", time="t")
+        assert "row 9" in str(refused.value) or "(row 9)" in str(refused.value)
+
+
+@pytest.mark.parametrize("stray", [2**63, -(2**70), "2024-13-45", 1.5, pd.Timestamp("2024-01-01")])
+def test_what_cannot_number_a_step(stray):
+    with pytest.raises(bbn.EvidenceError, match=r"the column 't' holds .* expected whole numbers of steps"):
+        UMBRELLA.filter({"Umbrella": DAYS, "t": [0, 1, 2, 3, stray]}, time="t")
+
+
+def test_gaps_within_reason_are_unobserved_steps():
+    far = UMBRELLA.filter({"Umbrella": ["yes", "no"], "t": [0, 90_000]}, time="t")["Rain"]
+    near = UMBRELLA.filter({"Umbrella": ["yes", "no"], "t": [0, 400]}, time="t")["Rain"]
+    np.testing.assert_allclose(far[-1], near[-1], atol=1e-12)
+
+
 def test_a_forecast_that_would_not_fit_is_refused_before_it_is_made():
     with pytest.raises(bbn.BudgetError, match="forecast fewer steps"):
         UMBRELLA.forecast({"Umbrella": ["yes"]}, 10**11)

@@ -5,18 +5,18 @@ import pytest
 
 import bbn
 from bbn.inference.time import chain_beliefs, log_evidences
-from bbn.inference.time.factored import is_wide, wide_beliefs, wide_logs
+from bbn.inference.time.factored import wide_beliefs, wide_logs
 from bbn.inference.time.sequences import read_sequences
 from tests.support.dynamic_truth import random_dynamic, random_evidence
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_beliefs_are_those_of_the_chain(block):
+def test_beliefs_are_those_of_the_chain(block, monkeypatch):
+    monkeypatch.setattr("bbn.inference.time.is_wide", lambda *_, **__: False)
     for seed in range(30 * block, 30 * block + 30):
         rng = np.random.default_rng(seed)
         dyn = random_dynamic(rng, zeros=True)
         sequences = read_sequences(dyn, random_evidence(rng, dyn, int(rng.integers(1, 7))))
-        assert not is_wide(dyn)
         for lag in (None, 0, 2):
             try:
                 exact, logs = chain_beliefs(dyn, sequences, lag)
@@ -51,7 +51,6 @@ def chains(n, coupled, states=2, seed=0):
 
 def test_many_chains_that_do_not_meet_are_as_cheap_as_they_are_apart():
     dyn = chains(30, coupled=False)
-    assert is_wide(dyn)
     rng = np.random.default_rng(1)
     columns = {f"S{i:02d}": rng.integers(0, 2, 25) for i in range(30)}
     found, log = dyn.smooth(columns), 0.0
@@ -65,14 +64,14 @@ def test_many_chains_that_do_not_meet_are_as_cheap_as_they_are_apart():
     assert dyn.log_likelihood(columns) == pytest.approx(log, abs=1e-8)
 
 
-def test_coupled_chains_equal_the_chain_over_their_joint_states():
+def test_coupled_chains_equal_the_chain_over_their_joint_states(monkeypatch):
     dyn = chains(10, coupled=True)
-    assert is_wide(dyn)
     rng = np.random.default_rng(2)
     columns = {f"S{i:02d}": rng.integers(0, 2, 6) for i in range(10)}
     sequences = read_sequences(dyn, columns)
+    monkeypatch.setattr("bbn.inference.time.is_wide", lambda *_, **__: True)
     found = dyn.smooth(columns)
-    dyn.memo["wide"] = (0, 0)  # the chain of 1,024 states
+    monkeypatch.setattr("bbn.inference.time.is_wide", lambda *_, **__: False)  # the chain of 1,024 states
     exact, logs = chain_beliefs(dyn, sequences, None)
     assert found.log_evidence == pytest.approx(float(logs[0]), abs=1e-9)
     assert log_evidences(dyn, sequences) == pytest.approx(logs)
@@ -109,7 +108,8 @@ def test_what_is_observed_takes_no_room():
         dyn.viterbi({"S00": [0] * 4}, memory_limit="100 MB")
 
 
-def test_sixty_variables_of_one_state_take_no_axes():
+def test_sixty_variables_of_one_state_take_no_axes(monkeypatch):
+    monkeypatch.setattr("bbn.inference.time.is_wide", lambda *_, **__: True)
     lone = [bbn.Variable(f"L{i:02d}", ["only"]) for i in range(60)]
     dyn = chains(10, coupled=True)
     later = [
@@ -119,7 +119,6 @@ def test_sixty_variables_of_one_state_take_no_axes():
     joint = bbn.CPT(bbn.Variable("J", [0, 1]), lone[:20], np.full((1,) * 20 + (2,), 0.5))
     first = [*dyn.first, *(bbn.CPT(v, table=[1.0]) for v in lone)]
     wide = bbn.DynamicNetwork(first, [*later, joint])
-    assert is_wide(wide)
     found, exact = wide.filter({"S00": [0, 1]}), dyn.filter({"S00": [0, 1]})
     np.testing.assert_allclose(found["C09"], exact["C09"], atol=1e-12)
     np.testing.assert_allclose(found["L33"], 1.0)
@@ -135,3 +134,36 @@ def test_several_sequences_forecasts_and_queries_of_a_wide_interface():
     last = dyn.filter({"S00": [0, 1]})["C00"][-1]
     np.testing.assert_allclose(ahead, [last @ np.linalg.matrix_power(step, k) for k in (1, 2, 3)], atol=1e-12)
     assert dyn.query("C07[2]", {"C07[2]": 1})[1] == 1.0
+
+
+def helped(n, states, lag=1):
+    """Chains coupled to their neighbours, each seen through a hidden variable, and maybe one that looks far back."""
+    rng = np.random.default_rng(n)
+    first, later = [], []
+    for i in range(n):
+        own = bbn.Variable(f"C{i}", list(range(states)))
+        parents = [bbn.Previous(own), *([bbn.Previous(later[-3].variable)] if i else [])]
+        parents += [bbn.Previous(own, lag)] if lag > 1 and not i else []
+        helper, sensor = bbn.Variable(f"H{i}", [0, 1, 2]), bbn.Variable(f"S{i}", [0, 1, 2])
+        first.append(bbn.CPT(own, table=rng.dirichlet(np.ones(states))))
+        later.append(bbn.CPT(own, parents, rng.dirichlet(np.ones(states), [states] * len(parents))))
+        later.append(bbn.CPT(helper, [own], rng.dirichlet(np.ones(3), states)))
+        later.append(bbn.CPT(sensor, [helper], rng.dirichlet(np.ones(3), 3)))
+    return bbn.DynamicNetwork(first, later)
+
+
+@pytest.mark.parametrize(("n", "states", "lag"), [(9, 2, 1), (6, 3, 1), (3, 2, 7), (2, 5, 3)])
+def test_what_the_unrolled_network_answers_at_once_never_waits_for_a_chain(n, states, lag, monkeypatch):
+    """Interfaces of 512 to 729 joint states, seen otherwise in every step: each would be a matrix of its own."""
+    monkeypatch.setattr("bbn.inference.time.compile_chain", None)  # asking for a chain fails
+    dyn = helped(n, states, lag)
+    data = dyn.sample(20, seed=1)[[f"S{i}" for i in range(n)]]
+    found = dyn.smooth(data)
+    evidence = {f"{name}[{t}]": value for name in data for t, value in enumerate(data[name])}
+    unrolled = dyn.unroll(20).posteriors(evidence)
+    assert found.log_evidence == pytest.approx(unrolled.log_evidence, abs=1e-8)
+    for i in range(n):
+        for t in (0, 7, 19):
+            for name in (f"C{i}", f"H{i}"):
+                np.testing.assert_allclose(found[name][t], unrolled[f"{name}[{t}]"].values, atol=1e-9)
+    assert dyn.log_likelihood(data) == pytest.approx(unrolled.log_evidence, abs=1e-8)

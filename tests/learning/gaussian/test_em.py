@@ -20,6 +20,7 @@ from bbn.data import Block, code
 from bbn.kernels import gaussians as kernels
 from bbn.kernels.pure import gaussians as gaussians_py
 from bbn.learning.gaussian import e_step as mixed
+from tests.support.rational_gaussians import Rational
 
 LEAVES = [("Y", "a"), ("Y", "b"), ("Y", "c")]
 
@@ -969,3 +970,29 @@ def test_a_pass_over_numbers_that_would_take_far_too_long_is_not_started(monkeyp
     monkeypatch.setattr(long_runs, "rate", lambda: 100.0)
     with pytest.raises(bbn.TimeLimitError, match=r"expected counts would take about .*; it was not started"):
         bbn.fit_em([("Z", "X")], data, continuous=["X"], seed=0, time_limit=5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_e_step_of_precise_sensors_below_a_wide_prior_against_fractions(seed):
+    """Where x is missing, its sensors are almost one number: their covariance has a condition number of 1e15."""
+    rng = np.random.default_rng(seed)
+    x = bbn.Gaussian("X", means=0, variances=10 ** rng.uniform(8, 9))
+    sensors = [
+        bbn.Gaussian(f"S{k}", [x.variable], 0, 10 ** rng.uniform(-7, -6), weights=[rng.uniform(0.5, 2)])
+        for k in range(3)
+    ]
+    net = bbn.BayesianNetwork([x, *sensors])
+    data = net.sample(20, seed=seed)
+    data.loc[3:, "X"], data.loc[5, "S1"] = np.nan, np.nan
+    truth = 0.0
+    for row in data.to_dict("records"):
+        rational = Rational(net)
+        for name, number in row.items():
+            if number == number:
+                rational.observe(name, number)
+        truth += rational.log_density
+    with pytest.warns(bbn.CollapsedWarning):
+        result = bbn.fit_em(net, data, max_iter=1)
+    assert result.log_likelihoods[0] == pytest.approx(truth, abs=1e-5)
+    weights = [float(result.network[f"S{k}"].weights[0]) for k in range(3)]
+    np.testing.assert_allclose(weights, [float(s.weights[0]) for s in sensors], rtol=1e-6)

@@ -456,3 +456,12 @@ def test_bad_arguments():
         bbn.fit_em([("A", "B")], {"A": ["x"], "B": [0]}, restarts=0)
     with pytest.raises(bbn.ModelError, match="to_dag"):
         bbn.fit_em(nx.DiGraph([("A", "B"), ("B", "A")]), {"A": ["x"], "B": [0]})
+
+
+def test_numbers_alone_with_holes_take_a_prior_of_tables_that_there_are_not():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    rows = {"x": np.where(rng.random(60) < 0.2, np.nan, x), "y": x + rng.normal(size=60)}
+    options = {"continuous": ["x", "y"], "seed": 0}
+    with_prior = bbn.fit_em([("x", "y")], rows, prior=bbn.BDeu(1), **options)
+    assert with_prior.network == bbn.fit_em([("x", "y")], rows, **options).network

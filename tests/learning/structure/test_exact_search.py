@@ -332,3 +332,10 @@ def test_time_and_memory_that_are_short():
         assert graph.graph["score"] == pytest.approx(bbn.score(graph, data, "bic"), abs=1e-7)
         assert not graph.graph["interrupted"]
     assert bbn.exact_search(data, max_parents=1, memory_limit=1000).graph["optimal"]
+
+
+@pytest.mark.parametrize("data", [{"a": [1.5], "b": [2.5], "c": [0.3]}, {"a": [1.5], "b": ["x"]}])
+def test_too_few_rows_for_a_variance_are_an_error_of_our_own(data):
+    with pytest.raises(bbn.DataError, match=r"1 row cannot tell the variance of 'a'"):
+        bbn.exact_search(data)
+    assert not bbn.hill_climb(data).edges

@@ -216,3 +216,13 @@ def test_no_edge_is_parted_twice_in_the_same_class(monkeypatch):
     last = seen[-1][0]  # where it ended, every edge was parted once
     assert sum(best == last for best, _ in seen) == sum(mask.bit_count() for mask in last)
     assert all(seen.count(one) == 1 for one in seen)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
+def test_noise_with_more_columns_than_rows_ends_in_a_sparse_class(seed):
+    """No family has so many parents that its regression fits noise perfectly: five rows for each coefficient."""
+    noise = np.random.default_rng(seed).normal(size=(20, 60))
+    graph = bbn.ges({f"x{i:02d}": noise[:, i] for i in range(60)})
+    assert graph.graph["n_families"] < 100_000
+    dag = bbn.to_dag(graph)
+    assert max(count for _, count in dag.in_degree) <= 3

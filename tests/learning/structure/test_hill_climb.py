@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import networkx as nx
 import numpy as np
@@ -235,3 +235,64 @@ def test_a_table_too_large_to_count_is_never_chosen():
     graph = bbn.hill_climb(data, "log-likelihood", max_parents=None, escapes=0, max_iter=20)
     assert nx.is_directed_acyclic_graph(graph)
     assert sorted(count for _, count in graph.in_degree) == [0, 1, 2, 3, 3]  # four parents: 90^5 cells
+
+
+@pytest.mark.parametrize("most", [8, 15, 30])
+def test_the_best_of_all_families_that_are_no_larger_than_asked(most):
+    data = random_data(np.random.default_rng(5), 300, [2, 3, 4, 3])
+    cards = {name: len(set(column)) for name, column in data.items()}
+
+    def fits(graph):
+        for name in "ABCD":
+            parents = list(graph.predecessors(name))
+            cells = cards[name] * np.prod([cards[p] for p in parents])
+            if parents and cells > most * (2 if len(parents) == 1 else 1):
+                return False
+        return True
+
+    found = bbn.hill_climb(data, max_cells=most)
+    assert fits(found)
+    assert found.graph["score"] == pytest.approx(max(bbn.score(g, data, "bdeu") for g in DAGS if fits(g)))
+    assert found.graph["n_too_large"] > 0
+    assert found.graph["score"] <= bbn.hill_climb(data).graph["score"]
+    large = bbn.hill_climb(data, max_cells=1, required=[("A", "D"), ("B", "D")])
+    assert set(large.edges) == {("A", "D"), ("B", "D")}
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"), [("win95pts", 1), ("alarm", 7), *(("insurance", k) for k in range(3))]
+)
+def test_walks_past_tops_never_score_less(name, seed):
+    """Whatever the tabu list and the plateau: each walk is part of the longer one."""
+    data = sample(bbn.example(name), 500, seed)
+
+    def score(**options):
+        return bbn.hill_climb(data, escapes=10, restarts=1, **options).graph["score"]
+
+    plain = score()
+    for tabu in (5, 100):
+        reached = [plain, *(score(tabu=tabu, plateau=plateau) for plateau in (5, 20, 80))]
+        assert all(later >= earlier for earlier, later in pairwise(reached))
+
+
+@pytest.mark.parametrize("name", ["AAA", "m", "zzz"])
+@pytest.mark.parametrize("kind", ["few", "states", "numbers"])
+def test_a_constant_column_changes_nothing_about_the_others(kind, name):
+    """However it is named, whether the climb escapes and restarts or the best of few is found."""
+    rng = np.random.default_rng(4)
+    if kind == "numbers":
+        z = rng.normal(size=(100, 8))
+        data = {f"x{i}": z[:, i] + z[:, i - 1] * (i % 3) for i in range(8)}
+        constant = [1.1] * 100
+    else:
+        asked = {"few": ["A", "B", "C", "D", "E", "F"], "states": None}[kind]
+        whole = sample(bbn.example("alarm"), 300, 4)
+        data = dict(list(whole.items())[: len(asked) if asked else None])
+        constant = ["only"] * 300
+    plain = bbn.hill_climb(data)
+    graph = bbn.hill_climb({**data, name: constant})
+    assert set(graph.edges) == set(plain.edges)
+    assert name in graph
+    first = next(iter(data))
+    must = bbn.hill_climb({**data, name: constant}, required=[(name, first)])
+    assert (name, first) in must.edges

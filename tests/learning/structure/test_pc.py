@@ -309,3 +309,69 @@ def test_constraints_find_cycles():
     with pytest.raises(ModelError, match="cycle"):
         Constraints(variables, required=[("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")])
     Constraints(variables, required=[("A", "B"), ("B", "C"), ("A", "C"), ("C", "D")])
+
+
+class TestRedundantColumns:
+    """Identifiers and copies are set apart, told, and change nothing about the others."""
+
+    states = sample(bbn.example("asia"), 1000, 5)
+
+    @staticmethod
+    def numbers():
+        z = np.random.default_rng(3).normal(size=(300, 4))
+        b = z[:, 0] + z[:, 1]
+        return {"a": z[:, 0], "b": b, "c": z[:, 2], "d": b + z[:, 2] + z[:, 3]}
+
+    @pytest.mark.parametrize("name", ["AAA", "zzz"])
+    @pytest.mark.parametrize("share", [1, 0.7])
+    def test_an_identifier_stays_alone(self, name, share):
+        rng = np.random.default_rng(0)
+        n = len(self.states["asia"])
+        identifier = rng.permutation(np.minimum(np.arange(n), int(share * n)))
+        data = {**self.states, name: [f"id{i}" for i in identifier]}
+        with pytest.warns(bbn.RedundantColumnsWarning, match=f"'{name}'"):
+            graph = bbn.pc(data)
+        assert set(graph.edges) == set(bbn.pc(self.states).edges)
+        assert not list(nx.all_neighbors(graph, name))
+
+    @pytest.mark.parametrize("column", ["tub", "either", "smoke", "dysp"])
+    def test_a_copy_of_states_hangs_on_its_column(self, column):
+        """One to one, under other names of the states."""
+        data = {**self.states, "zzz": [f"was {s}" for s in self.states[column]]}
+        with pytest.warns(bbn.RedundantColumnsWarning, match=f"'zzz' of '{column}'"):
+            graph = bbn.pc(data)
+        plain = set(bbn.pc(self.states).edges)
+        assert {arc for arc in graph.edges if "zzz" not in arc} == plain
+        assert set(nx.all_neighbors(graph, "zzz")) == {column}
+
+    def test_a_copy_of_numbers_hangs_on_its_column(self):
+        data = self.numbers()
+        with pytest.warns(bbn.RedundantColumnsWarning, match="'z' of 'b'"):
+            graph = bbn.pc({**data, "z": 3 - 2.5 * data["b"]})
+        assert {arc for arc in graph.edges if "z" not in arc} == set(bbn.pc(data).edges)
+        assert set(nx.all_neighbors(graph, "z")) == {"b"}
+
+    def test_a_copy_of_a_collider_is_below_it(self):
+        data = self.numbers()
+        plain = bbn.pc(data)
+        assert {("b", "d"), ("c", "d")} <= set(plain.edges)
+        with pytest.warns(bbn.RedundantColumnsWarning):
+            graph = bbn.pc({**data, "z": -data["d"]})
+        assert ("d", "z") in graph.edges
+        assert ("z", "d") not in graph.edges
+
+    def test_required_arcs_keep_a_column_in(self):
+        data = {**self.states, "zzz": self.states["tub"]}
+        graph = bbn.pc(data, required=[("tub", "zzz")])
+        assert ("tub", "zzz") in graph.edges
+
+    def test_a_forbidden_pair_is_not_joined(self):
+        data = {**self.states, "zzz": self.states["tub"]}
+        with pytest.warns(bbn.RedundantColumnsWarning):
+            graph = bbn.pc(data, forbidden=[("tub", "zzz"), ("zzz", "tub")])
+        assert not list(nx.all_neighbors(graph, "zzz"))
+
+    def test_ordinary_data_warn_of_nothing(self, recwarn):
+        bbn.pc(self.states)
+        bbn.pc(self.numbers())
+        assert not recwarn

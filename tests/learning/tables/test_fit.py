@@ -318,3 +318,21 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         covered += p.low[1] <= truth.query("A", {"B": 1})[1] <= p.high[1]
     # 0.8 of 100 with a standard deviation of 4; 80 draws make the ends a little uncertain
     assert 80 - 14 <= covered <= 80 + 14
+
+
+def test_backing_off_keeps_the_shares_of_the_child_and_makes_everything_possible():
+    from bbn.learning.tables.priors import BackOff
+
+    rng = np.random.default_rng(0)
+    for shape in [(3, 4), (2, 5, 3), (30, 2)]:
+        counts = rng.poisson(0.7, shape).astype(float)
+        counts[..., 0] += 0.5  # so that each state occurs
+        table = counts + BackOff(2.0).backed_off(counts)
+        table /= table.sum(axis=-1, keepdims=True)
+        rows, own = counts.sum(axis=-1), counts.reshape(-1, shape[-1]).sum(axis=0)
+        np.testing.assert_allclose(np.tensordot(rows, table, rows.ndim), own)
+        assert (table > 0).all() or not own.all()
+    never = np.array([[4.0, 0.0], [2.0, 0.0]])
+    table = never + BackOff(2.0).backed_off(never)
+    assert (table[:, 1] > 0).all()
+    np.testing.assert_allclose(BackOff().backed_off(np.array([3.0, 1.0])), [0.5, 0.5])  # as BDeu(1)

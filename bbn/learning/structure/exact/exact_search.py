@@ -22,7 +22,7 @@ import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import memory_limit, require_memory
-from bbn.core.errors import ModelError
+from bbn.core.errors import DataError, ModelError
 from bbn.core.keywords import keywords_checked
 from bbn.core.progress import progress_bar
 from bbn.core.threads import all_or_nothing, default_time_limit, reason_of
@@ -170,6 +170,7 @@ def exact_search(
             try:
                 with timer.watched():
                     useful_sets(cache, constraints, by_name, score, advance, timer.check, sets)
+                    _require_scores(sets, constraints, source.n_rows)
             except (TimeoutError, KeyboardInterrupt) as stop:
                 stopped = stop
                 if not all(sets):  # nothing was scored yet
@@ -206,6 +207,17 @@ def exact_search(
         interrupted=found.interrupted,
     )
     return graph
+
+
+def _require_scores(sets: Sequence[Sets], constraints: Constraints, n_rows: int) -> None:
+    """DataError if a variable has no score with any parents: too few rows for a variance."""
+    for name, own, required in zip(constraints.names, sets, constraints.required, strict=True):
+        if not own:
+            given = f" given its {required.bit_count()} required parents" if required else ""
+            raise DataError(
+                f"exact_search: {n_rows} row{'s' * (n_rows != 1)} cannot tell the variance of {name!r}{given}, so no "
+                "structure has a score; expected at least 2 rows, and with parents 5 for each coefficient"
+            )
 
 
 class _Found(NamedTuple):

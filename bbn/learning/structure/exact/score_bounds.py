@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from bbn.core.frozen import Array
 from bbn.learning.structure.constraints import Constraints, members
 from bbn.learning.structure.exact.levels import Ints, Level
-from bbn.learning.structure.score_cache import MAX_CELLS, ScoreCache
+from bbn.learning.structure.neighbours import MAX_CELLS
+from bbn.learning.structure.score_cache import ScoreCache
 from bbn.model.variable import Continuous, Variable
 
 
