@@ -309,12 +309,13 @@ def _add_solve(solve: Parser) -> None:
 
 
 class _Version(argparse.Action):
-    """Say the version, and whether the kernels are compiled."""
+    """Say the version, and whether the kernels are compiled; if not, why."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from bbn import __version__, kernels
         from bbn.cli.output import show
 
-        built = "compiled kernels" if kernels.COMPILED else "numpy kernels (no compiled ones here)"
+        why = kernels.why_pure()
+        built = "compiled kernels" if why is None else f"numpy kernels ({why})"
         show(f"bbn {__version__}, {built}, Python {sys.version.split()[0]}")
         parser.exit()

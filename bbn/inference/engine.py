@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
 """What one of the k best assignments takes, with those it may lead to, and each state of it."""
+PLAINLY_SMALL = 100_000
+"""A joint of no more cells is not held to the limit before the work for it is priced."""
 ARGUMENTS = ("targets", "evidence", "method", "do", "interval", "k")
 """What questions take beside the options of an engine."""
 SHRINK_AT_MOST = 40
@@ -67,6 +69,10 @@ class Engine:
         if options:
             self.options = self._with(options)
         self.time_limit = default_time_limit(self.options.get("time_limit"), self.exact)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it is made of; what was compiled is compiled anew."""
+        return made_again, (type(self), self.model, dict(self.options))
 
     @timed
     def query(
@@ -121,7 +127,7 @@ max_iter, tol, damping, schedule
         variables = tuple(map(self.model.variable, names))
         hard = findings.hard
         free = names if hard.keys().isdisjoint(names) else tuple([n for n in names if n not in hard])
-        if free is not names:
+        if free is not names or (len(names) > 1 and math.prod([v.card for v in variables]) > PLAINLY_SMALL):
             self._require_joint(variables, settings)
         values, log_evidence = self._joint(free, findings, settings)
         if log_evidence == -math.inf:
@@ -395,6 +401,11 @@ max_iter, tol, damping, schedule
         return Assignment(
             {name: self.model.variable(name).states[code] for name, code in codes.items()}, log_probability
         )
+
+
+def made_again(kind: type[Engine], model: Model, options: dict[str, Any]) -> Engine:
+    """An unpickled engine."""
+    return kind(model, **options)
 
 
 def listed_bytes(n: int) -> int:

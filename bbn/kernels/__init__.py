@@ -1,13 +1,19 @@
 """The hot loops, on plain arrays: each compiled, with a pure twin that gives the same answers.
 
 Each module of `compiled` has a twin of the same name in `pure`. Callers write ``kernels.count.count_families(...)`` and
-get one of the two: the compiled one where it was built; otherwise, or with BBN_PURE=1 in the environment, the twin.
+get one of the two: the compiled one where they were built; otherwise, or with BBN_PURE=1 in the environment, the twin.
+
+It is all or none. Each kernel is loaded when it is first used; if one was not built though others were, or cannot be
+loaded, a RuntimeWarning says why, once, and all are their twins from then on.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +46,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import wide as wide
 
     COMPILED: bool
-    """Whether exact inference, and so all else unless a build failed halfway, runs compiled."""
+    """Whether the kernels are the compiled ones, as far as is known: `why_pure` loads all to find out."""
 
 KERNELS = (
     "answers",
@@ -73,14 +79,58 @@ KERNELS = (
 PURE = os.environ.get("BBN_PURE", "") not in ("", "0")
 
 
+FOLDER = "bbn.kernels.compiled"
+
+_fault: str | None = None
+"""Why the compiled kernels are not used, though some were built."""
+
+
 def select(name: str) -> ModuleType:
     """The kernels of this name: the compiled ones, or their twins where those were not built or PURE is set."""
-    if not PURE:
+    if not PURE and _fault is None and _built():
         try:
-            return import_module(f"bbn.kernels.compiled.{name}")
-        except ImportError:
-            pass
+            return import_module(f"{FOLDER}.{name}")
+        except Exception as error:  # a build for another numpy is a ValueError
+            _fall_back(f"the compiled kernel {name!r} cannot be loaded ({type(error).__name__}: {error})")
     return import_module(f"bbn.kernels.pure.{name}")
+
+
+def why_pure() -> str | None:
+    """Why the kernels are not the compiled ones, None if all of them are; each is loaded to find out.
+
+    >>> why_pure() in (None, "BBN_PURE is set", "no compiled ones here")
+    True
+    """
+    if PURE:
+        return "BBN_PURE is set"
+    for name in KERNELS:
+        if not select(name).__name__.startswith(FOLDER):
+            break
+    else:
+        return None
+    return _fault or "no compiled ones here"
+
+
+@cache
+def _built() -> bool:
+    """Whether all compiled kernels were built; where only some of them were, that is told."""
+    missing = [name for name in KERNELS if find_spec(f"{FOLDER}.{name}") is None]
+    if missing and len(missing) < len(KERNELS):
+        _fall_back(f"of the compiled kernels {', '.join(map(repr, missing))} are missing")
+    return not missing
+
+
+def _fall_back(fault: str) -> None:
+    """Tell why the compiled kernels are not used, and forget those that are."""
+    global _fault
+    _fault = fault
+    for name in (*KERNELS, "COMPILED"):
+        globals().pop(name, None)
+    warnings.warn(
+        f"{fault}: bbn runs on its numpy kernels, which are many times slower; build or install it anew",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def __getattr__(name: str) -> Any:
@@ -88,7 +138,7 @@ def __getattr__(name: str) -> Any:
     if name in KERNELS:
         value = select(name)
     elif name == "COMPILED":
-        value = select("propagate").__name__.startswith("bbn.kernels.compiled")
+        value = select("propagate").__name__.startswith(FOLDER)
     else:
         raise AttributeError(f"module 'bbn.kernels' has no attribute {name!r}")
     globals()[name] = value

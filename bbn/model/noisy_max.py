@@ -128,8 +128,9 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         held = tuple(map(read_only, links))
         self._hold(variable=variable, parents=parents, links=held, leak=read_only(leak), strongest=strongest)
 
-    @staticmethod
+    @classmethod
     def made(
+        cls,
         variable: Variable,
         parents: tuple[Variable, ...],
         links: Sequence[Array],
@@ -156,7 +157,7 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         NoisyMax
             The conditional, unchecked.
         """
-        noisy = NoisyMax.__new__(NoisyMax)
+        noisy = cls.__new__(cls)
         noisy._take(variable, parents, links, leak, strongest)
         return noisy
 
@@ -309,7 +310,7 @@ class NoisyMax(Factored, compared=("leak", "links", "parents", "strongest", "var
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NoisyMax.made, (self.variable, self.parents, self.links, self.leak, self.strongest)
+        return type(self).made, (self.variable, self.parents, self.links, self.leak, self.strongest)
 
 
 class NoisyOr(NoisyMax, compared=("leak", "links", "parents", "strongest", "variable"), like=NoisyMax):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.budget import Ledger, always_there, memory_limit
+from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.elimination import VariableElimination
@@ -89,7 +90,7 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
-        return tree_stats(self.flat, self.options["order"])
+        return tree_stats(self.flat, self.options["order"], self.options["memory_limit"])
 
     def rows(
         self,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.long_runs import predicted_cells, tape_cells
 from bbn.inference.exact.plan_choice import numbered
-from bbn.inference.exact.pricing import Question, price
+from bbn.inference.exact.pricing import Question, cells_by_rule
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.expansion import factored_parts
 from bbn.model.factored import Factored
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 DIGITS = 1e-3
 """A difference of less than DIGITS times what it is taken from is summed up from positive terms."""
-TRIANGULATED = 2000
-"""The causes of all loose effects together up to which the tree with them is worked out, to compare."""
+TRIANGULATED, LARGE = 2000, 20_000
+"""The causes of all loose effects, and of all effects, up to which the tree with them is priced, to compare."""
 RUN_CELLS = 20_000.0
 """What a run more costs beside its cells, in cells."""
 KEPT, KEPT_SHAPES = 8, 512
@@ -71,6 +71,7 @@ class LooseEffects:
             for own in factored_parts(net)
             if len(own.parents) > 1 and not net.children(own.name)
         }
+        self._links = sum(len(own.parents) for own in self._effects.values())
         self._trees: dict[tuple[str, ...], JunctionTree] = {}
         self._left_out: dict[Any, tuple[str, ...]] = {}
 
@@ -129,7 +130,7 @@ class LooseEffects:
 
     def _pays(self, loose: tuple[str, ...], question: Question, findings: Findings, order: str) -> bool:
         """Whether runs for the loose effects cost less than a tree with them."""
-        if sum(len(self._effects[name].parents) for name in loose) > TRIANGULATED:
+        if sum(len(self._effects[name].parents) for name in loose) > TRIANGULATED or self._links > LARGE:
             return True
         tree = self._tree(loose)
         number = tree.flat.number
@@ -140,8 +141,9 @@ class LooseEffects:
             goal=MARGINALS,
         )
         runs = sum(self._effects[name].variable.card - 1 for name in loose)
-        cells = price(tree.flat, without, order).cells
-        return price(self._engine.flat, question, order).cells > cells + runs * (cells + RUN_CELLS)
+        cells = cells_by_rule(tree.flat, without, order)
+        most = cells + runs * (cells + RUN_CELLS)
+        return cells_by_rule(self._engine.flat, question, order, most) > most
 
     def _tree(self, loose: tuple[str, ...]) -> JunctionTree:
         """The engine of the network without these effects."""

@@ -125,7 +125,7 @@ class NoisyBest:
 
     def _price(self, options: Mapping[str, Any]) -> Price:
         """The cost of a part's forest; BudgetError if it does not fit."""
-        cost = price(self.model, self.question, options["order"])
+        cost = price(self.model, self.question, options["order"], limit=options["memory_limit"])
         make_plan(self.model, self.question, cost, options["memory_limit"])
         return cost
 

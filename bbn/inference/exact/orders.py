@@ -9,8 +9,11 @@ far and eliminates anew, giving up with the first clique that is larger than all
 the climb finds is ordered anew in pieces again. Where even that would run for a second or more, the pieces are
 annealed: some that have more cells are kept, fewer and fewer, which leaves what no single piece can better. The search
 is seeded, and what it may spend is counted in cells, not in
-seconds, so the same question has the same order on any machine. A time limit alone is looked at by the clock: the climb
-ends when it has taken its share of what is left.
+seconds, so the same question has the same order on any machine.
+
+A search pays for itself where a run follows. Where the plan does not fit the memory none does, so the search ends after
+PATIENCE, half a second, if the plan still does not fit by then. A time limit says how long to look instead, and is
+looked at by the clock: climb and annealing each end when they have taken SHARE_OF_LIMIT of what is left of it.
 """
 
 from __future__ import annotations
@@ -43,7 +46,12 @@ SHARE, SHARE_OF_MANY = 0.025, 0.08
 SHARE_OF_VAST = 0.15
 """The share of a run of over VAST cells, with either."""
 SHARE_OF_LIMIT = 0.05
-"""The share of the time that a limit leaves which a climb may take, and then each annealing."""
+"""The share of the time that a limit leaves which a climb may take, and then the annealing."""
+PATIENCE, CLIMBED, NEAR, LAST = 2e8, 0.5, 8.0, 6e8
+"""What a search may cost, in cells of a run, while its plan does not fit the memory: half a second, the share CLIMBED
+of it in the climb; and up to LAST, a second more, where the plan takes at most NEAR times the memory limit."""
+ASKED = 4000
+"""The pieces of an annealing after which it is asked again whether the plan fits."""
 FEWEST, PER_VARIABLE, MOST_PIECES = 50, 0.25, 10_000
 """The pieces of a search: where the plan will be run again and again, at least FEWEST and so many for each variable."""
 MOST = 2000
@@ -76,6 +84,10 @@ class Order(NamedTuple):
     """The cells of the best that the rules alone gave."""
 
 
+Needs = Callable[[Order], float]
+"""How many times the memory limit the plan of an order takes."""
+
+
 class _Start:
     """The best order of one rule, and the biases that it came of."""
 
@@ -92,6 +104,7 @@ def triangulate(
     thorough: bool = False,
     most: float = inf,
     enough: Callable[[Order], bool] | None = None,
+    needs: Needs | None = None,
 ) -> Order:
     """An elimination of these scopes; "auto" tries the portfolio, and searches where a run would be long.
 
@@ -107,6 +120,8 @@ def triangulate(
         Each rule is given up with its first clique of more cells than this, and the elimination ends there if all are.
     enough
         Asked before a search whether what the rules found will do.
+    needs
+        How many times the memory limit the plan of an order takes, which ends a long search; by default that fits.
 
     Returns
     -------
@@ -128,10 +143,54 @@ def triangulate(
     if not HUGE < fewest <= min(most, HOPELESS) or (enough is not None and enough(greedy)):
         return greedy
     starts = [_Start(name, other, others, len(cards)) for others, other, name in found]
-    return _search(cards, ptr, scope, starts, greedy, thorough)
+    patience = _Patience(needs)
+    return patience.best(_search(cards, ptr, scope, starts, greedy, thorough, patience))
 
 
-def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Order, thorough: bool) -> Order:
+class _Patience:
+    """How long an order is looked for while its plan does not fit the memory.
+
+    Parameters
+    ----------
+    needs
+        How many times the memory limit the plan of an order takes; None if that need not be asked.
+    """
+
+    def __init__(self, needs: Needs | None) -> None:
+        self._needs = needs if time_left() == inf else None
+        self._fitting: Order | None = None
+        self.spent = 0.0
+        """What the search has cost, in cells of a run."""
+
+    def ends(self, order: Order, least: float, near: float = 1.0, most: float = 0.0) -> bool:
+        """Whether a search that has come to this order ends, as the plan is too large.
+
+        It may cost `least`, and `most` where the plan takes at most `near` times the memory limit.
+        """
+        if self._needs is None or self._fitting is not None or self.spent < least:
+            return False
+        times = self._needs(order)
+        if times <= 1.0:
+            self._fitting = order
+            return False
+        return times > near or self.spent >= most
+
+    def best(self, found: Order) -> Order:
+        """What a search has found, or an order with more cells if the plan of that alone fits."""
+        if self._needs is None or self._fitting is None or self._needs(found) <= 1.0:
+            return found
+        return self._fitting._replace(tried=found.tried)
+
+
+def _search(
+    cards: Ints,
+    ptr: Ints,
+    scope: Ints,
+    starts: list[_Start],
+    found: Order,
+    thorough: bool,
+    patience: _Patience,
+) -> Order:
     """The best of pieces ordered anew, and of a climb from these starts whose pieces are ordered anew in turn."""
     fewest, usual = 0, SHARE
     if thorough:
@@ -141,18 +200,29 @@ def _search(cards: Ints, ptr: Ints, scope: Ints, starts: list[_Start], found: Or
     if _share(usual, best.cells) * best.cells < WORTHWHILE * cost:
         return best
     climb = Climb([cards], ptr, scope, starts)
+
+    def climbed() -> Order:
+        return Order(climb.best.elimination, climb.best.cells, best.tried + climb.tried, found.greedy)
+
     until = time.monotonic() + SHARE_OF_LIMIT * time_left()
     while time.monotonic() < until:
         least = min(best.cells, climb.best.cells)
         most = LOST if least > BEYOND else MOST
         if climb.tried >= most or (climb.tried + 1) * cost > _share(usual, least) * least:
             break
+        enough = CLIMBED * PATIENCE
+        if patience.spent >= enough and patience.ends(min(best, climbed(), key=_cells), enough):
+            break
         climb.step()
-    tried = best.tried + climb.tried
-    other = Order(climb.best.elimination, climb.best.cells, tried, found.greedy)
+        patience.spent += cost
+    other = climbed()
     other = in_pieces(cards, ptr, scope, other, _share(usual, other.cells))
-    best = min(best._replace(tried=other.tried), other, key=lambda order: order.cells)
-    return _annealed(cards, ptr, scope, best) if VAST < best.cells <= BEYOND else best
+    best = min(best._replace(tried=other.tried), other, key=_cells)
+    return _annealed(cards, ptr, scope, best, patience) if VAST < best.cells <= BEYOND else best
+
+
+def _cells(order: Order) -> float:
+    return order.cells
 
 
 def _share(usual: float, cells: float) -> float:
@@ -160,7 +230,7 @@ def _share(usual: float, cells: float) -> float:
     return SHARE_OF_VAST if cells > VAST else usual
 
 
-def _annealed(cards: Ints, ptr: Ints, scope: Ints, best: Order) -> Order:
+def _annealed(cards: Ints, ptr: Ints, scope: Ints, best: Order, patience: _Patience) -> Order:
     """The best of longer and longer annealings, each from the best so far."""
     until = time.monotonic() + SHARE_OF_LIMIT * time_left()
     steps, tried = ANNEALED, 0
@@ -170,8 +240,11 @@ def _annealed(cards: Ints, ptr: Ints, scope: Ints, best: Order) -> Order:
         for done in range(0, steps, BURST):
             if (tried + BURST) * CELLS_PER_PIECE > SHARE_OF_VAST * best.cells or time.monotonic() > until:
                 return best._replace(tried=best.tried + tried)
+            if done % ASKED == 0 and patience.ends(best, PATIENCE, NEAR, LAST):
+                return best._replace(tried=best.tried + tried)
             pieces.improve(BURST, HOT * (COLD / HOT) ** (done / steps))
             tried += BURST
+            patience.spent += BURST * CELLS_PER_PIECE
             if pieces.cells() < best.cells:
                 best = best._replace(elimination=pieces.elimination(), cells=pieces.cells())
         steps *= 2

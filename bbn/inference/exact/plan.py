@@ -19,10 +19,12 @@ from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.core.errors import BudgetError
 from bbn.inference.exact.bands import building_bytes, in_bands, more_bytes, runs_before
 from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
+from bbn.inference.exact.orders import PORTFOLIO, SHARE_OF_LIMIT
 from bbn.inference.exact.pricing import INSTEAD, Price, Question, largest_clique
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import COLLECTED, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
+from bbn.kernels.watch import time_left
 
 if TYPE_CHECKING:
     from bbn.inference.exact.plan_cache import PlanCache
@@ -316,4 +318,10 @@ def require(model: FlatModel, cost: Price, limit: int) -> None:
             if cost.layout is not None
             else f"a part of the junction tree (a clique {largest}; the whole was not worked out)"
         )
-        require_memory(int(min(cost.bytes, 1e300)), what, INSTEAD, limit)
+        instead = INSTEAD
+        if cost.tried > len(PORTFOLIO) and time_left() == math.inf:
+            instead += (
+                "; an order with smaller cliques was looked for briefly: with time_limit=600 it is for up to "
+                f"{2 * SHARE_OF_LIMIT * 600:.0f} seconds"
+            )
+        require_memory(int(min(cost.bytes, 1e300)), what, instead, limit)

@@ -96,7 +96,13 @@ class Planner:
     ) -> Plan:
         """The plan of a question, made and kept."""
         model = model or self.flat
-        return self._keep(key, question, price(model, question, options["order"]), options, model)
+        return self._keep(
+            key,
+            question,
+            price(model, question, options["order"], limit=options["memory_limit"]),
+            options,
+            model,
+        )
 
     def ranked(
         self, question: Question, findings: Numbered, k: int, options: Mapping[str, Any]
@@ -126,7 +132,7 @@ class Planner:
             small = False
             if len(self.flat.cards) <= MASKED_VARIABLES:
                 question = Question(masked=True, goal=MARGINALS)
-                cost = price(self.flat, question, options["order"])
+                cost = price(self.flat, question, options["order"], MASKED_CELLS)
                 small = cost.cells <= MASKED_CELLS
                 if small:
                     limit = options["memory_limit"]
@@ -169,7 +175,8 @@ class Planner:
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
             enough = partial(self._attempted, attempts, key, question, findings, options, k)
         slab = SLAB if question.maximise else self._slab
-        cost = price(self.flat, question, options["order"], slab=slab, enough=enough)
+        limit = options["memory_limit"]
+        cost = price(self.flat, question, options["order"], slab=slab, enough=enough, limit=limit)
         untried = None
         small = cost.bytes <= SMALL_BYTES and options["memory_limit"] is None
         fits = small or _fits(cost, options, self.beside)
@@ -261,7 +268,7 @@ class Planner:
         if plan is None:
             shape = pruning.shape(key, question)
             model = pruning.restricted(domain, shape.needed)
-            found = pruning.priced(model, shape, options["order"], cost, key, gone)
+            found = pruning.priced(model, shape, options["order"], cost, key, gone, options["memory_limit"])
             fits = cost is None or _fits(cost, options, self.beside)
             pays = found is not None and (cost is None or not fits or pruning.pays(cost, found[0]))
             if cost is not None and (fits or options is self.options):
@@ -311,7 +318,7 @@ class Planner:
                 within = pruning.domain(given, likelihoods)
                 if within is None:
                     continue
-                smaller, other, joined = pruning.priced_alone(within, question, options["order"])
+                smaller, other, joined = pruning.priced_alone(within, question, options["order"], limit)
                 if not _fits(other, options, beside):
                     answer = self._by_cases(
                         pruning,

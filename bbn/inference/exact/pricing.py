@@ -6,14 +6,16 @@ Barren factors are dropped, observed variables sliced out, what is left is trian
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from bbn import kernels
+from bbn.core.budget import memory_limit
 from bbn.inference.exact.flat_model import FlatModel, cells_of
-from bbn.inference.exact.orders import BEYOND, HOPELESS, Order, triangulate
+from bbn.inference.exact.orders import BEYOND, HOPELESS, PORTFOLIO, Order, triangulate
 from bbn.kernels.contracts.tape import QUERY, SLAB, THIN_SLAB, Layout
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
@@ -64,20 +66,42 @@ def price(
     once: bool = False,
     slab: int = SLAB,
     enough: Callable[[Order], bool] | None = None,
+    limit: int | float | str | None = None,
 ) -> Price:
     """Prune, triangulate, lay out, and so foresee the cost; nothing large is allocated.
 
     Elimination stops with a clique of over `most` cells, which are then all that is foreseen. `once` says that the plan
     will hardly be run again, so that less is spent on a good order. `slab` is the most cells of a slab; see `slab_of`.
-    `enough` is asked before a search whether the order so far will do.
+    `enough` is asked before a search whether the order so far will do. `limit` is the memory that the plan may take:
+    where it does not fit, the search for an order is short.
     """
     targets = question.targets
     if len(targets) > 1:
         targets = read_targets(model, question)
     role, factors, ptr, scope = reduced(model, question, targets)
     thorough = question.goal != QUERY and not once
-    found = triangulate(model.cards, ptr, scope, order, thorough, most, enough)
+    needs = partial(_times_the_limit, (model, question.goal, targets, role, factors), slab, limit)
+    found = triangulate(model.cards, ptr, scope, order, thorough, most, enough, needs)
+    if found.cells > most:  # it may have been given up
+        return Price(found.elimination, found.cells, None, 8 * found.cells, found.tried, found.greedy)
     return laid_out(model, question.goal, targets, role, factors, found, False, slab)
+
+
+def _times_the_limit(
+    problem: tuple[FlatModel, int, tuple[int, ...], Ints, Ints],
+    slab: int,
+    limit: int | float | str | None,
+    found: Order,
+) -> float:
+    """How many times the memory limit the plan of an order takes."""
+    return laid_out(*problem, found, False, slab).bytes / memory_limit(limit)
+
+
+def cells_by_rule(model: FlatModel, question: Question, order: str, most: float = HOPELESS) -> float:
+    """The cells of all cliques by one rule without a search; past `most` cells some number that is larger."""
+    _, _, ptr, scope = reduced(model, question, read_targets(model, question))
+    rule = PORTFOLIO[0] if order == "auto" else order
+    return triangulate(model.cards, ptr, scope, rule, most=most).cells
 
 
 def slab_of(model: FlatModel) -> int:

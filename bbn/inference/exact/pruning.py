@@ -51,6 +51,8 @@ KEPT = 64
 Flags = NDArray[np.uint8]
 Hard = Sequence[tuple[int, int]]
 Likelihoods = Sequence[tuple[int, Floats]]
+Limit = int | float | str | None
+"""The memory that a plan may take, as `memory_limit=` takes it."""
 Whole = Price | Order
 """An elimination of the graph of all states, and its cells."""
 
@@ -118,7 +120,14 @@ class Pruning:
         return whole.cells > GAIN * pruned.cells + making(self.model)
 
     def priced(
-        self, model: FlatModel, shape: Shape, order: str, whole: Whole | None, key: Any, gone: bool
+        self,
+        model: FlatModel,
+        shape: Shape,
+        order: str,
+        whole: Whole | None,
+        key: Any,
+        gone: bool,
+        limit: Limit = None,
     ) -> tuple[Price, Joined | None] | None:
         """The cost of a plan of restricted tables, and how variables were joined for it; None if nothing is gained.
 
@@ -127,19 +136,19 @@ class Pruning:
         are long and it is far from the best for these states, of one of its own.
         """
         if whole is None:
-            return self._priced_again(model, shape, order, key)
+            return self._priced_again(model, shape, order, key, limit)
         if len(self._trees) >= KEPT_TREES:
             self._trees.clear()
             self._joins.clear()
         known = whole.cells <= HOPELESS  # beyond that, the order was given up
-        own = price(model, shape.question, order, once=True, enough=_large)
+        own = price(model, shape.question, order, once=True, limit=limit, enough=_large)
         if own.cells > JOINED:
             joined = join(model, shape.question.likelihood)
             if joined is not None:
                 self._joins.add(key)
                 self._trees[key] = PrunedTree(None, shape, model.cards)
-                return self._joined(joined, shape, order), joined
-            own = price(model, shape.question, order, once=True) if gone else own
+                return self._joined(joined, shape, order, limit), joined
+            own = price(model, shape.question, order, once=True, limit=limit) if gone else own
         if not gone:
             return None
         self._trees[key] = PrunedTree(whole.elimination if known else None, shape, model.cards)
@@ -147,38 +156,38 @@ class Pruning:
         return (own if own.cells <= other.cells else other), None
 
     def _priced_again(
-        self, model: FlatModel, shape: Shape, order: str, key: Any
+        self, model: FlatModel, shape: Shape, order: str, key: Any, limit: Limit
     ) -> tuple[Price, Joined | None]:
         joined = join(model, shape.question.likelihood) if key in self._joins else None
         if joined is not None:
-            return self._joined(joined, shape, order), joined
+            return self._joined(joined, shape, order, limit), joined
         tree = self._trees[key]
         tree.choose(model.cards, order)
         if tree.elimination is None:
-            return price(model, shape.question, order, once=True), None
+            return price(model, shape.question, order, once=True, limit=limit), None
         cost = on_tree(model, shape, tree.elimination)
         if cost.cells > max(HUGE, FAR * tree.cells):
-            own = price(model, shape.question, order, once=True)
+            own = price(model, shape.question, order, once=True, limit=limit)
             tree.compare(cost.cells, own.cells)
             cost = own if own.cells < cost.cells else cost
         tree.used(model.cards, cost.cells + making(self.model))
         return cost, None
 
-    def _joined(self, joined: Joined, shape: Shape, order: str) -> Price:
+    def _joined(self, joined: Joined, shape: Shape, order: str, limit: Limit) -> Price:
         """The cost of a plan of joined variables."""
         question = shape.question._replace(targets=joined.speakers(shape.question.targets))
-        return price(joined.model, question, order, once=True)
+        return price(joined.model, question, order, once=True, limit=limit)
 
     def priced_alone(
-        self, domain: Flags, question: Question, order: str
+        self, domain: Flags, question: Question, order: str, limit: Limit = None
     ) -> tuple[FlatModel, Price, Joined | None]:
         """The model of these states with variables joined, and what the question costs on it."""
         shape = self.shape(None, question)
         model = self.restricted(domain, shape.needed)
         joined = join(model, question.likelihood)
         if joined is None:
-            return model, price(model, shape.question, order, once=True), None
-        return joined.model, self._joined(joined, shape, order), joined
+            return model, price(model, shape.question, order, once=True, limit=limit), None
+        return joined.model, self._joined(joined, shape, order, limit), joined
 
     def left(self, v: int, code: int) -> Ints | None:
         """How many states of each variable a state of one leaves; None if it cannot occur."""

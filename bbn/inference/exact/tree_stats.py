@@ -45,9 +45,9 @@ class Stats(NamedTuple):
     predicted_seconds: float = 0.0
 
 
-def tree_stats(model: FlatModel, order: str) -> Stats:
+def tree_stats(model: FlatModel, order: str, limit: int | float | str | None = None) -> Stats:
     """The size of a model's tree without evidence, as a rule of elimination, or "auto", makes it."""
-    cost = price(model, Question(goal=MARGINALS), order, math.inf)
+    cost = price(model, Question(goal=MARGINALS), order, math.inf, limit=limit)
     names, cells, cliques = largest_clique(model, cost)
     width = int(np.diff(cost.elimination[1]).max(initial=0))
     return Stats(

@@ -20,7 +20,7 @@ import numpy as np
 
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.inference.engine import Engine
+from bbn.inference.engine import Engine, made_again
 from bbn.inference.gaussian.observed_numbers import Observed, StandIn, discrete_network
 from bbn.inference.timed import timed
 from bbn.model.evidence import Evidence, as_mapping, check_targets
@@ -74,6 +74,10 @@ class HybridEngine(Engine):
         if name == "discrete":  # not made yet
             raise AttributeError(name)
         return getattr(self.discrete, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it is made of."""
+        return made_again, (type(self.discrete), self.net, dict(self.options))
 
     def query(
         self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any

@@ -16,7 +16,7 @@ from bbn.model.evidence import Evidence, Model
 
 CONTENDERS = ("importance", "gibbs", "likelihood-weighting")
 N_SAMPLES = 2_000
-SECONDS = 0.5
+SECONDS = 0.2
 """The most time that each method gets."""
 MEMORY = 200_000_000
 """The most bytes that each method gets."""

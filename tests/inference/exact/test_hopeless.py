@@ -1,4 +1,4 @@
-"""A junction tree beyond any memory is refused as soon as that is known, and nothing that fits is refused with it."""
+"""What does not fit is refused before a long search for an order, and nothing that fits is refused with it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import bbn
 from bbn import kernels
 from bbn.core.errors import BudgetError
+from bbn.inference.exact import orders
 from bbn.inference.exact.flat_model import flatten
 from bbn.inference.exact.orders import PORTFOLIO, triangulate
 from bbn.kernels.pure import triangulate as triangulate_py
@@ -70,3 +71,107 @@ def test_it_is_refused_without_working_it_out(monkeypatch):
         model.posteriors()
     assert len(eliminated) == len(PORTFOLIO)
     assert max(eliminated) < 300
+
+
+def grid(n):
+    """A grid of n x n binary variables, whose treewidth is n."""
+    rng = np.random.default_rng(0)
+    v = [[bbn.Variable(f"x{i}.{j}", ["a", "b"]) for j in range(n)] for i in range(n)]
+    across = [(v[i][j], v[i][j + 1]) for i in range(n) for j in range(n - 1)]
+    down = [(v[i][j], v[i + 1][j]) for i in range(n - 1) for j in range(n)]
+    return bbn.FactorGraph([bbn.Factor(pair, rng.random((2, 2))) for pair in across + down])
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """What all searches for an order cost, in cells of a run; the patience with each is a tenth of the usual."""
+    costs = []
+    monkeypatch.setattr(orders, "PATIENCE", 2e7)
+    monkeypatch.setattr(orders, "LAST", 6e7)
+    monkeypatch.setattr(orders, "ASKED", orders.BURST)
+
+    class Counted(orders._Patience):
+        def __init__(self, needs):
+            super().__init__(needs)
+            costs.append(self)
+
+    monkeypatch.setattr(orders, "_Patience", Counted)
+    return lambda: sum(one.spent for one in costs)
+
+
+A_BURST = 5e6
+"""A step of the climb, and a burst of the annealing."""
+KINDS = {
+    "query": lambda model, **options: model.query(model.names[0], **options),
+    "posteriors": lambda model, **options: model.posteriors(**options),
+    "mpe": lambda model, **options: model.mpe(**options),
+    "joint": lambda model, **options: model.query(model.names[:20], **options),
+}
+
+
+@pytest.mark.parametrize("n", [24, 30])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_ends_the_search(searched, kind, n):
+    with pytest.raises(BudgetError, match="with time_limit=600 it is for up to 60 seconds"):
+        KINDS[kind](grid(n), memory_limit="20 MB")
+    assert searched() <= orders.PATIENCE + A_BURST
+
+
+def test_a_price_ends_the_search(searched):
+    stats = bbn.JunctionTree(grid(28), memory_limit="1 GB").stats()
+    assert 1e10 < stats.total_cells <= stats.greedy_cells
+    assert searched() <= orders.LAST + A_BURST
+
+
+def test_a_time_limit_says_how_long_to_search(searched):
+    with pytest.raises(BudgetError) as raised:
+        grid(22).mpe(memory_limit="20 MB", time_limit=600)
+    assert "time_limit" not in str(raised.value)
+    assert searched() > orders.PATIENCE
+
+
+@pytest.fixture(scope="module")
+def long_search():
+    """A graph, and the cells of the order that a long search finds."""
+    flat = flatten(grid(20))
+    graph = (flat.cards, flat.scope_ptr, flat.scope)
+    return graph, triangulate(*graph).cells
+
+
+@pytest.mark.parametrize("needed", [1.0, 3.0])
+def test_a_search_goes_on_where_the_plan_nearly_fits(searched, long_search, needed):
+    graph, least = long_search
+    found = triangulate(*graph, needs=lambda order: order.cells / (needed * least))
+    assert found.cells <= (needed if needed > 1.0 else orders.NEAR) * least
+
+
+def test_an_order_that_fits_is_kept_where_one_with_fewer_cells_does_not(monkeypatch, long_search):
+    monkeypatch.setattr(orders, "PATIENCE", 1e5)
+    graph, least = long_search
+    found = triangulate(*graph, needs=lambda order: 0.9 if order.cells > 1.2 * least else 2.0)
+    assert found.cells > 1.2 * least
+
+
+def test_a_joint_beyond_the_limit_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr(kernels.triangulate, "eliminate", None)
+    for name in ("munin1", "link", "andes", "pigs"):
+        net = bbn.example(name)
+        with pytest.raises(BudgetError, match="the joint of"):
+            net.query(net.names[:30], memory_limit="1 GB")
+
+
+def test_whether_evidence_is_masked_is_found_without_a_search(searched):
+    """A network of few variables and a large tree is not searched for its order twice."""
+    rng = np.random.default_rng(0)
+    variables = [bbn.Variable(f"x{i}", ["a", "b"]) for i in range(60)]
+    cpts = [
+        bbn.CPT(
+            v,
+            parents := [variables[k] for k in rng.permutation(i)[:3]],
+            rng.dirichlet([1, 1], (2,) * len(parents)),
+        )
+        for i, v in enumerate(variables)
+    ]
+    with pytest.raises(BudgetError):
+        bbn.BayesianNetwork(cpts).posteriors({"x0": "a"}, memory_limit="10 MB")
+    assert searched() <= orders.PATIENCE + A_BURST
