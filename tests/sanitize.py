@@ -39,6 +39,7 @@ TESTS = (
     "kernels/test_subsets",
     "kernels/test_answers",
     "kernels/test_climb",
+    "kernels/test_messages",
     "kernels/test_pieces",
     "kernels/test_regress",
     "kernels/test_structures",

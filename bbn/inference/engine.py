@@ -53,6 +53,8 @@ class Engine:
     name: ClassVar[str]
     exact: bool = True
     """Whether time_limit= stops a question; a sampling engine answers with what it has by then."""
+    searches: ClassVar[bool] = False
+    """Whether it looks long for a cheap way to answer, so that a joint that would not fit is refused first."""
     defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None, "time_limit": None}
 
     def __new__(cls, model: Any = None, *args: Any, **options: Any) -> Self:
@@ -127,7 +129,7 @@ max_iter, tol, damping, schedule
         variables = tuple(map(self.model.variable, names))
         hard = findings.hard
         free = names if hard.keys().isdisjoint(names) else tuple([n for n in names if n not in hard])
-        if free is not names or (len(names) > 1 and math.prod([v.card for v in variables]) > PLAINLY_SMALL):
+        if free is not names or (self.searches and math.prod([v.card for v in variables]) > PLAINLY_SMALL):
             self._require_joint(variables, settings)
         values, log_evidence = self._joint(free, findings, settings)
         if log_evidence == -math.inf:

@@ -230,7 +230,7 @@ def test_tables_without_zeros_are_left_alone():
     ("name", "at_once"), [("diabetes", False), ("barley", False), ("water", True), ("munin1", True)]
 )
 def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, monkeypatch):
-    """Others leave the attempt to the second of their shape, and all give the same answers."""
+    """Others leave the attempt to the second of their shape; without zeros there is none. All give the same answers."""
     tried = []
 
     class Noted(pruning.Pruning):
@@ -247,7 +247,7 @@ def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, 
     first = engine.query(leaves[0], seen)
     assert bool(tried) == at_once
     second = engine.query(leaves[0], seen)
-    assert len(tried) == 1
+    assert len(tried) == any(not np.all(net[n].table) for n in net.names)
     truth = net.query(leaves[0], seen, method="elimination")
     for found in (first, second, engine.query(leaves[0], seen)):
         np.testing.assert_allclose(found.values, truth.values, rtol=1e-9, atol=1e-15)

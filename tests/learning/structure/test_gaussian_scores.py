@@ -339,6 +339,7 @@ def test_elimination():
         assert np.prod(steps) == pytest.approx(np.linalg.det(own.T @ own), rel=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.RedundantColumnsWarning")
 class TestStreams:
     """Files and clusters give the structure that memory gives, though their sums are rounded otherwise."""
 
