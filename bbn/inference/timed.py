@@ -36,8 +36,8 @@ def timed(question: Question) -> Question:
                 return question(self, *args, **options)
         except MemoryError as error:
             raise BudgetError(
-                f"the system has no memory left ({error}); a lower memory_limit= or BBN_MEMORY_LIMIT refuses such work "
-                "before it starts"
+                "the question needs more memory than there is; free some, or set a lower memory_limit= or "
+                "BBN_MEMORY_LIMIT, which refuses such work before it starts"
             ) from error
 
     return cast(Question, limited)

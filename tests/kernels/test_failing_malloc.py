@@ -107,7 +107,7 @@ for name, run in work.items():
         shim.bbn_refuse(nth)
         try:
             answer = run()
-        except MemoryError:
+        except (MemoryError, bbn.BudgetError):
             answer = None
         refused = shim.bbn_refused()
         assert answer == right or (refused and answer is None), (name, nth)
