@@ -12,16 +12,15 @@ from typing import Any
 
 import bbn
 from bbn.cli.output import show
+from bbn.core.extras import needed_by
 
 N_ROWS = 1_000_000
 
 
 def cluster_demo() -> int:
     """Draw rows on the workers, learn from them there, lose a worker and learn the same; print what was done."""
-    try:
+    with needed_by("the demo of a cluster", "'bbn[dask]'"):
         from distributed import Client, LocalCluster
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("the demo of a cluster needs Dask; pip install 'bbn[dask]'") from None
     net = bbn.example("alarm")
     with (
         tempfile.TemporaryDirectory() as scratch,

@@ -10,6 +10,8 @@ import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from bbn.core.extras import needed_by
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -133,10 +135,8 @@ def newsgroups(data_home: str | os.PathLike[str] | None = None, remove: tuple[st
     OSError
         If the articles are not in the cache and cannot be fetched.
     """
-    try:
+    with needed_by("20 Newsgroups", "'bbn[sklearn]'"):
         from sklearn.datasets import fetch_20newsgroups, get_data_home
-    except ImportError as error:
-        raise ImportError("20 Newsgroups comes through scikit-learn: pip install 'bbn[sklearn]'") from error
     home = None if data_home is None else os.fspath(data_home)
     try:
         bunch = fetch_20newsgroups(data_home=home, subset="all", remove=remove, shuffle=False, n_retries=1)

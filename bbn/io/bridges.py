@@ -13,6 +13,7 @@ import numpy as np
 
 from bbn.core.budget import require_table
 from bbn.core.errors import ModelError
+from bbn.core.extras import needed_by
 from bbn.core.frozen import Array
 from bbn.core.keywords import keywords_checked
 from bbn.io.number_tables import tables
@@ -97,8 +98,9 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
     --------
     from_pgmpy : The way back.
     """
-    from pgmpy.factors.discrete import TabularCPD
-    from pgmpy.models import DiscreteBayesianNetwork
+    with needed_by("a network of pgmpy", "pgmpy"):
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
 
     model = DiscreteBayesianNetwork()
     model.name = network.name
@@ -190,7 +192,8 @@ def to_pyagrum(network: BayesianNetwork | DecisionNetwork) -> Any:
         from bbn.io.pyagrum_decisions import to_influence_diagram
 
         return to_influence_diagram(network)
-    pyagrum: Any = import_module("pyagrum")
+    with needed_by("a network of pyAgrum", "pyagrum"):
+        pyagrum: Any = import_module("pyagrum")
     cpts = [CPT.trusted(cpt.variable, cpt.parents, cpt.table) for cpt in tables(network)]
     model = pyagrum.BayesNet(network.name)
     for variable in network.variables:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bbn.core.errors import ModelError
+from bbn.core.extras import needed_by
 from bbn.core.frozen import Array
 from bbn.io.number_tables import tables
 from bbn.model.cpt import CPT
@@ -55,7 +56,8 @@ def from_influence_diagram(model: Any) -> DecisionNetwork:
 
 def to_influence_diagram(dn: DecisionNetwork) -> Any:
     """The decision network as a pyAgrum InfluenceDiagram; states become labels."""
-    pyagrum: Any = import_module("pyagrum")
+    with needed_by("an influence diagram of pyAgrum", "pyagrum"):
+        pyagrum: Any = import_module("pyagrum")
     tables(dn)  # ModelError if a node has none
     model = pyagrum.InfluenceDiagram()
     for name in dn.names:

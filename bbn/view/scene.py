@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from bbn.core.atomic import replacing
+from bbn.core.extras import needed_by
 from bbn.view.colours import ARC, INK, PAPER
 from bbn.view.measures import clipped, text_width
 
@@ -194,12 +195,8 @@ class Drawing:
         if kind == "svg":
             file.write(self.svg.encode())
             return
-        try:
+        with needed_by(f"a .{kind}", "'bbn[plot]', or save a .svg"):
             from matplotlib.figure import Figure
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                f"a .{kind} is drawn by matplotlib, which is not installed: pip install 'bbn[plot]', or save a .svg"
-            ) from error
 
         m = self.margin
         dpi = min(144.0, WIDEST_PNG * 72 / (self.width + 2 * m)) if dpi is None else dpi

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import CancelledError
+from importlib.util import find_spec
 from typing import Any
 
 from bbn.core.errors import ClusterError, WorkerLostWarning, warn_user
+from bbn.core.extras import needed_by
 
 PATIENCE = 60.0
 """Seconds without any worker before the work is given up, unless Dask's own no-workers-timeout says otherwise."""
@@ -104,12 +106,10 @@ class Cluster:
 
 def _connected(client: Any) -> Any:
     """A client, however the cluster was named, or None where there is none."""
-    try:
+    if client is None and find_spec("distributed") is None:
+        return None
+    with needed_by("a cluster", "'bbn[dask]'"):
         from distributed import Client
-    except ModuleNotFoundError:
-        if client is None:
-            return None
-        raise ModuleNotFoundError("a cluster needs Dask's distributed; pip install 'bbn[dask]'") from None
     if client is None:
         try:
             return Client.current()

@@ -13,18 +13,17 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-try:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-except ModuleNotFoundError:
-    raise ModuleNotFoundError("Parquet files are read by pyarrow: pip install 'bbn[parquet]'") from None
-
 from bbn.core.errors import BBNError, DamagedFileError, DataError, nearest
+from bbn.core.extras import needed_by
 from bbn.data.column_levels import Levels
 from bbn.data.columns import RawTable, checked_names
 from bbn.data.error_places import located
 from bbn.data.kinds import Kind, Narwhals, Pandas
 from bbn.data.streams.readers import Batch, Part, Stamp
+
+with needed_by("a Parquet file", "'bbn[parquet]'"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from bbn.core.errors import BBNError, ModelError
+from bbn.core.extras import needed_by
 from bbn.model.decision_network import DecisionNetwork
 from bbn.model.network import BayesianNetwork
 from bbn.view.page.answers import NetworkAnswers
@@ -128,7 +129,8 @@ class Explorer:
     def widget(self) -> Any:
         """The page as an anywidget, with traits `evidence`, `done` and `posteriors`; ImportError if there is none."""
         if self._widget is None:
-            from bbn.view.page.widget import PageWidget
+            with needed_by("the page as a widget", "'bbn[notebook]'"):
+                from bbn.view.page.widget import PageWidget
 
             self._widget = PageWidget(self)
         return self._widget
