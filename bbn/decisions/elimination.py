@@ -22,7 +22,7 @@ from bbn.core.budget import MAX_AXES, require_table
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.decisions.problem import DecisionProblem, Known, Tab
-from bbn.inference.exact.long_runs import predicted_cells
+from bbn.inference.exact.runtime_prediction import predicted_cells
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import elimination_order
 

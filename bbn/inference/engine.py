@@ -18,7 +18,7 @@ from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, shown
 from bbn.core.frozen import Array
 from bbn.core.keywords import unknown_keyword
 from bbn.core.threads import default_time_limit
-from bbn.inference.exact.soft import fit_soft
+from bbn.inference.soft_evidence import fit_soft
 from bbn.inference.timed import timed
 from bbn.model.evidence import Evidence, Findings, Model, as_mapping, check_evidence, check_targets
 from bbn.model.network import BayesianNetwork
@@ -310,7 +310,7 @@ max_iter, tol, damping, schedule
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
         """The k best assignments and their ln P, best first; fewer where fewer are possible."""
-        from bbn.inference.exact.k_best import k_best
+        from bbn.inference.k_best import k_best
 
         return k_best(lambda f: self._best(f, options), self.model, findings, k)
 

@@ -21,9 +21,9 @@ from bbn.core.budget import MAX_AXES, memory_limit, require_memory, show_bytes
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
-from bbn.inference.exact.flat_model import factored
-from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
+from bbn.inference.exact.problem import factored
+from bbn.inference.log_factor import LogFactor
+from bbn.inference.relevant_factors import ancestral_factors, observed_factors
 from bbn.kernels import logarithms
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model

@@ -14,8 +14,8 @@ import numpy as np
 from bbn.core.budget import require_table
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine
-from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.relevant_factors import observed_factors
+from bbn.inference.log_factor import LogFactor
+from bbn.inference.relevant_factors import observed_factors
 from bbn.kernels.watch import check
 from bbn.model.evidence import Findings, Model
 from bbn.model.options import ExactOptions

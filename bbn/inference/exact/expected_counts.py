@@ -24,7 +24,7 @@ from bbn.core.errors import BudgetError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
 from bbn.core.threads import in_order
 from bbn.data import Block, DataSource
-from bbn.inference.exact.long_runs import ROWS_FROM, predicted_cells
+from bbn.inference.exact.runtime_prediction import ROWS_FROM, predicted_cells
 from bbn.kernels.contracts.tree import Tree
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import ORDERS, flat_scopes, junction_forest

@@ -19,17 +19,15 @@ from bbn.core.budget import Ledger, always_there, memory_limit
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
+from bbn.inference.exact.asked_again import AskedAgain
+from bbn.inference.exact.barren_leaves import BarrenEffects
 from bbn.inference.exact.elimination import VariableElimination
-from bbn.inference.exact.explanations import Explanations, best_explanations
-from bbn.inference.exact.flat_model import FlatModel, cells_of, flatten
-from bbn.inference.exact.loose_effects import LooseEffects
-from bbn.inference.exact.plan import Plan
-from bbn.inference.exact.plan_cache import PlanCache
-from bbn.inference.exact.plan_choice import Planner, numbered
-from bbn.inference.exact.pricing import Question
-from bbn.inference.exact.repeats import Repeats
-from bbn.inference.exact.tree_stats import Stats, tree_stats
-from bbn.inference.rows.batch import RowAnswers, answer_rows, pad
+from bbn.inference.exact.prepared_queries import TreeQuery
+from bbn.inference.exact.problem import Factors, Question, cells_of, flatten, numbered, shape
+from bbn.inference.exact.query_compiler import MASKED, Compiler
+from bbn.inference.exact.runtime_prediction import Stats, tree_stats
+from bbn.inference.rows.batch import RowAnswers, answer_rows
+from bbn.inference.search.explanations import Explanations, best_explanations
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
@@ -39,8 +37,6 @@ from bbn.results.posterior import Assignment, Posterior, Posteriors, Slot
 
 JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
-
-NONE: frozenset[int] = frozenset()
 
 Slots = dict[str, Slot]
 
@@ -78,16 +74,15 @@ class JunctionTree(Engine):
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
-        self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
-        self._plans = PlanCache()
+        self.flat: Factors = flatten(self.model, self.options["memory_limit"])
+        self.compiler = Compiler(self.flat, self.options)
         self._slots: dict[object, Slots] = {}
-        self._planner = Planner(self.flat, self.options, self._plans)
-        self._repeats: Repeats | None = None
+        self._again: AskedAgain | None = None
         self._asked = False
         chains = len(self.flat.cards) > len(self.model.variables)
         self._quiet = quiet_chains(self.model) if chains else {}  # type: ignore[arg-type]
-        self._loose = LooseEffects(self) if chains else None
-        self._explanations = Explanations(self.model, self._planner) if chains else None
+        self._barren = BarrenEffects(self) if chains else None
+        self._explanations = Explanations(self.model, self.compiler) if chains else None
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
@@ -132,9 +127,8 @@ class JunctionTree(Engine):
         ledger = ledger or Ledger(settings["memory_limit"])
         ledger.reserve(self.flat.tables.nbytes, "an engine's copy of the model's tables")
 
-        def planner(model: FlatModel, question: Question, padded: frozenset[int]) -> Plan:
-            key = ("rows", question, padded)
-            return self._plans.get(key) or self._planner.compile(key, question, settings, pad(model, padded))
+        def planner(question: Question, padded: frozenset[int]) -> TreeQuery:
+            return self.compiler.tree(question, settings, padded)
 
         numbers = [self.flat.number[name] for name in targets]
         return answer_rows(self.flat, planner, codes, n_rows, numbers, everything, n_jobs, ledger)
@@ -160,13 +154,13 @@ class JunctionTree(Engine):
     ) -> Posterior:
         if settings is not self.options:
             return super()._query(targets, evidence, settings)
-        repeats = self._known_questions()
-        if repeats is None:
+        again = self._known_questions()
+        if again is None:
             return super()._query(targets, evidence, settings)
-        answer = repeats.query(targets, evidence)
+        answer = again.query(targets, evidence)
         if answer is None:
             answer = super()._query(targets, evidence, settings)
-            repeats.note_query(targets, evidence, self._planner.leaves_out)
+            again.note_query(targets, evidence)
         return answer
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
@@ -178,108 +172,73 @@ class JunctionTree(Engine):
     def _asked_posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
         if settings is not self.options:
             return super()._posteriors(evidence, settings)
-        repeats = self._known_questions()
-        if repeats is None:
+        again = self._known_questions()
+        if again is None:
             return super()._posteriors(evidence, settings)
-        answers = repeats.posteriors(evidence)
+        answers = again.posteriors(evidence)
         if answers is None:
             answers = super()._posteriors(evidence, settings)
-            repeats.note_posteriors(
-                evidence, bool(self._planner.small), self._planner.leaves_out, self._slots_of
-            )
+            masked = MASKED if self.compiler.masks(settings) else None
+            again.note_posteriors(evidence, masked, self._slots_of)
         return answers
 
-    def _known_questions(self) -> Repeats | None:
+    def _known_questions(self) -> AskedAgain | None:
         """The questions asked before; None at the first, which need not be noted."""
-        if self._repeats is None:
+        if self._again is None:
             if self._asked:
-                self._repeats = Repeats(
-                    self.model, self.flat.number, self._plans, self._quiet, self._planner.pruned_again
-                )
+                self._again = AskedAgain(self.model, self.flat.number, self.compiler.known, self._quiet)
             self._asked = True
-        return self._repeats
+        return self._again
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[Array, float]:
         findings = self._with_certain(findings)
-        hard, likelihood = findings.hard, findings.likelihood
         number = self.flat.number
-        key = (targets, frozenset(hard), frozenset(likelihood) if likelihood else None)
-        given = numbered(findings, number)
-        plan = self._plans.get(key)
-        if plan is None or plan.untried is not None or options is not self.options:
-            question = Question(
-                frozenset(map(number.__getitem__, hard)),
-                frozenset(map(number.__getitem__, likelihood)) if likelihood else NONE,
-                False,
-                tuple(map(number.__getitem__, targets)),
-            )
-            plan, pruned = self._planner.plan_or_answer(key, question, given, options, plan)
-            if pruned is not None:
-                return self._shaped(targets, pruned.joint(question.targets)), pruned.log_evidence
-            assert plan is not None
-        numbered_hard, numbered_likelihood, log_scale = given
-        values, log_evidence = plan.run(numbered_hard, numbered_likelihood)
-        return self._shaped(targets, values), log_evidence + log_scale
+        question = shape(findings, number, tuple(map(number.__getitem__, targets)))
+        found = self.compiler.answer(question, numbered(findings, number), options)
+        return self._shaped(targets, found.values), found.log
 
     def _shaped(self, targets: tuple[str, ...], values: Array) -> Array:
         """The flat joint of targets with an axis for each."""
-        if len(targets) > 1:
+        if len(targets) > 1 and values.size:
             return values.reshape([self.model.variable(name).card for name in targets])
         return values if targets else np.ones(())
 
     def _marginals(self, findings: Findings, options: Mapping[str, Any]) -> Posteriors:
-        hard, likelihood = findings.hard, findings.likelihood
-        number = self.flat.number
-        observed = frozenset(hard)
-        if self._planner.masks(options):
-            key: Any = "masked"
-            question = Question(masked=True, goal=MARGINALS)
-        else:
+        number, observed = self.flat.number, frozenset(findings.hard)
+        question = MASKED
+        if not self.compiler.masks(options):
+            # what the findings make certain depends on their values, and is sliced out too
             findings = self._with_certain(findings)
-            hard, likelihood = findings.hard, findings.likelihood
-            # with what the findings make certain: that depends on their values, and is sliced out too
-            key = (frozenset(hard), frozenset(likelihood) if likelihood else None)
-            question = Question(
-                frozenset(map(number.__getitem__, hard)),
-                frozenset(map(number.__getitem__, likelihood)),
-                goal=MARGINALS,
+            question = shape(findings, number, goal=MARGINALS)
+            barren = (
+                None if self._barren is None else self._barren.left_out(question, findings, options["order"])
             )
-        if self._loose is not None and not question.masked:
-            loose = self._loose.left_out(key, question, findings, options["order"])
-            if loose:
-                return self._loose.marginals(loose, findings, None if options is self.options else options)
-        given = numbered(findings, number)
-        plan = self._plans.get(key)
-        if plan is None or options is not self.options:
-            plan, pruned = self._planner.plan_or_answer(key, question, given, options)
-            if pruned is not None:
-                return Posteriors(
-                    self._slots_of(observed, key, None), pruned.marginals(), pruned.log_evidence
-                )
-            assert plan is not None
-        numbered_hard, numbered_likelihood, log_scale = given
-        flat, log_evidence = plan.run(numbered_hard, numbered_likelihood)
-        return Posteriors(self._slots_of(observed, key, plan), flat, log_evidence + log_scale)
+            if barren and self._barren is not None:
+                return self._barren.marginals(barren, findings, None if options is self.options else options)
+        found = self.compiler.answer(question, numbered(findings, number), options)
+        if found.starts is None:
+            return Posteriors({}, found.values, found.log)
+        return Posteriors(self._slots_at(observed, question, found.starts), found.values, found.log)
 
     def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
         n, limit = len(self.model.variables), self.options["memory_limit"]
-        repeats = None if options or len(self.flat.cards) != n else self._known_questions()
-        if repeats is None:
+        again = None if options or len(self.flat.cards) != n else self._known_questions()
+        if again is None:
             return super()._mpe(evidence, k, options)
         few = k == 1 or always_there(k * listed_bytes(n), limit)
-        found = repeats.best(evidence, k) if few else None
+        found = again.best(evidence, k) if few else None
         if found is None:
             found = super()._mpe(evidence, k, options)
-            repeats.note_best(evidence)
+            again.note_best(evidence)
         return found
 
     def _k_best(
         self, findings: Findings, k: int, options: Mapping[str, Any]
     ) -> list[tuple[dict[str, int], float]]:
         if self._explanations is None:
-            return best_explanations(self.model, self._planner, findings, k, options)
+            return best_explanations(self.model, self.compiler, findings, k, options)
         return self._explanations.best(findings, k, options)
 
     def _best_of(
@@ -292,7 +251,7 @@ class JunctionTree(Engine):
         tables = self.flat.tables.nbytes
 
         def turn(size: int) -> AbstractContextManager[None]:
-            return self._plans.turn(size, memory_limit(options["memory_limit"]) - tables)
+            return self.compiler.known.turn(size, memory_limit(options["memory_limit"]) - tables)
 
         return other.best_of(targets, findings, other.options, tables, turn)
 
@@ -306,22 +265,18 @@ class JunctionTree(Engine):
         }
         return findings._replace(hard={**findings.hard, **hidden}) if hidden else findings
 
-    def _slots_of(self, observed: frozenset[str], key: Any, plan: Plan | None) -> Slots:
-        """Where a plan puts the marginals; without one, where they lie if states that cannot occur are left out."""
-        if plan is None:
-            assert self._planner.pruning is not None
-            return self._slots_at(observed, ("pruned", key), self._planner.pruning.state_ptr)
-        slots = self._slots.get((observed, key))
-        if slots is None:
-            return self._slots_at(observed, key, plan.layout.out)
-        return slots
+    def _slots_of(self, observed: frozenset[str], question: Question) -> Slots:
+        """Where the marginals lie that a known shape was last answered with."""
+        filtered = self.compiler.filters_values(question)
+        return self._slots[observed, question, filtered]
 
-    def _slots_at(self, observed: frozenset[str], key: Any, out: Ints) -> Slots:
+    def _slots_at(self, observed: frozenset[str], question: Question, starts: Ints) -> Slots:
         """Where the marginal of each variable that is not observed lies, by where they begin."""
-        slots = self._slots.get((observed, key))
+        key = observed, question, self.compiler.filters_values(question)
+        slots = self._slots.get(key)
         if slots is None:
-            starts = out.tolist()
-            places = [starts[self.flat.number[v.name]] for v in self.model.variables]
+            listed = starts.tolist()
+            places = [listed[self.flat.number[v.name]] for v in self.model.variables]
             slots = {
                 v.name: (v, start, start + v.card)
                 for v, start in zip(self.model.variables, places, strict=True)
@@ -329,5 +284,5 @@ class JunctionTree(Engine):
             }
             if len(self._slots) >= 512:
                 self._slots.clear()
-            self._slots[observed, key] = slots
+            self._slots[key] = slots
         return slots

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.budget import Ledger, jobs
 from bbn.core.threads import worker_map
-from bbn.inference.exact.flat_model import FlatModel, cells_of
-from bbn.inference.exact.long_runs import predicted_rows
-from bbn.inference.exact.plan import Plan
-from bbn.inference.exact.pricing import Question, run_bytes, swept_cells
+from bbn.inference.exact.executor import Executor
+from bbn.inference.exact.prepared_queries import TreeQuery
+from bbn.inference.exact.problem import Factors, Question, cells_of
+from bbn.inference.exact.runtime_prediction import predicted_rows
+from bbn.inference.exact.tree_plan import run_bytes, swept_cells
 from bbn.kernels.contracts.tape import MARGINALS, QUERY
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
 from bbn.kernels.watch import check
@@ -56,12 +57,12 @@ class RowAnswers(NamedTuple):
     """Per variable the start of its marginal among the cells, or -1."""
 
 
-Planner = Callable[[FlatModel, Question, frozenset[int]], Plan]
-"""Gives the plan of a question about a model in which these variables' tables have one more slice."""
+Planner = Callable[[Question, frozenset[int]], TreeQuery]
+"""Gives the one plan of a question about a model in which these variables' tables have one more slice."""
 
 
 def answer_rows(
-    model: FlatModel,
+    model: Factors,
     planner: Planner,
     codes: Mapping[str, NDArray[Any]],
     n_rows: int,
@@ -111,10 +112,10 @@ def answer_rows(
         question = Question(
             sliced, likelihood, targets=tuple(targets), goal=MARGINALS if everything else QUERY
         )
-        plan = planner(model, question, padded)
-        answers = run_plan(model, plan, group, n_jobs, ledger.copy())
+        query = planner(question, padded)
+        answers = run_query(model, query, group, n_jobs, ledger.copy())
         if everything:
-            answers = answers._replace(values=spread(model, plan, group, answers.values))
+            answers = answers._replace(values=spread(model, answers.out, group, answers.values))
             out = _starts(model.cards)
         logs[chosen] = answers.log_evidence
         if len(parts) == 1:
@@ -133,7 +134,7 @@ def coding_bytes(codes: Mapping[str, NDArray[Any]], n_rows: int) -> int:
     return n_rows * (28 + sum(4 + column.dtype.itemsize for column in codes.values()))
 
 
-def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[CodedRows, Ints]:
+def distinct_rows(model: Factors, codes: Mapping[str, NDArray[Any]], n_rows: int) -> tuple[CodedRows, Ints]:
     """The rows without repeats, columns in the model's order, and for each given row its place among them.
 
     A column of a variable of one state says nothing, and is left out.
@@ -149,7 +150,7 @@ def distinct_rows(model: FlatModel, codes: Mapping[str, NDArray[Any]], n_rows: i
     return CodedRows(columns, table), index
 
 
-def columns_with_gaps(model: FlatModel, rows: CodedRows, wanted: Ints) -> tuple[list[int], list[int]]:
+def columns_with_gaps(model: Factors, rows: CodedRows, wanted: Ints) -> tuple[list[int], list[int]]:
     """The variables with gaps: those in one relevant factor alone, and the others."""
     gaps = (rows.codes == model.cards[rows.columns]).any(axis=0)
     if not gaps.any():
@@ -167,7 +168,7 @@ def columns_with_gaps(model: FlatModel, rows: CodedRows, wanted: Ints) -> tuple[
 
 
 def groups(
-    model: FlatModel, rows: CodedRows, crowded: list[int]
+    model: Factors, rows: CodedRows, crowded: list[int]
 ) -> list[tuple[Any, CodedRows, frozenset[int]]]:
     """Parts of the rows, each with its columns, and which of those are likelihoods."""
     everyone = slice(None)
@@ -190,82 +191,62 @@ def groups(
     return parts
 
 
-def pad(model: FlatModel, padded: frozenset[int]) -> FlatModel:
-    """The model in which each of these variables, alone in its factor, has one more slice there: the sum."""
-    if not padded:
-        return model
-    cards = model.cards.copy()
-    cards[list(padded)] += 1
-    tables = []
-    for f, start in enumerate(model.table_ptr[:-1].tolist()):
-        scope = model.scope[model.scope_ptr[f] : model.scope_ptr[f + 1]]
-        table = model.tables[start : model.table_ptr[f + 1]]
-        for axis, v in enumerate(scope.tolist()):
-            if v in padded:
-                shape = [*cards[scope[:axis]], *model.cards[scope[axis:]]]
-                whole = table.reshape(shape)
-                table = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
-        tables.append(table.reshape(-1))
-    ptr = np.zeros(len(tables) + 1, np.int64)
-    np.cumsum([table.size for table in tables], out=ptr[1:])
-    return model._replace(
-        cards=cards,
-        tables=np.concatenate(tables),
-        table_ptr=ptr,
-        padded=padded,
-        most_states=model.most_states + 1,
-    )
-
-
-def run_plan(
-    model: FlatModel, plan: Plan, rows: CodedRows, n_jobs: int | None = None, ledger: Ledger | None = None
+def run_query(
+    model: Factors, query: TreeQuery, rows: CodedRows, n_jobs: int | None = None, ledger: Ledger | None = None
 ) -> RowAnswers:
-    """The answers of one plan to rows whose columns it knows; it and its threads take what the ledger has left."""
+    """The answers to rows whose columns a plan knows; it and its threads take what the ledger has left."""
     ledger = ledger or Ledger()
     n = len(rows.codes)
-    ledger.reserve(plan.bytes, "the junction tree for these rows", INSTEAD)
-    block = block_bytes(model, plan)
-    in_blocks = plan.layout.whole_size <= BLOCK_CELLS and block <= ledger.left
-    if plan.runs_to_come(n) and plan.whole_size + ROW_CELLS < ALONE * plan.layout.whole_size:
+    executor = query.runs_to_come(n)
+    layout = executor.layout
+    ledger.reserve(executor.bytes, "the junction tree for these rows", INSTEAD)
+    block = block_bytes(model, executor)
+    sparse = executor.plan.sparse
+    in_blocks = layout.whole_size <= BLOCK_CELLS and block <= ledger.left
+    if sparse is not None and sparse[0].whole_size + ROW_CELLS < ALONE * layout.whole_size:
         in_blocks = False
-    each = block if in_blocks else run_bytes(plan.layout, swept_cells(model, plan.layout)) + plan.more
+    if in_blocks:
+        executor = query.whole()
+    each = block if in_blocks else run_bytes(layout, swept_cells(model, layout)) + executor.plan.more
     threads = min(jobs(n_jobs), -(-n // AT_LEAST))
     if threads > 1 or in_blocks:
         threads = min(threads, ledger.workers(threads, each))
     bounds = np.linspace(0, n, max(threads, 1) + 1).astype(int).tolist()
-    with plan.turn(ledger.reserved):
-        out, logs = np.empty((n, plan.layout.out_size)), np.empty(n)
+    with executor.turn(ledger.reserved):
+        out, logs = np.empty((n, layout.out_size)), np.empty(n)
 
         def work(start: int, stop: int) -> None:
             part = CodedRows(rows.columns, rows.codes[start:stop])
-            _run(model, plan, part, out[start:stop], logs[start:stop], in_blocks)
+            _run(model, executor, part, out[start:stop], logs[start:stop], in_blocks)
 
         with (
-            predicted_rows(plan.layout, n, threads),
+            predicted_rows(layout, n, threads),
             worker_map(threads, threads) as spread,
         ):
             list(spread(work, bounds[:-1], bounds[1:]))
     out[logs == -np.inf] = np.nan
-    return RowAnswers(out, logs, plan.layout.out)
+    return RowAnswers(out, logs, layout.out)
 
 
-def block_bytes(model: FlatModel, plan: Plan) -> int:
+def block_bytes(model: Factors, executor: Executor) -> int:
     """The workspace of a thread that runs blocks of rows."""
-    layout = plan.layout
+    layout = executor.layout
     cells = layout.work_size + layout.scratch_size + layout.out_size + len(model.cards)
     return 8 * kernels.batch.BLOCK * (cells + swept_cells(model, layout)) + 8 * layout.run.size
 
 
-def _run(model: FlatModel, plan: Plan, rows: CodedRows, out: Floats, logs: Floats, in_blocks: bool) -> None:
+def _run(
+    model: Factors, executor: Executor, rows: CodedRows, out: Floats, logs: Floats, in_blocks: bool
+) -> None:
     alone = np.arange(len(logs))
-    program = plan.program if in_blocks else None
+    program = executor.program if in_blocks else None
     if program is not None and program.once_log == -np.inf:
         logs[:] = -np.inf
         return
     if program is not None and program.once_log > -np.inf:
         kernels.batch.run_rows(
-            plan.tables,
-            plan.layout,
+            executor.tables,
+            executor.layout,
             program.base,
             program.once_out,
             program.once_log,
@@ -276,7 +257,7 @@ def _run(model: FlatModel, plan: Plan, rows: CodedRows, out: Floats, logs: Float
             logs,
         )
         alone = np.flatnonzero(np.isnan(logs))  # blocks in which a number left the range of a double
-    likelihood = plan.question.likelihood
+    likelihood = executor.plan.question.likelihood
     cards = model.cards.tolist()
     columns = rows.columns.tolist()
     for i in alone.tolist():
@@ -286,15 +267,15 @@ def _run(model: FlatModel, plan: Plan, rows: CodedRows, out: Floats, logs: Float
             for v, code in zip(columns, rows.codes[i].tolist(), strict=True)
             if code < cards[v] or v not in likelihood
         ]
-        out[i], logs[i] = plan.run(hard, held=True)
+        out[i], logs[i] = executor.run(hard, held=True)
 
 
-def spread(model: FlatModel, plan: Plan, rows: CodedRows, values: Floats) -> Floats:
+def spread(model: Factors, out: Ints, rows: CodedRows, values: Floats) -> Floats:
     """All marginals of a group in the model's own layout, observed variables certain of their state."""
     starts = _starts(model.cards).tolist()
     cards = model.cards.tolist()
     whole = np.zeros((len(values), sum(cards)))
-    at = plan.layout.out.tolist()
+    at = out.tolist()
     for v, card in enumerate(cards):
         if at[v] >= 0:
             whole[:, starts[v] : starts[v] + card] = values[:, at[v] : at[v] + card]

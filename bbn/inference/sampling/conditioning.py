@@ -15,8 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from bbn.core.budget import require_memory
-from bbn.inference.exact.log_factor import LogFactor
-from bbn.inference.exact.relevant_factors import ancestral_factors, observed_factors
+from bbn.inference.log_factor import LogFactor
+from bbn.inference.relevant_factors import ancestral_factors, observed_factors
 from bbn.inference.sampling.draws import Draw, table_draws
 from bbn.model.evidence import Findings
 from bbn.model.factor import Factor

@@ -23,7 +23,7 @@ from bbn.core.errors import EvidenceError, MixingWarning, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import worker_map
-from bbn.inference.exact.relevant_factors import ancestral_factors, merged_factors, observed_factors
+from bbn.inference.relevant_factors import ancestral_factors, merged_factors, observed_factors
 from bbn.inference.sampling.accuracy import HIGH_R_HAT, LOW_ESS, chain_error, split_r_hat, unseen
 from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import code_type

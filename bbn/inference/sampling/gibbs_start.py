@@ -16,7 +16,7 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.flat_model import factored
+from bbn.inference.exact.problem import factored
 from bbn.inference.sampling.conditioning import conditioned_draws
 from bbn.inference.sampling.draws import Draw, code_type, compile_draws
 from bbn.inference.sampling.gibbs_causes import large_families, log_shares

@@ -22,8 +22,8 @@ from bbn import kernels
 from bbn.core.budget import Ledger
 from bbn.core.errors import ConvergenceWarning, warn_user
 from bbn.core.frozen import Array
-from bbn.inference.exact.flat_model import factored
-from bbn.inference.exact.relevant_factors import ancestral_factors
+from bbn.inference.exact.problem import factored
+from bbn.inference.relevant_factors import ancestral_factors
 from bbn.inference.sampling.approximate import Approximate, Estimate
 from bbn.inference.sampling.draws import offsets
 from bbn.kernels.contracts.messages import FactorGraphArrays

@@ -67,6 +67,6 @@ def advised(
 
 def is_advisable(refusal: BudgetError) -> bool:
     """Whether it is the work that is too much, not the answer or the time."""
-    from bbn.inference.exact.pricing import INSTEAD
+    from bbn.inference.exact.problem import INSTEAD
 
     return INSTEAD in str(refusal) and not isinstance(refusal, TimeLimitError)

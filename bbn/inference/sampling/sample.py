@@ -21,8 +21,8 @@ from bbn.core.errors import AccuracyWarning, BudgetError, EvidenceError, TimeLim
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order, within
-from bbn.inference.exact.flat_model import factored
-from bbn.inference.exact.long_runs import refuse_far
+from bbn.inference.exact.problem import factored
+from bbn.inference.exact.runtime_prediction import refuse_far
 from bbn.inference.sampling.conditioning import conditioned_draws
 from bbn.inference.sampling.draws import TABLE_COPIES, code_type, compile_draws, require_copies
 from bbn.inference.sampling.number_draws import NumberDraws

@@ -21,7 +21,7 @@ from bbn.core.errors import AccuracyWarning, ModelError, warn_user
 from bbn.core.frozen import Array
 from bbn.core.progress import progress_bar
 from bbn.core.threads import in_order
-from bbn.inference.exact.flat_model import factored
+from bbn.inference.exact.problem import factored
 from bbn.inference.sampling.accuracy import LOW_ESS, weighted_error
 from bbn.inference.sampling.approximate import Estimate
 from bbn.inference.sampling.draws import (

@@ -19,8 +19,8 @@ from typing import Any
 
 from bbn.core.atomic import replacing
 from bbn.core.errors import BudgetError, ModelError
-from bbn.inference.exact.flat_model import FlatModel, flatten
-from bbn.inference.exact.pricing import Question, price
+from bbn.inference.exact.problem import Factors, Question, flatten
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
 from bbn.model.cpt import CPT
 from bbn.model.gaussian import Gaussian
@@ -112,15 +112,15 @@ def _trees(net: BayesianNetwork) -> dict[str, Any]:
     }
 
 
-def _layout(flat: FlatModel, question: Question) -> dict[str, Any]:
+def _layout(flat: Factors, question: Question) -> dict[str, Any]:
     """The arrays of a tape that the page reads."""
-    cost = price(flat, question)
-    if cost.layout is None or cost.cells > MOST_CELLS:
+    plan = plan_tree(flat, question)
+    if plan.layout is None or plan.cells > MOST_CELLS:
         raise BudgetError(
-            f"the junction tree has {cost.cells:.3g} cells, more than the {MOST_CELLS:,} that a page answers with "
+            f"the junction tree has {plan.cells:.3g} cells, more than the {MOST_CELLS:,} that a page answers with "
             "at once; explore() serves this network"
         )
-    made = cost.layout._asdict()
+    made = plan.layout._asdict()
     return {key: value if isinstance(value, int) else value.tolist() for key, value in made.items()}
 
 

@@ -1,9 +1,9 @@
-"""Order search: a search for a better elimination that goes on while an elimination is used.
+"""Reordering: a search for a better elimination that goes on while an elimination is used.
 
 A question that is asked again and again pays for a longer search than a first one does. The search is put aside and
 continued, a burst at a time: pieces of the elimination are ordered anew (`kernels.pieces`); once that finds little,
 the biases of the rules climb from the start (`orders.Climb`), and the pieces of what that finds are ordered anew too.
-What a burst costs is counted in cells, not in seconds, so the same questions in the same order have the same trees.
+What a burst costs is counted in nominal seconds, so the same questions in the same order have the same trees.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from bbn import kernels
-from bbn.inference.exact.orders import CELLS_PER_PIECE, Climb, step_cost
+from bbn.inference.exact.elimination_orders import Climb, step_cost
+from bbn.inference.exact.prices import PIECE
 from bbn.kernels.contracts.types import Ints
 from bbn.model.graphs import Elimination
 
@@ -53,9 +54,9 @@ class OrderSearch:
 
     @property
     def cost(self) -> float:
-        """What the next burst costs, in cells of a run."""
+        """What the next burst costs."""
         if self._climb is None:
-            return PIECES * CELLS_PER_PIECE
+            return PIECES * PIECE
         return STEPS * self._step_cost
 
     def burst(self) -> bool:

@@ -7,8 +7,7 @@ child, with α = P(≤ y | x) and β = P(< y | x), both products over the parent
 
 and g is concave, so for every s ≥ 0 a line bounds it: g(T) ≤ c(s) − s T with c(s) = s ln s − (1 + s) ln(1 + s)
 (Jaakkola and Jordan 1999). The bound is a product of tables of a parent and the child, or of a parent alone
-(`bbn.inference.exact.noisy_lines`). The best explanations under it, in their order, come from one maximised junction
-forest; each s is moved to where the bound is lowest, and where the bound and P still differ, the states of a parent are
+(`variational_bounds`). The best explanations under it, in their order, come from one maximised junction forest; each s is moved to where the bound is lowest, and where the bound and P still differ, the states of a parent are
 told apart, each with bounds of its own. The answer is proved: no explanation that is left has a bound above it. The
 weakest state needs no bound, as β = 0. Interchangeable variables are told apart by how many have each state.
 """
@@ -28,13 +27,13 @@ from bbn import kernels
 from bbn.core.budget import memory_limit
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.flat_model import FlatModel
-from bbn.inference.exact.interchangeable import classes, rearranged
-from bbn.inference.exact.noisy_lines import Codes, Lines, Span
-from bbn.inference.exact.noisy_pairs import Pairs
-from bbn.inference.exact.orders import triangulate
-from bbn.inference.exact.plan import Plan, make_plan
-from bbn.inference.exact.pricing import Price, Question, price, reduced, run_bytes
+from bbn.inference.exact.elimination_orders import triangulate
+from bbn.inference.exact.executor import Executor
+from bbn.inference.exact.problem import Factors, Question, relevant
+from bbn.inference.exact.tree_plan import TreePlan, plan_tree, require, run_bytes
+from bbn.inference.search.exchangeable_variables import classes, rearranged
+from bbn.inference.search.pair_bounds import Pairs
+from bbn.inference.search.variational_bounds import Codes, Lines, Span
 from bbn.kernels.contracts.tape import COLLECTED
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import check
@@ -111,31 +110,32 @@ class NoisyBest:
         self.net, self.findings, self.k, self.work = net, findings, k, work
         self.most_bytes = memory_limit(options["memory_limit"])
         self._compile(self._most_cells(options))
-        self.cost = self._first_that_fits(options)
+        self.forest = self._first_that_fits(options)
 
-    def _first_that_fits(self, options: Mapping[str, Any]) -> Price:
-        """The cost of a part's forest, with smaller and smaller tables bounded until it fits."""
+    def _first_that_fits(self, options: Mapping[str, Any]) -> TreePlan:
+        """The plan of a part's forest, with smaller and smaller tables bounded until it fits."""
         for beyond in (FEW, SINGLE):
             try:
-                return self._price(options)
+                return self._forest(options)
             except BudgetError:
                 if len(self.large) < len(bounded(self.net, beyond)):
                     self._compile(beyond)
-        return self._price(options)
+        return self._forest(options)
 
-    def _price(self, options: Mapping[str, Any]) -> Price:
-        """The cost of a part's forest; BudgetError if it does not fit."""
-        cost = price(self.model, self.question, options["order"], limit=options["memory_limit"])
-        make_plan(self.model, self.question, cost, options["memory_limit"])
-        return cost
+    def _forest(self, options: Mapping[str, Any]) -> TreePlan:
+        """The plan of a part's forest; BudgetError if it does not fit."""
+        plan = plan_tree(self.model, self.question, options["order"], limit=options["memory_limit"])
+        require(plan, self.most_bytes)
+        return plan
 
     def _most_cells(self, options: Mapping[str, Any]) -> float:
         """The cells up to which full tables are made: bounds are looser than tables, but large cliques are slow."""
         most = float(expansion.TABLE_CELLS)
         while most > FEW:
             self._compile(most)
-            _, _, ptr, scope = reduced(self.model, self.question, ())
-            if triangulate(self.model.cards, ptr, scope, options["order"], most=LIGHT).cells <= LIGHT:
+            needed = relevant(self.model, self.question)
+            found = triangulate(self.model.cards, needed.ptr, needed.scope, options["order"], most=LIGHT)
+            if found.cells <= LIGHT:
                 return most
             sizes = [table_cells(c) for c in noisy(self.net)]
             most = max((size for size in sizes if size <= most / 8), default=FEW)
@@ -166,7 +166,7 @@ class NoisyBest:
             frozenset(self.observed), frozenset(v for v, _ in self.likelihood), goal=COLLECTED, maximise=True
         )
 
-    def _flat(self, cards: list[int]) -> FlatModel:
+    def _flat(self, cards: list[int]) -> Factors:
         """A table of each variable alone, then those of the pairs, then the others as they are."""
         members: list[int] = list(range(len(cards)))
         tables: list[Array] = [np.ones(card) for card in cards]
@@ -177,7 +177,7 @@ class NoisyBest:
             members += [self.number[v.name] for v in (*conditional.parents, conditional.variable)]
             tables.append(conditional.table)  # type: ignore[attr-defined]
         packed = kernels.layout.pack_factors(cards, members, tables, False)
-        model = FlatModel(tuple(self.number), self.number, *packed, max(cards, default=1))
+        model = Factors(tuple(self.number), self.number, *packed, max(cards, default=1))
         self.pairs.placed(model.table_ptr.tolist()[len(cards) :])
         return model
 
@@ -188,8 +188,8 @@ class NoisyBest:
         least: list[float] = []  # a heap of the k highest ln P
         heap: list[tuple[float, int, Ints, _Part]] = []
         made = 0
-        part_bytes = 8 * self.model.tables.size + run_bytes(self.cost.layout)  # type: ignore[arg-type]
-        most = min(NODES, int(self.work / (6 * (len(self.lines.shift) + self.cost.cells + OVERHEAD))))
+        part_bytes = 8 * self.model.tables.size + run_bytes(self.forest.layout)  # type: ignore[arg-type]
+        most = min(NODES, int(self.work / (6 * (len(self.lines.shift) + self.forest.cells + OVERHEAD))))
 
         def offer(part: _Part | None) -> None:
             nonlocal made
@@ -222,7 +222,7 @@ class NoisyBest:
                 continue
             for code in range(int(part.low[where]), int(part.high[where]) + 1):
                 offer(self._narrowed(part, where, code, least[0] if len(least) == k else -math.inf))
-            if made > most or len(heap) * part_bytes > self.most_bytes - self.cost.bytes:
+            if made > most or len(heap) * part_bytes > self.most_bytes - self.forest.bytes:
                 raise BudgetError(
                     f"the most probable explanation was not proved within {most:,} parts of the search, "
                     f"for the many parents of {_shown([c.name for c in self.large])}; observe more "
@@ -276,11 +276,11 @@ class NoisyBest:
             tables, log_scale = self._tables(low, high, allowed, self.lines.slopes(span, logs), span, pairs)
             if log_scale == -math.inf:
                 return None
-            plan = self._plan(tables)
-            work, base, log_bound, in_logs = plan.collect(self.hard, self.likelihood)
+            forest = self._opened(tables)
+            work, base, log_bound, in_logs = forest.collect(self.hard, self.likelihood)
             if log_bound == -math.inf:
                 return None
-            first = next(ranked := plan.reader.ranked(work, base, self.hard, self.likelihood, in_logs))
+            first = next(ranked := forest.reader.ranked(work, base, self.hard, self.likelihood, in_logs))
             top = log_bound + log_scale
             if top <= enough + CLOSE:
                 return None
@@ -307,12 +307,10 @@ class NoisyBest:
         """Per state of each variable, whether it lies between these codes."""
         return np.asarray((self.code >= low[self.owner]) & (self.code <= high[self.owner]))
 
-    def _plan(self, tables: Array) -> Plan:
-        assert self.cost.layout is not None
-        model = self.model._replace(tables=tables)
-        return Plan(
-            model, self.question, self.cost.layout, int(self.cost.bytes), 2 * int(self.cost.bytes) + 2**40
-        )
+    def _opened(self, tables: Array) -> Executor:
+        """What runs the forest with these tables."""
+        plan = self.forest._replace(factors=self.model._replace(tables=tables))
+        return Executor(plan, 2 * int(plan.bytes) + 2**40)
 
     def _tables(
         self,

@@ -8,11 +8,11 @@ Otten and Dechter 2011; keys as a search space: Bean 1994): each step changes so
 far and eliminates anew, giving up with the first clique that is larger than all cliques of the order to beat; and what
 the climb finds is ordered anew in pieces again. Where even that would run for a second or more, the pieces are
 annealed: some that have more cells are kept, fewer and fewer, which leaves what no single piece can better. The search
-is seeded, and what it may spend is counted in cells, not in
-seconds, so the same question has the same order on any machine.
+is seeded, and what it may spend is counted in nominal seconds (`prices`), so the same question has the same order on
+any machine.
 
 A search pays for itself where a run follows. Where the plan does not fit the memory none does, so the search ends after
-PATIENCE, half a second, if the plan still does not fit by then. A time limit says how long to look instead, and is
+PATIENCE if the plan still does not fit by then. A time limit says how long to look instead, and is
 looked at by the clock: climb and annealing each end when they have taken SHARE_OF_LIMIT of what is left of it.
 """
 
@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbn import kernels
+from bbn.inference.exact.prices import CELL, ORDER_PAIR, ORDER_STEP, PIECE
 from bbn.kernels.contracts.types import Floats, Ints
 from bbn.kernels.watch import check, time_left
 from bbn.model.graphs import ORDERS, Elimination, find_rule
@@ -47,9 +48,9 @@ SHARE_OF_VAST = 0.15
 """The share of a run of over VAST cells, with either."""
 SHARE_OF_LIMIT = 0.05
 """The share of the time that a limit leaves which a climb may take, and then the annealing."""
-PATIENCE, CLIMBED, NEAR, LAST = 2e8, 0.5, 8.0, 6e8
-"""What a search may cost, in cells of a run, while its plan does not fit the memory: half a second, the share CLIMBED
-of it in the climb; and up to LAST, a second more, where the plan takes at most NEAR times the memory limit."""
+PATIENCE, CLIMBED, NEAR, LAST = 0.16, 0.5, 8.0, 0.48
+"""What a search may cost, in nominal seconds, while its plan does not fit the memory, the share CLIMBED of it in the
+climb; and up to LAST where the plan takes at most NEAR times the memory limit."""
 ASKED = 4000
 """The pieces of an annealing after which it is asked again whether the plan fits."""
 FEWEST, PER_VARIABLE, MOST_PIECES = 50, 0.25, 10_000
@@ -64,10 +65,6 @@ HOT, COLD = 0.02, 0.0005
 """The first heat and the last; see `pure.pieces`."""
 WORTHWHILE = 4
 """With fewer steps or pieces than this, nothing much is found."""
-CELLS_PER_STEP, CELLS_PER_PAIR = 10_000.0, 10.0
-"""What a step costs, in cells of a run: in any case, and for each pair of neighbours of an eliminated variable."""
-CELLS_PER_PIECE = 6000.0
-"""What ordering a piece anew costs, in cells of a run."""
 MOVES = ((1.0, 0.03), (1.0, 0.1), (0.2, 0.2), (0.05, 0.5))
 """What a step may do: the share of biases that change, and the standard deviation of the logarithm of the change."""
 
@@ -96,17 +93,16 @@ class _Start:
         self.bias: Floats = np.ones(n)
 
 
-def triangulate(
-    cards: Ints,
-    ptr: Ints,
-    scope: Ints,
-    order: str = "auto",
-    thorough: bool = False,
-    most: float = inf,
-    enough: Callable[[Order], bool] | None = None,
-    needs: Needs | None = None,
-) -> Order:
-    """An elimination of these scopes; "auto" tries the portfolio, and searches where a run would be long.
+class Greedy(NamedTuple):
+    """What the rules alone give, where a search may begin."""
+
+    order: Order
+    starts: tuple[tuple[str, Elimination, float], ...] = ()
+    """Rule, elimination and cells of each; none where no search is worth its while."""
+
+
+def greedy(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", most: float = inf) -> Greedy:
+    """An elimination of these scopes by rules; "auto" tries the portfolio where the first rule's cliques are large.
 
     Parameters
     ----------
@@ -114,37 +110,56 @@ def triangulate(
         The states of each variable, and the scopes as offsets and members.
     order
         A rule, or "auto".
-    thorough
-        Whether the plan will be run again and again.
     most
         Each rule is given up with its first clique of more cells than this, and the elimination ends there if all are.
-    enough
-        Asked before a search whether what the rules found will do.
-    needs
-        How many times the memory limit the plan of an order takes, which ends a long search; by default that fits.
-
-    Returns
-    -------
-    Order
-        The best that was found.
     """
     rules = PORTFOLIO if order == "auto" else (order,)
     elimination = find_rule(rules[0])(cards, ptr, scope, None, most)
     cells = kernels.triangulate.total_cells(cards, *elimination)
     if cells <= SMALL or order != "auto":
-        return Order(elimination, cells, 1, cells)
-    found = [(cells, elimination, rules[0])]
+        return Greedy(Order(elimination, cells, 1, cells))
+    found = [(rules[0], elimination, cells)]
     for name in rules[1:]:
         other = ORDERS[name](cards, ptr, scope, None, min(10 * cells, most))
         if len(other[0]) == len(elimination[0]) or cells > most:
-            found.append((kernels.triangulate.total_cells(cards, *other), other, name))
-    fewest, best, _ = min(found, key=itemgetter(0))
-    greedy = Order(best, fewest, len(rules), fewest)
-    if not HUGE < fewest <= min(most, HOPELESS) or (enough is not None and enough(greedy)):
-        return greedy
-    starts = [_Start(name, other, others, len(cards)) for others, other, name in found]
+            found.append((name, other, kernels.triangulate.total_cells(cards, *other)))
+    _, best, fewest = min(found, key=itemgetter(2))
+    searched = HUGE < fewest <= min(most, HOPELESS)
+    return Greedy(Order(best, fewest, len(rules), fewest), tuple(found) if searched else ())
+
+
+def searched(
+    cards: Ints, ptr: Ints, scope: Ints, found: Greedy, thorough: bool = False, needs: Needs | None = None
+) -> Order:
+    """The best of a search from what the rules found, as long as that pays.
+
+    Parameters
+    ----------
+    cards, ptr, scope, found
+        As `greedy` took them, and what it gave.
+    thorough
+        Whether the plan will be run again and again.
+    needs
+        How many times the memory limit the plan of an order takes, which ends a long search; by default that fits.
+    """
+    if not found.starts:
+        return found.order
+    starts = [_Start(name, other, cells, len(cards)) for name, other, cells in found.starts]
     patience = _Patience(needs)
-    return patience.best(_search(cards, ptr, scope, starts, greedy, thorough, patience))
+    return patience.best(_search(cards, ptr, scope, starts, found.order, thorough, patience))
+
+
+def triangulate(
+    cards: Ints,
+    ptr: Ints,
+    scope: Ints,
+    order: str = "auto",
+    thorough: bool = False,
+    most: float = inf,
+    needs: Needs | None = None,
+) -> Order:
+    """The best elimination that rules and a search find; see `greedy` and `searched`."""
+    return searched(cards, ptr, scope, greedy(cards, ptr, scope, order, most), thorough, needs)
 
 
 class _Patience:
@@ -160,7 +175,7 @@ class _Patience:
         self._needs = needs if time_left() == inf else None
         self._fitting: Order | None = None
         self.spent = 0.0
-        """What the search has cost, in cells of a run."""
+        """What the search has cost."""
 
     def ends(self, order: Order, least: float, near: float = 1.0, most: float = 0.0) -> bool:
         """Whether a search that has come to this order ends, as the plan is too large.
@@ -197,7 +212,7 @@ def _search(
         fewest, usual = max(FEWEST, int(PER_VARIABLE * len(found.elimination[0]))), SHARE_OF_MANY
     best = in_pieces(cards, ptr, scope, found, _share(usual, found.cells), fewest)
     cost = step_cost(found.elimination)
-    if _share(usual, best.cells) * best.cells < WORTHWHILE * cost:
+    if CELL * _share(usual, best.cells) * best.cells < WORTHWHILE * cost:
         return best
     climb = Climb([cards], ptr, scope, starts)
 
@@ -208,7 +223,7 @@ def _search(
     while time.monotonic() < until:
         least = min(best.cells, climb.best.cells)
         most = LOST if least > BEYOND else MOST
-        if climb.tried >= most or (climb.tried + 1) * cost > _share(usual, least) * least:
+        if climb.tried >= most or (climb.tried + 1) * cost > CELL * _share(usual, least) * least:
             break
         enough = CLIMBED * PATIENCE
         if patience.spent >= enough and patience.ends(min(best, climbed(), key=_cells), enough):
@@ -238,13 +253,14 @@ def _annealed(cards: Ints, ptr: Ints, scope: Ints, best: Order, patience: _Patie
     for _ in range(ROUNDS):
         pieces = kernels.pieces.Pieces(samples, ptr, scope, *best.elimination)
         for done in range(0, steps, BURST):
-            if (tried + BURST) * CELLS_PER_PIECE > SHARE_OF_VAST * best.cells or time.monotonic() > until:
+            spent = (tried + BURST) * PIECE
+            if spent > CELL * SHARE_OF_VAST * best.cells or time.monotonic() > until:
                 return best._replace(tried=best.tried + tried)
             if done % ASKED == 0 and patience.ends(best, PATIENCE, NEAR, LAST):
                 return best._replace(tried=best.tried + tried)
             pieces.improve(BURST, HOT * (COLD / HOT) ** (done / steps))
             tried += BURST
-            patience.spent += BURST * CELLS_PER_PIECE
+            patience.spent += BURST * PIECE
             if pieces.cells() < best.cells:
                 best = best._replace(elimination=pieces.elimination(), cells=pieces.cells())
         steps *= 2
@@ -253,7 +269,7 @@ def _annealed(cards: Ints, ptr: Ints, scope: Ints, best: Order, patience: _Patie
 
 def in_pieces(cards: Ints, ptr: Ints, scope: Ints, found: Order, share: float, fewest: int = 0) -> Order:
     """An order whose pieces are ordered anew, at least `fewest` of them, more where that takes a share of a run."""
-    steps = min(max(fewest, int(share * found.cells / CELLS_PER_PIECE)), MOST_PIECES)
+    steps = min(max(fewest, int(CELL * share * found.cells / PIECE)), MOST_PIECES)
     if steps < WORTHWHILE:
         return found
     pieces = kernels.pieces.Pieces(cards[None].astype(np.float64), ptr, scope, *found.elimination)
@@ -318,6 +334,6 @@ class Climb:
 
 
 def step_cost(elimination: Elimination) -> float:
-    """What a step of the search costs, in cells of a run."""
+    """What a step of the search costs."""
     sizes = np.diff(elimination[1]).astype(np.float64) + 2
-    return CELLS_PER_STEP + CELLS_PER_PAIR * float(sizes @ sizes)
+    return ORDER_STEP + ORDER_PAIR * float(sizes @ sizes)

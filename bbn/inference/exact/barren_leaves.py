@@ -1,4 +1,4 @@
-"""Loose effects: all posteriors where effects of many causes were not observed and cause nothing themselves.
+"""Barren leaves: all posteriors where effects of many causes were not observed and cause nothing themselves.
 
 Such an effect tells nothing about its causes, but in a junction tree its chain of small tables ties all of them
 together; thousands of them make a tree that nothing can hold. So the tree is that of the network without them, and the
@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.inference.exact.flat_model import FlatModel
-from bbn.inference.exact.long_runs import predicted_cells, tape_cells
-from bbn.inference.exact.plan_choice import numbered
-from bbn.inference.exact.pricing import Question, cells_by_rule
+from bbn.inference.exact.elimination_orders import HOPELESS, PORTFOLIO, greedy
+from bbn.inference.exact.prices import CELL, RUN
+from bbn.inference.exact.problem import Factors, Question, numbered, relevant, shape
+from bbn.inference.exact.runtime_prediction import predicted_cells, tape_cells
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.expansion import factored_parts
 from bbn.model.factored import Factored
@@ -44,15 +44,13 @@ DIGITS = 1e-3
 """A difference of less than DIGITS times what it is taken from is summed up from positive terms."""
 TRIANGULATED, LARGE = 2000, 20_000
 """The causes of all loose effects, and of all effects, up to which the tree with them is priced, to compare."""
-RUN_CELLS = 20_000.0
-"""What a run more costs beside its cells, in cells."""
 KEPT, KEPT_SHAPES = 8, 512
 """The trees that are kept, and the shapes of which it is known whether effects are left out."""
 
 Array = NDArray[np.float64]
 
 
-class LooseEffects:
+class BarrenEffects:
     """The effects of a network that may be left out of its tree, and the trees without them.
 
     Parameters
@@ -73,20 +71,20 @@ class LooseEffects:
         }
         self._links = sum(len(own.parents) for own in self._effects.values())
         self._trees: dict[tuple[str, ...], JunctionTree] = {}
-        self._left_out: dict[Any, tuple[str, ...]] = {}
+        self._left_out: dict[Question, tuple[str, ...]] = {}
 
-    def left_out(self, key: Any, question: Question, findings: Findings, order: str) -> tuple[str, ...]:
+    def left_out(self, question: Question, findings: Findings, order: str) -> tuple[str, ...]:
         """The effects that are left out of the tree for this shape of question; none where the tree takes them well."""
         if not self._effects:
             return ()
-        known = self._left_out.get(key)
+        known = self._left_out.get(question)
         if known is None:
             seen = {*findings.hard, *findings.likelihood}
             loose = tuple(name for name in self._effects if name not in seen)
             known = loose if self._tied(loose, seen) and self._pays(loose, question, findings, order) else ()
             if len(self._left_out) >= KEPT_SHAPES:
                 self._left_out.clear()
-            self._left_out[key] = known
+            self._left_out[question] = known
         return known
 
     def marginals(
@@ -133,16 +131,10 @@ class LooseEffects:
         if sum(len(self._effects[name].parents) for name in loose) > TRIANGULATED or self._links > LARGE:
             return True
         tree = self._tree(loose)
-        number = tree.flat.number
-        certain = tree._with_certain(findings)
-        without = Question(
-            frozenset(number[name] for name in certain.hard),
-            frozenset(number[name] for name in certain.likelihood),
-            goal=MARGINALS,
-        )
+        without = shape(tree._with_certain(findings), tree.flat.number, goal=MARGINALS)
         runs = sum(self._effects[name].variable.card - 1 for name in loose)
         cells = cells_by_rule(tree.flat, without, order)
-        most = cells + runs * (cells + RUN_CELLS)
+        most = cells + runs * (cells + RUN / CELL)
         return cells_by_rule(self._engine.flat, question, order, most) > most
 
     def _tree(self, loose: tuple[str, ...]) -> JunctionTree:
@@ -197,14 +189,13 @@ class _Runs:
         self._place = {v: i for i, v in enumerate(likelihood) if shared[groups[v]] > 1}
         self._given = list(likelihood.items())
         question = Question(frozenset(v for v, _ in self._hard), frozenset(likelihood))
-        key = ("loose", question)
-        self._plan = tree._plans.get(key) or tree._planner.compile(key, question, options)
-        self._log_total = self._plan.run(self._hard, self._given)[1]
+        self._run = tree.compiler.tree(question, options).executor
+        self._log_total = self._run.run(self._hard, self._given)[1]
 
     def marginals(self, effects: Sequence[NoisyMax]) -> dict[str, Array]:
         """The marginal of each effect, over its states in their order."""
         runs = 1.0 + sum(effect.variable.card - 1 for effect in effects)
-        with predicted_cells(runs * tape_cells(self._plan.layout.run)):
+        with predicted_cells(runs * tape_cells(self._run.layout.run)):
             return {effect.name: self._marginal(effect) for effect in effects}
 
     def _marginal(self, effect: NoisyMax) -> Array:
@@ -260,10 +251,17 @@ class _Runs:
         for place, factor in together:
             v, own = vectors[place]
             vectors[place] = v, factor * own
-        return scale * math.exp(self._plan.run(self._hard, vectors)[1] - self._log_total)
+        return scale * math.exp(self._run.run(self._hard, vectors)[1] - self._log_total)
 
 
-def _groups(model: FlatModel, sliced: frozenset[int]) -> list[int]:
+def cells_by_rule(model: Factors, question: Question, order: str, most: float = HOPELESS) -> float:
+    """The cells of all cliques by one rule without a search; past `most` cells some number that is larger."""
+    needed = relevant(model, question)
+    rule = PORTFOLIO[0] if order == "auto" else order
+    return greedy(model.cards, needed.ptr, needed.scope, rule, most).order.cells
+
+
+def _groups(model: Factors, sliced: frozenset[int]) -> list[int]:
     """A number for each variable, the same for those that hang together when some are sliced out."""
     group = list(range(len(model.cards)))
 

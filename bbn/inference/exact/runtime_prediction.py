@@ -1,4 +1,4 @@
-"""Long runs: how long a plan will run, told before it starts, and shown while it does.
+"""Runtime prediction: how long a plan will run, told before it starts, and shown while it does.
 
 A tape says how many cells each of its steps goes through, and a machine goes through cells at a steady rate, which is
 measured once, when it is first asked for. Past ten predicted seconds a run shows its progress (on a terminal or in a
@@ -7,22 +7,22 @@ notebook), and one that is predicted to take far longer than its time limit leav
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from bbn import kernels
 from bbn.core.errors import TimeLimitError
 from bbn.core.progress import progress_bar
-from bbn.inference.exact.flat_model import FlatModel
-from bbn.inference.exact.plan import Plan, Ranking
-from bbn.inference.exact.pricing import INSTEAD, Question, price
+from bbn.inference.exact.problem import INSTEAD, Factors, Question
+from bbn.inference.exact.tree_plan import largest_clique, plan_tree
 from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
-from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
+from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import Watch, time_left, watched_by
 
 TOLD = 10.0
@@ -61,7 +61,7 @@ def rate() -> float:
     scope = np.concatenate([np.arange(MEASURED), np.arange(n - MEASURED, n)]).astype(np.int64)
     ends = np.array([0, MEASURED, 2 * MEASURED], np.int64)
     size = 2**MEASURED
-    model = FlatModel(
+    model = Factors(
         tuple(map(str, range(n))),
         {str(v): v for v in range(n)},
         np.full(n, 2, np.int64),
@@ -72,8 +72,7 @@ def rate() -> float:
         np.full(2, -1, np.int64),
         2,
     )
-    question = Question(masked=True, goal=MARGINALS)
-    layout = price(model, question, "min-fill").layout
+    layout = plan_tree(model, Question(masked=True, goal=MARGINALS), "min-fill").layout
     assert layout is not None
     program = kernels.propagate.Program(model.cards, model.tables, layout, False)
     took = []
@@ -166,25 +165,51 @@ def spoken(seconds: float) -> str:
     return f"{seconds / 86400:,.0f} days"
 
 
-class LongPlan(Plan):
-    """A plan so large that the time of its runs is predicted."""
+class Stats(NamedTuple):
+    """The size of a junction tree: what inference without evidence costs.
 
-    def _make(self) -> Any:
-        refuse_far(predicted_seconds(self.layout), "the run", INSTEAD)  # before the half that comes first
-        with predicted_run(self.layout.once):
-            return super()._make()
+    Attributes
+    ----------
+    treewidth
+        The number of variables of the largest clique, less one.
+    cliques, total_cells
+        How many cliques there are, and the cells of all of them.
+    largest_clique, largest_cells
+        The variables of the clique with most cells, and how many it has.
+    predicted_bytes
+        The memory of the engine's tables, of the potentials that are stored, and of the answer.
+    orders_tried
+        How many elimination orders, and pieces of them, were worked out to find this one; more where a run is long.
+    greedy_cells
+        What `total_cells` would be with the best order that a rule gives without a search.
+    predicted_seconds
+        About how long the first run takes on this machine, which is measured once.
+    """
 
-    def run(self, hard: Pairs = (), likelihoods: Vectors = (), held: bool = False) -> tuple[Floats, float]:
-        """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
-        with predicted_run(self.layout.run):
-            return super().run(hard, likelihoods, held)
+    treewidth: int
+    cliques: int
+    total_cells: int
+    largest_clique: tuple[str, ...]
+    largest_cells: int
+    predicted_bytes: int
+    orders_tried: int = 1
+    greedy_cells: int = 0
+    predicted_seconds: float = 0.0
 
-    def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
-        """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
-        with predicted_run(self.layout.run):
-            return super().collect(hard, likelihoods)
 
-    def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
-        """As of any plan; TimeLimitError at once if it would take far longer than the time that is left."""
-        with predicted_run(self.layout.run):
-            return super().explain(hard, likelihoods, k)
+def tree_stats(model: Factors, order: str, limit: int | float | str | None = None) -> Stats:
+    """The size of a model's tree without evidence, as a rule of elimination, or "auto", makes it."""
+    plan = plan_tree(model, Question(goal=MARGINALS), order, math.inf, limit=limit)
+    names, cells, cliques = largest_clique(plan)
+    width = int(np.diff(plan.elimination[1]).max(initial=0))
+    return Stats(
+        width,
+        cliques,
+        int(plan.cells),
+        tuple(names),
+        int(cells),
+        int(plan.bytes),
+        plan.order.tried,
+        int(plan.order.greedy),
+        math.inf if plan.layout is None else predicted_seconds(plan.layout),
+    )

@@ -1,54 +1,36 @@
-"""Joining: variables that fix each other are taken as one.
+"""Variable merging: variables whose states fix each other are taken as one.
 
 Where a table is zero but for one state of u for each state of v, and one of v for each of u, either says what the
-other is. So it is in pedigrees with the two alleles of a person whose unordered pair was seen, and with alleles that
-are known to be copies of one another. Such variables become one, and so do their tables (a table of both is its
-diagonal); a joined table may show more of them. A clique that would hold several of them then holds one, so that large
-pedigrees have 2 to 40 times fewer cells. It takes a few passes over the tables (10 ms for 500 small ones), so it is
-done where a run is long.
+other is: their joint is zero off a bijection. So it is in pedigrees with the two alleles of a person whose unordered
+pair was seen, and with alleles that are known to be copies of one another. Such variables become one, and so do their
+tables (a table of both is its diagonal); a merged table may show more of them. A clique that would hold several of them
+then holds one, so that large pedigrees have 2 to 40 times fewer cells. It takes a few passes over the tables (10 ms for
+500 small ones), so it is done where a run is long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import combinations, pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.inference.exact.flat_model import FlatModel
-from bbn.kernels.contracts.types import Floats, Ints
+from bbn.inference.exact.embedding import Embedding
+from bbn.inference.exact.problem import Factors, offsets
+from bbn.kernels.contracts.types import Floats
 
 Codes = NDArray[np.intp]
 
 
-class Joined(NamedTuple):
-    """A model whose variables that fix each other are one, and how to read theirs off it."""
+def merged(model: Factors, apart: Collection[int] = ()) -> tuple[Factors, Embedding] | None:
+    """The model whose variables that fix each other are one, and the way back; None if none do.
 
-    model: FlatModel
-    """Numbered as before; a variable that became a part of another has one state left."""
-    speaker: tuple[int, ...]
-    """The variable that stands for each: mostly itself."""
-    image: dict[int, Codes]
-    """For each that became a part of another: its state for each state of its speaker."""
-
-    def speakers(self, variables: Sequence[int]) -> tuple[int, ...]:
-        """Those that stand for some variables, each once."""
-        return tuple(dict.fromkeys(self.speaker[v] for v in variables))
-
-    def states(self, v: int) -> Codes:
-        """The state of a variable for each state of its speaker."""
-        known = self.image.get(v)
-        return np.arange(self.model.cards[v]) if known is None else known
-
-
-def join(model: FlatModel, apart: Collection[int] = ()) -> Joined | None:
-    """The model whose variables that fix each other are one; None if none do.
+    Variables are numbered as before; one that became a part of another has one state left.
 
     Parameters
     ----------
-    model : FlatModel
+    model : Factors
         The model, without the states that cannot occur.
     apart : collection of variables
         Those that stay as they are.
@@ -88,15 +70,18 @@ def join(model: FlatModel, apart: Collection[int] = ()) -> Joined | None:
     left = model.cards.copy()
     left[list(image)] = 1
     flat = [np.ascontiguousarray(table).ravel() for table in tables]
-    joined = model._replace(
+    small = model._replace(
         cards=left,
-        scope_ptr=_offsets([len(scope) for scope in scopes]),
+        scope_ptr=offsets([len(scope) for scope in scopes]),
         scope=np.array([v for scope in scopes for v in scope], np.int64),
-        table_ptr=_offsets([table.size for table in flat]),
+        table_ptr=offsets([table.size for table in flat]),
         tables=np.concatenate(flat),
         most_states=int(left.max(initial=1)),
     )
-    return Joined(joined, tuple(speaker), image)
+    codes = [image[v] if v in image else np.arange(cards[v]) for v in range(len(cards))]
+    sizes = [len(own) for own in codes]
+    source = np.array(speaker, np.int64)
+    return small, Embedding(source, offsets(sizes), np.concatenate(codes), model.cards, left)
 
 
 def _fixed(
@@ -130,7 +115,3 @@ def _renamed(
         return [kept if v == gone else v for v in scope], table
     both = np.diagonal(table, axis1=scope.index(kept), axis2=axis)
     return [v for v in scope if v not in (kept, gone)] + [kept], both
-
-
-def _offsets(sizes: Sequence[int]) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn.inference.exact.noisy_lines import Codes
+from bbn.inference.search.variational_bounds import Codes
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Findings
 from bbn.model.network import BayesianNetwork

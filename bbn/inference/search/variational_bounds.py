@@ -1,6 +1,6 @@
 """Bounds of ln P(child | parents), for NoisyMax conditionals whose child has no children, all of them at once.
 
-With T a sum over the parents (see `bbn.inference.exact.noisy_best`), the logarithm of P is a function of T on the
+With T a sum over the parents (see `noisy_max_search`), the logarithm of P is a function of T on the
 interval from the lowest to the highest T that the states left to the parents allow:
 
     an observed child          A + g(T),            g(T) = ln(1 − e^T), A a sum over the parents too

@@ -1,7 +1,7 @@
 """Bounds of NoisyMax conditionals whose child has children of its own, or several states that are not observed.
 
-The bound of `bbn.inference.exact.noisy_best` is a table for each parent and the child, and one for the child, with a
-slope for each state of the child.
+The bound of `noisy_max_search` is a table for each parent and the child, and one for the child, with a slope for each
+state of the child.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbn.core.frozen import Array
-from bbn.inference.exact.noisy_lines import FLAT, STEEP, Codes, log_terms, tangent
+from bbn.inference.search.variational_bounds import FLAT, STEEP, Codes, log_terms, tangent
 from bbn.model.noisy_max import NoisyMax
 
 

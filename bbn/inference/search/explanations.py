@@ -15,11 +15,19 @@ import numpy as np
 
 from bbn.core.budget import require_memory
 from bbn.core.errors import BudgetError, TimeLimitError
-from bbn.inference.exact.flat_model import FlatModel, factored, flatten
-from bbn.inference.exact.noisy_best import SINGLE, WORK, NoisyBest, bounded
-from bbn.inference.exact.orders import HOPELESS, triangulate
-from bbn.inference.exact.plan_choice import Planner, numbered
-from bbn.inference.exact.pricing import INSTEAD, Question, reduced
+from bbn.inference.exact.elimination_orders import HOPELESS, greedy
+from bbn.inference.exact.problem import (
+    INSTEAD,
+    Factors,
+    Question,
+    factored,
+    flatten,
+    numbered,
+    relevant,
+    shape,
+)
+from bbn.inference.exact.query_compiler import Compiler
+from bbn.inference.search.noisy_max_search import SINGLE, WORK, NoisyBest, bounded
 from bbn.kernels.contracts.tape import COLLECTED
 from bbn.model.evidence import Findings, Model
 from bbn.model.expansion import noisy, table_cells
@@ -41,14 +49,14 @@ class Explanations:
     ----------
     model : BayesianNetwork
         What it is asked about.
-    planner : Planner
-        Its plans, of the model with chains.
+    compiler : Compiler
+        What answers its other questions, through chains.
     """
 
-    def __init__(self, model: Model, planner: Planner) -> None:
+    def __init__(self, model: Model, compiler: Compiler) -> None:
         self._model = model
-        self._planner = planner
-        self._tables: Planner | None = None
+        self._compiler = compiler
+        self._tables: Compiler | None = None
         self._cells: dict[Question, float] = {}
 
     def best(self, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
@@ -68,7 +76,7 @@ class Explanations:
         """The cells of the tree of full tables and of these tables, from their scopes alone."""
         net = factored(self._model, certain=True)  # type: ignore[arg-type]
         number = {v.name: i for i, v in enumerate(net.variables)}
-        question = _shape(findings, number)
+        question = shape(findings, number, goal=COLLECTED)
         if question not in self._cells:
             if len(self._cells) >= KEPT:
                 self._cells.clear()
@@ -79,42 +87,43 @@ class Explanations:
             bounds = np.cumsum([0, *map(len, scopes)]).astype(np.int64)
             members = np.array([v for scope in scopes for v in scope], np.int64)
             heads = np.arange(len(cards))
-            model = FlatModel((), number, cards, bounds, members, np.empty(0, np.int64), np.empty(0), heads)
-            _, _, ptr, scope = reduced(model, question, ())
-            found = triangulate(cards, ptr, scope, options["order"], most=HOPELESS, enough=lambda order: True)
+            model = Factors((), number, cards, bounds, members, np.empty(0, np.int64), np.empty(0), heads)
+            needed = relevant(model, question)
+            found = greedy(cards, needed.ptr, needed.scope, options["order"], HOPELESS).order
             self._cells[question] = found.cells + sum(map(table_cells, noisy(net)))
         return self._cells[question]
 
-    def _of_tables(self) -> Planner:
-        """The plans of the model with the full tables of NoisyMax."""
+    def _of_tables(self) -> Compiler:
+        """What answers by the model with the full tables of NoisyMax."""
         if self._tables is None:
-            own = self._planner
+            own = self._compiler
             limit = own.options["memory_limit"]
             size = 16 * sum(map(table_cells, noisy(self._model)))  # type: ignore[arg-type]
             require_memory(int(min(size, 1e300)), "the full tables of noisy maxima", INSTEAD, limit)
             flat = flatten(self._model, limit, whole=True)
-            self._tables = Planner(flat, own.options, own.plans, own.flat.tables.nbytes)
+            self._tables = Compiler(flat, own.options, own.known, own.factors.tables.nbytes)
         return self._tables
 
 
 def best_explanations(
-    model: Model, planner: Planner, findings: Findings, k: int, options: Mapping[str, Any]
+    model: Model, compiler: Compiler, findings: Findings, k: int, options: Mapping[str, Any]
 ) -> Best:
     """The k best assignments of a model without chains, as codes and ln P, best first."""
     return _either(
-        lambda: by_tree(model, planner, findings, k, options),
+        lambda: by_tree(model, compiler, findings, k, options),
         lambda: _by_search(model, findings, k, options),
     )
 
 
-def by_tree(model: Model, planner: Planner, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
-    """The k best assignments, by a maximised tree of the planner's tables."""
-    number = planner.flat.number
-    found, log_probability = planner.ranked(_shape(findings, number), numbered(findings, number), k, options)
+def by_tree(model: Model, compiler: Compiler, findings: Findings, k: int, options: Mapping[str, Any]) -> Best:
+    """The k best assignments, by a maximised tree of the compiler's tables."""
+    number = compiler.factors.number
+    question = shape(findings, number, goal=COLLECTED)
+    found = compiler.answer(question, numbered(findings, number), options, k)
     places = [(v.name, number[v.name]) for v in model.variables if v.name not in findings.hard]
     return [
-        ({name: int(codes[v]) for name, v in places}, log_probability + log_ratio)
-        for codes, log_ratio in found
+        ({name: int(codes[v]) for name, v in places}, found.log + log_ratio)
+        for codes, log_ratio in found.ranking
     ]
 
 
@@ -143,14 +152,3 @@ def _either(first: Callable[[], Best], second: Callable[[], Best]) -> Best:
             raise
         except BudgetError:
             raise refusal from None
-
-
-def _shape(findings: Findings, number: Mapping[str, int]) -> Question:
-    """The shape of a maximum."""
-    likelihood = findings.likelihood
-    return Question(
-        frozenset(map(number.__getitem__, findings.hard)),
-        frozenset(map(number.__getitem__, likelihood)) if likelihood else frozenset(),
-        goal=COLLECTED,
-        maximise=True,
-    )

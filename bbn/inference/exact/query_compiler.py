@@ -1,0 +1,185 @@
+"""The query compiler: how a question is answered, chosen by price.
+
+Barren leaves and observed variables leave the problem first, and rules give an order: the ground plan. Where a run of
+it would be long, passes that look at the values are tried as long as what they can save exceeds what trying them costs:
+states that cannot occur are left out, variables that fix each other are taken as one (`filtered_query`). Otherwise one
+plan serves all values of the shape; a better order is searched for where runs are long. Small networks have one plan
+for all posteriors, on which evidence is masked. What a shape is answered by is found once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bbn.inference.exact.domain_filtering import DomainFilter, making
+from bbn.inference.exact.elimination_orders import HOPELESS, greedy
+from bbn.inference.exact.executor import open_plan
+from bbn.inference.exact.filtered_query import FilteredQuery, Means
+from bbn.inference.exact.prepared_queries import PreparedQueries, PreparedQuery, TreeQuery
+from bbn.inference.exact.prices import CELL, FILTERED, WHOLE_TREE
+from bbn.inference.exact.problem import SMALL_BYTES, Answer, Factors, Question, Values, pad, relevant
+from bbn.inference.exact.tree_plan import TreePlan, plan_on, plan_tree, search_plan, slab_of
+from bbn.kernels.contracts.tape import MARGINALS, SLAB
+
+MASKED = Question(masked=True, goal=MARGINALS)
+"""All posteriors, with evidence masked on the tree of the whole network."""
+MASKED_VARIABLES = 100
+"""Networks with more variables are never that small, so they are not triangulated to find out."""
+FIRST, AGAIN = 20.0, 2.0
+"""How many times what filtering and another plan cost a run must cost for that to be tried at the first question of a
+shape, and at the next: the first prepares the tables and looks for an order too."""
+
+
+class Compiler:
+    """Answers the questions that an engine is asked.
+
+    Parameters
+    ----------
+    factors
+        The model.
+    options
+        The engine's own: memory_limit and order. What another order gives is not kept.
+    known
+        Where what is known of shapes is kept.
+    beside
+        The bytes that others take of the memory limit.
+    """
+
+    def __init__(
+        self,
+        factors: Factors,
+        options: Mapping[str, Any],
+        known: PreparedQueries | None = None,
+        beside: int = 0,
+    ) -> None:
+        self.factors, self.options = factors, options
+        self.known = PreparedQueries() if known is None else known
+        self.beside = beside
+        self.filters: DomainFilter | None = None
+        self._slab: int | None = None
+        self._sparse: bool | None = None
+        self._small: bool | None = None
+
+    def answer(self, question: Question, values: Values, options: Mapping[str, Any], k: int = 1) -> Answer:
+        """The answer to a question about these values; of a maximum, the k best assignments."""
+        return self.prepared(question, values, options).answer(values, k)
+
+    def prepared(self, question: Question, values: Values, options: Mapping[str, Any]) -> PreparedQuery:
+        """How a shape is answered, found by the values of its first question or, if that is put off, its second."""
+        own = options is self.options
+        query = self.known.get(question) if own else None
+        if query is None:
+            query = self._prepare(question, values, options)
+        elif isinstance(query, TreeQuery) and query.untried:
+            query.untried = False
+            filtered = self._filtered(question, values, query.executor.plan, True, self._means(options))
+            if filtered is None:
+                return query
+            query = filtered
+        else:
+            return query
+        if options["order"] == self.options["order"] and self._is_known(query):
+            self.known.put(question, query)
+        return query
+
+    def tree(
+        self,
+        question: Question,
+        options: Mapping[str, Any],
+        padded: frozenset[int] = frozenset(),
+    ) -> TreeQuery:
+        """One plan for all values of a shape; the tables of `padded` variables have one more slice, for gaps."""
+        key = question, padded
+        query = self.known.get(key)
+        if isinstance(query, TreeQuery) and options["order"] == self.options["order"]:
+            return query
+        means = self._means(options)
+        plan = plan_tree(pad(self.factors, padded), question, means.order, limit=means.limit)
+        query = TreeQuery(open_plan(plan, means.limit, self.known.room, self.beside))
+        if options["order"] == self.options["order"]:
+            self.known.put(key, query)
+        return query
+
+    def masks(self, options: Mapping[str, Any]) -> bool:
+        """Whether evidence is masked on the tree of the whole network; if it is, that is prepared here."""
+        if self._small is None:
+            small = False
+            if len(self.factors.cards) <= MASKED_VARIABLES:
+                plan = plan_tree(self.factors, MASKED, options["order"], WHOLE_TREE / CELL)
+                small = plan.seconds <= WHOLE_TREE
+                if small:
+                    executor = open_plan(plan, options["memory_limit"], self.known.room, self.beside)
+                    self.known.put(MASKED, TreeQuery(executor))
+            self._small = small
+        return self._small
+
+    def filters_values(self, question: Question) -> bool:
+        """Whether a shape is known to be answered without the states that its values rule out."""
+        return isinstance(self.known.get(question), FilteredQuery)
+
+    def _means(self, options: Mapping[str, Any]) -> Means:
+        return Means(options["order"], options["memory_limit"], self.known.room, self.beside)
+
+    @staticmethod
+    def _is_known(query: PreparedQuery) -> bool:
+        """Whether a shape's next question gains from what was found: not if the first values cannot occur."""
+        return not isinstance(query, FilteredQuery) or query.shared is not None
+
+    def _prepare(self, question: Question, values: Values, options: Mapping[str, Any]) -> PreparedQuery:
+        """How a shape that is new is answered."""
+        model, means = self.factors, self._means(options)
+        if self._slab is None:
+            self._slab = slab_of(model)
+        slab = SLAB if question.maximise else self._slab
+        needed = relevant(model, question)
+        found = greedy(model.cards, needed.ptr, needed.scope, means.order, HOPELESS)
+        cost, ground = CELL * found.order.cells, None
+        fits = means.fit(8 * found.order.cells)
+        if not fits:
+            ground = plan_on(model, question, needed, found.order, slab=slab)
+            fits = means.fit(ground.bytes)
+        first = question.goal != MARGINALS and options is self.options
+        tried = False
+        if (not fits or cost > FILTERED) and not question.masked:
+            tried = not fits or cost > (FIRST if first else AGAIN) * making(model)
+            if tried:
+                ground = ground or TreePlan(model, question, needed, found.order, None, 8 * found.order.cells)
+                filtered = self._filtered(question, values, ground, fits, means)
+                if filtered is not None:
+                    return filtered
+        plan = search_plan(model, question, needed, found, slab=slab, limit=means.limit)
+        if (
+            not tried
+            and not question.masked
+            and not self._small_plan(plan, means)
+            and not means.fit(plan.bytes)
+        ):
+            filtered = self._filtered(question, values, plan, False, means)
+            if filtered is not None:
+                return filtered
+        executor = open_plan(plan, means.limit, self.known.room, self.beside)
+        untried = not tried and plan.seconds > FILTERED and plan.seconds > AGAIN * making(model)
+        reorders = question.goal == MARGINALS and means.order == "auto"
+        return TreeQuery(executor, reorders, untried and not question.masked)
+
+    @staticmethod
+    def _small_plan(plan: TreePlan, means: Means) -> bool:
+        return means.limit is None and plan.bytes <= SMALL_BYTES
+
+    def _filtered(
+        self, question: Question, values: Values, whole: TreePlan, fits: bool, means: Means
+    ) -> FilteredQuery | None:
+        """The shape answered value by value, if leaving out states pays for these values; None if it does not."""
+        if self._sparse is None:
+            self._sparse = bool(np.count_nonzero(self.factors.tables) < self.factors.tables.size)
+        if not self._sparse:
+            return None
+        if self.filters is None:
+            self.filters = DomainFilter(self.factors)
+            self.beside += self.factors.tables.size  # a flag for each entry
+            means = means._replace(beside=self.beside)
+        query = FilteredQuery(self.filters, question, whole.needed, means)
+        return query if query.pays(values, whole.order, fits) else None

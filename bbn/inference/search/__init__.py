@@ -1,0 +1,1 @@
+"""Search with bounds: proved answers where no tree holds the question."""
