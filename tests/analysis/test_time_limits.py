@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bbn
-from bbn.inference.exact import long_runs
+from bbn.inference.exact import runtime_prediction
 
 NET = bbn.example("asia")
 SEEN = {"xray": "yes", "smoke": "no"}
@@ -43,7 +43,7 @@ def test_a_sampler_is_given_its_time_for_each_answer():
 
 
 def test_derivatives_that_would_take_far_too_long_are_not_started(monkeypatch):
-    monkeypatch.setattr(long_runs, "rate", lambda: 10.0)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 10.0)
     with pytest.raises(bbn.TimeLimitError, match=r"expected counts would take about .*; it was not started"):
         NET.sensitivity("lung", SEEN, time_limit=60)
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import bbn
-from bbn.inference.exact.pricing import Question, price
-from bbn.inference.exact.pruning import Pruning
+from bbn.inference.exact.domain_filtering import DomainFilter
+from bbn.inference.exact.problem import Question, Values, relevant
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts.tape import MARGINALS
 from tests.benchmarks import pyagrum_idioms
 from tests.benchmarks.harness import Figure, Row
@@ -349,12 +350,14 @@ def pedigree_figures() -> Iterator[Figure]:
         engine = bbn.JunctionTree(net)
         number = engine.flat.number
         shape = Question(frozenset(number[name] for name in cases[0]), goal=MARGINALS)
-        dense = price(engine.flat, shape, once=True).cells
-        pruning, cells = Pruning(engine.flat), []
+        dense = plan_tree(engine.flat, shape, once=True).cells
+        filters, cells = DomainFilter(engine.flat), []
+        needed = relevant(engine.flat, shape).factors
         for case in cases:
-            domain = pruning.domain([(number[k], net.variable(k).code(v)) for k, v in case.items()], ())
+            hard = [(number[k], net.variable(k).code(v)) for k, v in case.items()]
+            domain = filters.domain(Values(hard, (), 0.0))
             assert domain is not None
-            cells.append(price(pruning.restricted(domain, pruning.shape(None, shape).needed), shape).cells)
+            cells.append(plan_tree(filters.filtered(domain, needed)[0], shape).cells)
         engine.posteriors(cases[0])
         start = time.perf_counter()
         for case in cases:

@@ -21,7 +21,8 @@ import numpy as np
 
 import bbn
 from bbn.model.cpt import CPT
-from bbn.inference.exact.pricing import Question, price
+from bbn.inference.exact.problem import Question
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Variable
@@ -59,7 +60,7 @@ def predicted_run(net, evidence=()):
     """What all posteriors given these variables are said to take."""
     engine = bbn.JunctionTree(net)
     sliced = frozenset(engine.flat.number[name] for name in evidence)
-    return int(price(engine.flat, Question(sliced, goal=MARGINALS)).bytes)
+    return int(plan_tree(engine.flat, Question(sliced, goal=MARGINALS)).bytes)
 
 
 rng = np.random.default_rng(5)
@@ -97,13 +98,13 @@ def run(code: str) -> list[float]:
 @pytest.mark.parametrize("asked", ["posteriors({'x3': 1})", "query('x20', {'x3': 1})", "mpe()"])
 def test_a_junction_tree_takes_what_was_foretold(asked):
     used, foretold = run(f"""
-from bbn.inference.exact import plan_choice
-prices = []
-real = plan_choice.price
-plan_choice.price = lambda *args, **options: prices.append(real(*args, **options)) or prices[-1]
+from bbn.inference.exact import query_compiler
+plans = []
+real = query_compiler.open_plan
+query_compiler.open_plan = lambda plan, *args: plans.append(plan) or real(plan, *args)
 net = pairs(rng, 24, 6, 5)
 used, _ = peak(lambda: (engine := bbn.JunctionTree(net), engine.{asked}))
-print(used, prices[-1].bytes)
+print(used, plans[-1].bytes)
 """)
     assert foretold > 8_000_000
     assert foretold / 1.3 < used < 1.2 * foretold + SLACK
@@ -137,7 +138,7 @@ net = pairs(rng, 24, 6, 4)
 limit = 3 * max(predicted_run(net, [f"x{i}", f"x{i + 1}"]) for i in range(20))
 engine = bbn.JunctionTree(net, memory_limit=limit)
 used, _ = peak(lambda: [engine.posteriors({f"x{i}": 1, f"x{i + 1}": 0}) for i in range(20)])
-print(used / limit, len(engine._plans._plans))
+print(used / limit, len(engine.compiler.known._queries))
 """)
     assert 1 <= kept < 20
     assert used < 1.2

@@ -7,7 +7,7 @@ import pytest
 
 import bbn
 from bbn.decisions import elimination
-from bbn.inference.exact import long_runs
+from bbn.inference.exact import runtime_prediction
 from tests.core.test_stopping import one_decision
 
 OIL = bbn.example("oil_wildcatter")
@@ -41,7 +41,7 @@ def test_a_policy_that_would_take_far_too_long_is_not_started(monkeypatch):
     dn = one_decision(4)
     expected = dn.solve()
     monkeypatch.setattr(elimination, "FORETOLD", 0)
-    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 1.0)
     with pytest.raises(bbn.TimeLimitError, match=r"the elimination would take about .*; it was not started"):
         dn.solve(time_limit=60)
     assert dn.solve().expected_utility == expected.expected_utility  # without a limit, as long as it takes

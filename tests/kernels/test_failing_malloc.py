@@ -52,7 +52,7 @@ import sys
 import numpy as np
 import bbn
 from bbn import JunctionTree
-from bbn.inference.exact.flat_model import flatten
+from bbn.inference.exact.problem import flatten
 from bbn.io import dumps
 from bbn import kernels
 

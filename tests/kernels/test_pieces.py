@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import orders
-from bbn.inference.exact.flat_model import flatten
-from bbn.inference.exact.pricing import Question, reduced
+from bbn.inference.exact import elimination_orders as orders
+from bbn.inference.exact.problem import Question, flatten
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.graphs import ORDERS, flat_scopes
-from tests.inference.exact.test_orders import grid, is_triangulation, true_cells
+from tests.inference.exact.test_elimination_orders import grid, is_triangulation, true_cells
 from tests.kernels.test_twins import random_scopes, twins
 
 PIECES = twins("pieces")
@@ -21,7 +20,7 @@ each_twin = pytest.mark.parametrize("module", PIECES)
 def problem(model):
     """The cards and the scopes of a model without evidence."""
     flat = flatten(model)
-    return flat.cards, *reduced(flat, Question(goal=MARGINALS), ())[2:]
+    return flat.cards, *relevant(flat, Question(goal=MARGINALS))[2:]
 
 
 def begun(module, samples, ptr, scope, rule="min-neighbours"):

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import bbn
-from bbn.inference.exact import explanations
-from bbn.inference.exact.noisy_best import NoisyBest
+from bbn.inference.search import explanations
+from bbn.inference.search.noisy_max_search import NoisyBest
 
 RULES = ["or", "and", "xor", "at-least", "max", "min", "sum"]
 

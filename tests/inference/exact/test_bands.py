@@ -10,10 +10,14 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import bands, flat_model, plan, plan_choice, pricing
+from bbn.inference.exact import bands, prepared_queries, query_compiler
+from bbn.inference.exact.executor import open_plan
+from bbn.inference.exact.prepared_queries import TreeQuery
+from bbn.inference.exact.problem import Question, flatten
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts import tape as t
 from tests.inference.exact import test_range
-from tests.inference.exact.test_pruning import some_evidence, sparse_network
+from tests.inference.exact.test_domain_filtering import some_evidence, sparse_network
 from tests.support import exact_truth
 
 PROPAGATE = [
@@ -28,14 +32,14 @@ def every(monkeypatch):
     monkeypatch.setattr(bands, "SMALLEST", 2)
     monkeypatch.setattr(bands, "MOST_SET", 1.0)
     monkeypatch.setattr(bands, "PER_CELL", 1e9)
-    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(query_compiler, "FILTERED", math.inf)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
 
 
 @pytest.fixture
 def at_once(every, monkeypatch):
     """The same, from the first run of a plan on."""
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 1)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)
 
 
 def banded_network(rng: np.random.Generator) -> bbn.BayesianNetwork:
@@ -78,15 +82,15 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
     for _ in range(100):
         net = banded_network(rng)
         joint = joint_of(net)
-        model = flat_model.flatten(net)
+        model = flatten(net)
         draws = rng.random(len(net.variables))
         sliced = np.flatnonzero((draws < 0.3) & (model.cards > 1))
         masked = rng.random() < 0.2
         likely = [] if masked else np.flatnonzero((draws > 0.8) & (model.cards > 1)).tolist()
-        question = pricing.Question(
+        question = Question(
             frozenset() if masked else frozenset(sliced.tolist()), frozenset(likely), masked, goal=t.MARGINALS
         )
-        layout = pricing.price(model, question).layout
+        layout = plan_tree(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
         if found is None:
             continue
@@ -132,11 +136,11 @@ def test_queries_of_random_networks_by_their_joint_tables(seed, every, monkeypat
     for _ in range(100):
         net = banded_network(rng)
         joint = joint_of(net)
-        model = flat_model.flatten(net)
+        model = flatten(net)
         order = rng.permutation(joint.ndim).tolist()
         targets, sliced, likely = order[: rng.integers(0, 4)], order[4:6], order[3:4]
-        question = pricing.Question(frozenset(sliced), frozenset(likely), False, tuple(targets))
-        layout = pricing.price(model, question).layout
+        question = Question(frozenset(sliced), frozenset(likely), False, tuple(targets))
+        layout = plan_tree(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
         if found is None:
             continue
@@ -209,8 +213,8 @@ def test_the_answers_of_pyagrum(name, monkeypatch):
     gum = pytest.importorskip("pyagrum")
     if not kernels.COMPILED:
         pytest.skip("the numpy kernels have no bands")
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
-    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
+    monkeypatch.setattr(query_compiler, "FILTERED", math.inf)
     net = bbn.example(name)
     engine = bbn.JunctionTree(net)
     observed = net.names[::10]
@@ -221,8 +225,8 @@ def test_the_answers_of_pyagrum(name, monkeypatch):
         theirs.makeInference()
         for key, answer in answers.items():
             np.testing.assert_allclose(answer.values, theirs.posterior(key).toarray(), rtol=0, atol=1e-9)
-    (made,) = [one for one in engine._plans._plans.values() if one.question.goal == t.MARGINALS]
-    assert made._thin is not None
+    (made,) = [one for one in engine.compiler.known._queries.values() if one.question.goal == t.MARGINALS]
+    assert made.executor.plan.sparse is not None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -243,9 +247,9 @@ def test_cliques_of_many_factors_are_rescaled(seed, every):
         )
         hard.append((2 + k, int(rng.integers(2))))
         weight = weight * parts[-1].table[..., hard[-1][1]]
-    model = flat_model.flatten(bbn.BayesianNetwork(parts))
-    question = pricing.Question(frozenset(v for v, _ in hard[:20]), frozenset([26]), goal=t.MARGINALS)
-    layout = pricing.price(model, question).layout
+    model = flatten(bbn.BayesianNetwork(parts))
+    question = Question(frozenset(v for v, _ in hard[:20]), frozenset([26]), goal=t.MARGINALS)
+    layout = plan_tree(model, question).layout
     assert t.RESCALE in [op for op, _ in t.instructions(layout.run)]
     found = bands.in_bands(model.cards, model.tables, layout)
     thin, own = found or (layout, None)
@@ -258,11 +262,11 @@ def test_cliques_of_many_factors_are_rescaled(seed, every):
         np.testing.assert_allclose(values[9:18], weight.sum(axis=0) / weight.sum(), rtol=0, atol=1e-10)
 
 
-def marginals_plan(net: bbn.BayesianNetwork, limit: int | None = None) -> plan.Plan:
+def marginals_plan(net: bbn.BayesianNetwork, limit: int | None = None) -> TreeQuery:
     """The plan of all marginals, a tenth of the variables observed."""
-    model = flat_model.flatten(net)
-    question = pricing.Question(frozenset(range(0, len(net.names), 10)), goal=t.MARGINALS)
-    return plan.make_plan(model, question, pricing.price(model, question), limit)
+    model = flatten(net)
+    question = Question(frozenset(range(0, len(net.names), 10)), goal=t.MARGINALS)
+    return TreeQuery(open_plan(plan_tree(model, question), limit))
 
 
 def hard_of(net: bbn.BayesianNetwork) -> list[tuple[int, int]]:
@@ -279,37 +283,37 @@ def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
         net = bbn.example(name)
         made, hard = marginals_plan(net), hard_of(net)
         first = made.run(hard)
-        assert made._thin is None
+        assert made.executor.plan.sparse is None
         for _ in range(3):
             values, log = made.run(hard)
-        assert (made._thin is not None) == expected
+        assert (made.executor.plan.sparse is not None) == expected
         np.testing.assert_allclose(values, first[0], rtol=0, atol=1e-12)
         assert log == pytest.approx(first[1], abs=1e-10)
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
     made, hard = marginals_plan(net), hard_of(net)
     values, _ = made.run(hard)
-    assert made._thin is not None
-    assert made.program.base.size > made.layout.base_size
-    assert made._thin is None
+    assert made.executor.plan.sparse is not None
+    assert made.whole().program.base.size > made.executor.layout.base_size
+    assert made.executor.plan.sparse is None
     np.testing.assert_allclose(made.run(hard)[0], values, rtol=0, atol=1e-12)
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: goal != t.COLLECTED)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
     roomy = marginals_plan(net)
-    least = roomy.bytes + 8 * flat_model.flatten(net).tables.size
+    least = roomy.executor.bytes + 8 * flatten(net).tables.size
     tight = marginals_plan(net, least + 1000)
     hard = hard_of(net)
     np.testing.assert_allclose(tight.run(hard)[0], roomy.run(hard)[0], rtol=0, atol=1e-12)
-    assert roomy._thin is not None
-    assert tight._thin is None
+    assert roomy.executor.plan.sparse is not None
+    assert tight.executor.plan.sparse is None
 
 
 def places_read(cards, layout, own) -> set[int]:
@@ -337,9 +341,9 @@ def test_lists_that_do_not_fit_are_refused(propagate, every):
     rng = np.random.default_rng(1)
     found = None
     while found is None or not any(op == t.BANDS and f[10] for op, f in t.instructions(found[0].run)):
-        model = flat_model.flatten(banded_network(rng))
-        question = pricing.Question(frozenset([0]), goal=t.MARGINALS)
-        layout = pricing.price(model, question).layout
+        model = flatten(banded_network(rng))
+        question = Question(frozenset([0]), goal=t.MARGINALS)
+        layout = plan_tree(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
     thin, own = found
     propagate.Program(model.cards, model.tables, thin, False, own)
@@ -369,19 +373,20 @@ def test_lists_that_do_not_fit_are_refused(propagate, every):
 @pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_the_memory_of_bands_counts(monkeypatch):
     """A query stores no large clique, so lists of bands take more memory than whole sweeps; kept plans say so."""
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 1)
-    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)
+    monkeypatch.setattr(query_compiler, "FILTERED", math.inf)
     net = bbn.example("mildew")
     case = {name: net.sample(1, seed=8)[name].iloc[0] for name in net.names[::10]}
     engine = bbn.JunctionTree(net, memory_limit="100 MB")
     engine.query("udbytte", case)
-    (made,) = engine._plans._plans.values()
-    assert made._thin is not None
-    assert made.more == bands.more_bytes(made.layout, *made._thin) > made._thin[1].lists.nbytes / 2
-    assert engine._plans.room.kept == made.kept == made.bytes + made.more
-    tight = bbn.JunctionTree(net, memory_limit=made.bytes + 8 * engine.flat.tables.size + made.more - 1)
+    (made,) = (one.executor for one in engine.compiler.known._queries.values())
+    plan = made.plan
+    assert plan.sparse is not None
+    assert plan.more == bands.more_bytes(plan.layout, *plan.sparse) > plan.sparse[1].lists.nbytes / 2
+    assert engine.compiler.known.room.kept == made.kept == made.bytes + plan.more
+    tight = bbn.JunctionTree(net, memory_limit=made.bytes + 8 * engine.flat.tables.size + plan.more - 1)
     assert tight.query("udbytte", case).values == pytest.approx(
         engine.query("udbytte", case).values, abs=1e-12
     )
-    (other,) = tight._plans._plans.values()
-    assert other._thin is None
+    (other,) = (one.executor for one in tight.compiler.known._queries.values())
+    assert other.plan.sparse is None

@@ -11,7 +11,9 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import bands, flat_model, plan, plan_choice, pricing
+from bbn.inference.exact import bands, prepared_queries, query_compiler
+from bbn.inference.exact.problem import Question, flatten
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts import tape as t
 from tests.inference.exact import test_range
 from tests.inference.exact.test_bands import banded_network, joint_of
@@ -29,7 +31,7 @@ MODULES = [
 @pytest.fixture
 def at_once(every, monkeypatch):
     """A plan has bands from its first run on, wherever there may be any."""
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 1)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)
 
 
 def best_by(module, model, layout, own, hard, vectors, k):
@@ -55,14 +57,12 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
     for _ in range(100):
         net = banded_network(rng)
         joint = joint_of(net)
-        model = flat_model.flatten(net)
+        model = flatten(net)
         draws = rng.random(len(net.variables))
         sliced = np.flatnonzero((draws < 0.3) & (model.cards > 1))
         likely = np.flatnonzero((draws > 0.8) & (model.cards > 1)).tolist()
-        question = pricing.Question(
-            frozenset(sliced.tolist()), frozenset(likely), goal=t.COLLECTED, maximise=True
-        )
-        layout = pricing.price(model, question).layout
+        question = Question(frozenset(sliced.tolist()), frozenset(likely), goal=t.COLLECTED, maximise=True)
+        layout = plan_tree(model, question).layout
         thin, own = bands.in_bands(model.cards, model.tables, layout, True) or (layout, None)
         if own is not None:
             cut += 1
@@ -208,7 +208,7 @@ def test_states_that_tie_come_in_one_order_with_bands_and_without(at_once):
         first = engine.mpe(k=40)
         assert engine.mpe(k=40)[0].states == first[0].states
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(plan, "runs_before", lambda layout, goal: 0)
+            patch.setattr(prepared_queries, "runs_before", lambda layout, goal: 0)
             patch.setattr(kernels, "explain", MODULES[-1][1])
             assert [one.states for one in plain.mpe(k=40)] == [one.states for one in first]
 
@@ -217,12 +217,12 @@ def test_states_that_tie_come_in_one_order_with_bands_and_without(at_once):
 @pytest.mark.parametrize("name", ["mildew", "water", "pathfinder"])
 def test_the_best_of_a_real_network_stays_the_best(name, monkeypatch):
     """With bands as without, one by one and of several; the memory that it takes is counted."""
-    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
+    monkeypatch.setattr(query_compiler, "FILTERED", math.inf)
     net = bbn.example(name)
     cases = net.sample(3, seed=3)[list(net.names[::10])].to_dict("records")
     plain, banded = bbn.JunctionTree(net), bbn.JunctionTree(net)
     expected = [plain.mpe(case, k=5) for case in cases]
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 1)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)
     for _ in range(2):
         for case, wanted in zip(cases, expected, strict=True):
             found = banded.mpe(case, k=5)
@@ -234,10 +234,10 @@ def test_the_best_of_a_real_network_stays_the_best(name, monkeypatch):
                 atol=1e-9,
             )
             assert banded.mpe(case).states == wanted[0].states
-    (made,) = banded._plans._plans.values()
-    assert made._thin is not None
-    assert made.kept == made.bytes + made.more
-    assert made._thin[0].work_size < made.layout.work_size
+    (made,) = (one.executor for one in banded.compiler.known._queries.values())
+    assert made.plan.sparse is not None
+    assert made.kept == made.bytes + made.plan.more
+    assert made.plan.sparse[0].work_size < made.layout.work_size
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -245,9 +245,9 @@ def test_rows_that_do_not_fit_are_refused(module, every):
     rng = np.random.default_rng(1)
     found = None
     while found is None or len(found[1].remade) < 60:
-        model = flat_model.flatten(banded_network(rng))
-        question = pricing.Question(frozenset([0]), frozenset([1]), goal=t.COLLECTED, maximise=True)
-        found = bands.in_bands(model.cards, model.tables, pricing.price(model, question).layout, True)
+        model = flatten(banded_network(rng))
+        question = Question(frozenset([0]), frozenset([1]), goal=t.COLLECTED, maximise=True)
+        found = bands.in_bands(model.cards, model.tables, plan_tree(model, question).layout, True)
     thin, own = found
     reader = module[1].Explainer
     reader(model.cards, model.tables, thin, own.remade)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import explanations, noisy_best
+from bbn.inference.search import explanations
+from bbn.inference.search import noisy_max_search as noisy_best
 from tests.support import many_causes
 
 

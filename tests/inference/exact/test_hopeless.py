@@ -8,9 +8,9 @@ import pytest
 import bbn
 from bbn import kernels
 from bbn.core.errors import BudgetError
-from bbn.inference.exact import orders
-from bbn.inference.exact.flat_model import flatten
-from bbn.inference.exact.orders import PORTFOLIO, triangulate
+from bbn.inference.exact import elimination_orders as orders
+from bbn.inference.exact.elimination_orders import PORTFOLIO, triangulate
+from bbn.inference.exact.problem import flatten
 from bbn.kernels.pure import triangulate as triangulate_py
 from bbn.model.graphs import ORDERS
 
@@ -86,8 +86,8 @@ def grid(n):
 def searched(monkeypatch):
     """What all searches for an order cost, in cells of a run; the patience with each is a tenth of the usual."""
     costs = []
-    monkeypatch.setattr(orders, "PATIENCE", 2e7)
-    monkeypatch.setattr(orders, "LAST", 6e7)
+    monkeypatch.setattr(orders, "PATIENCE", 0.016)
+    monkeypatch.setattr(orders, "LAST", 0.048)
     monkeypatch.setattr(orders, "ASKED", orders.BURST)
 
     class Counted(orders._Patience):
@@ -99,7 +99,7 @@ def searched(monkeypatch):
     return lambda: sum(one.spent for one in costs)
 
 
-A_BURST = 5e6
+A_BURST = 4e-3
 """A step of the climb, and a burst of the annealing."""
 KINDS = {
     "query": lambda model, **options: model.query(model.names[0], **options),
@@ -146,7 +146,7 @@ def test_a_search_goes_on_where_the_plan_nearly_fits(searched, long_search, need
 
 
 def test_an_order_that_fits_is_kept_where_one_with_fewer_cells_does_not(monkeypatch, long_search):
-    monkeypatch.setattr(orders, "PATIENCE", 1e5)
+    monkeypatch.setattr(orders, "PATIENCE", 8e-5)
     graph, least = long_search
     found = triangulate(*graph, needs=lambda order: 0.9 if order.cells > 1.2 * least else 2.0)
     assert found.cells > 1.2 * least

@@ -12,7 +12,7 @@ import pytest
 
 from bbn import kernels
 from bbn.core.errors import BudgetError, ImpossibleEvidenceError
-from bbn.inference.exact import plan_choice
+from bbn.inference.exact import query_compiler
 from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Not, OneOf, Soft, Virtual
@@ -53,7 +53,7 @@ def free_names(net: BayesianNetwork, evidence: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("masks", [True, False])
 @pytest.mark.parametrize("seed", range(60))
 def test_posteriors_are_those_of_the_joint(seed, masks, monkeypatch):
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", math.inf if masks else 0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", math.inf if masks else 0)
     rng = np.random.default_rng(seed)
     net = random_network(rng, max_cells=1500)
     engine = JunctionTree(net)
@@ -275,12 +275,12 @@ def test_orders_change_the_tree_and_not_the_answers(order):
 
 
 def test_plans_are_dropped_past_the_bound():
-    from bbn.inference.exact.plan_cache import PlanCache
+    from bbn.inference.exact.prepared_queries import PreparedQueries
 
     net = chain(8)
     engine = JunctionTree(net)
-    engine._plans = engine._planner.plans = PlanCache(plans=3)
+    engine.compiler.known = PreparedQueries(3)
     for i in range(8):
         engine.query(f"x{i}", {f"x{(i + 1) % 8}": 1})
-    assert len(engine._plans._plans) == 3
+    assert len(engine.compiler.known._queries) == 3
     assert engine.query("x0", {"x1": 1})[0] == pytest.approx(net.query("x0", {"x1": 1}, "enumeration")[0])

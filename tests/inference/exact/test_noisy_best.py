@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import explanations, noisy_best
-from bbn.inference.exact.interchangeable import Class, rearranged
-from bbn.inference.exact.noisy_best import SINGLE, NoisyBest, bounded
+from bbn.inference.search import explanations
+from bbn.inference.search import noisy_max_search as noisy_best
+from bbn.inference.search.exchangeable_variables import Class, rearranged
+from bbn.inference.search.noisy_max_search import SINGLE, NoisyBest, bounded
 
 
 def searched_first(monkeypatch):

@@ -9,18 +9,20 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import plan_choice, pruned_trees, pruning
+from bbn.inference.exact import filtered_query, query_compiler, shared_order
+from tests.inference.exact.test_domain_filtering import filtered
 from tests.support.pedigrees import pedigree, phenotypes
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Prune whatever the size, and climb at every question."""
-    monkeypatch.setattr(plan_choice, "CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "making", lambda model: -1.0)
-    monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
-    monkeypatch.setattr(pruned_trees, "SHARE", 1e9)
+    monkeypatch.setattr(query_compiler, "FILTERED", -1.0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
+    for module in (query_compiler, filtered_query):
+        monkeypatch.setattr(module, "making", lambda model: -1.0)
+    monkeypatch.setattr(filtered_query, "GAIN", -1e9)
+    monkeypatch.setattr(shared_order, "SHARE", 1e9)
 
 
 def handed_down(net, evidence):
@@ -39,10 +41,10 @@ def handed_down(net, evidence):
     return rows, weights
 
 
-@pytest.mark.parametrize("huge", [pruning.HUGE, -1.0])  # on the shared tree, or each question on its own
+@pytest.mark.parametrize("huge", [shared_order.HUGE, -1.0])  # on the shared tree, or each question on its own
 @pytest.mark.parametrize("seed", range(8))
 def test_posteriors_are_those_of_all_ways_to_hand_genes_down(seed, huge, always, monkeypatch):
-    monkeypatch.setattr(pruning, "HUGE", huge)
+    monkeypatch.setattr(shared_order, "HUGE", huge)
     net = pedigree(4, 2, seed, alleles=2, founders=2) if seed % 2 else pedigree(3, 2, seed, 3, founders=2)
     engine = bbn.JunctionTree(net)
     for case in phenotypes(net, 0.7, seed, n=6):
@@ -65,7 +67,7 @@ def test_impossible_phenotypes_are_found_without_a_plan(always, monkeypatch):
     )
     evidence = {f"Y{i}.1": "0|0" for i in parents} | {f"Y{child}.1": "1|1"}
     made = []
-    monkeypatch.setattr(plan_choice, "make_plan", lambda *given: made.append(given))
+    monkeypatch.setattr(filtered_query, "open_plan", lambda *given: made.append(given))
     assert (
         engine._marginals(engine._findings(evidence, engine.options), engine.options).log_evidence
         == -math.inf
@@ -82,7 +84,7 @@ def test_trees_get_smaller_while_a_shape_is_used_and_are_the_same_every_time(alw
         cells = []
         for case in cases:
             engine.posteriors(case)
-            (tree,) = engine._planner.pruning._trees.values()
+            tree = filtered(engine)[0].shared
             cells.append(tree.cells)
         found.append((cells, [part.tolist() for part in tree.elimination]))
         known = [c for c in cells if c]

@@ -334,7 +334,7 @@ def test_no_answer_leaves_an_engine_that_is_not_a_distribution() -> None:
     """Whatever a plan's two programs give, only distributions pass."""
     engine = bbn.JunctionTree(naive_bayes(3, 0.1))
     engine.query("A")
-    plan = next(iter(engine._plans._plans.values()))
+    plan = next(iter(engine.compiler.known._queries.values())).executor
 
     class Broken:
         once_log = 0.0

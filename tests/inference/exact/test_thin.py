@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import plan, plan_choice, pricing
-from bbn.kernels.contracts.tape import SLAB, THIN_SLAB
-from tests.inference.exact.test_pruning import some_evidence, sparse_network
+from bbn.inference.exact import query_compiler
+from bbn.inference.exact.domain_filtering import DomainFilter
+from bbn.inference.exact.executor import open_plan
+from bbn.inference.exact.problem import Question, Values, relevant
+from bbn.inference.exact.tree_plan import plan_tree, slab_of
+from bbn.kernels.contracts.tape import MARGINALS, SLAB, THIN_SLAB
+from tests.inference.exact.test_domain_filtering import filtered, some_evidence, sparse_network
 from tests.support import exact_truth
 
 
 @pytest.fixture
 def tiny(monkeypatch):
     """Cliques are cut into slabs of at most 4 cells, so that many are zero; nothing is pruned."""
-    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "slab_of", lambda model: 4)
-    monkeypatch.setattr(plan_choice, "price", partial(pricing.price, slab=4))
+    monkeypatch.setattr(query_compiler, "FILTERED", math.inf)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
+    monkeypatch.setattr(query_compiler, "slab_of", lambda model: 4)
+    monkeypatch.setattr(query_compiler, "SLAB", 4)
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -58,11 +61,9 @@ def test_short_slabs_give_the_answers_of_long_ones(name):
     case = net.sample(1, seed=5).iloc[0]
     observed = net.names[:: max(4, len(net.names) // 40)]
     hard = [(model.number[n], net.variable(n).find(case[n])) for n in observed]
-    question = plan_choice.Question(frozenset(v for v, _ in hard), goal=plan_choice.MARGINALS)
-    answers = []
-    for slab in (10**9, SLAB, THIN_SLAB, 64):
-        cost = pricing.price(model, question, slab=slab)
-        answers.append(plan.make_plan(model, question, cost).run(hard))
+    question = Question(frozenset(v for v, _ in hard), goal=MARGINALS)
+    slabs = (10**9, SLAB, THIN_SLAB, 64)
+    answers = [open_plan(plan_tree(model, question, slab=slab)).run(hard) for slab in slabs]
     for values, log_evidence in answers[1:]:
         np.testing.assert_allclose(values, answers[0][0], rtol=0, atol=1e-12)
         assert log_evidence == pytest.approx(answers[0][1], abs=1e-10)
@@ -70,8 +71,7 @@ def test_short_slabs_give_the_answers_of_long_ones(name):
 
 def test_only_tables_that_are_mostly_zeros_have_short_slabs():
     slabs = {
-        name: pricing.slab_of(bbn.JunctionTree(bbn.example(name)).flat)
-        for name in ("mildew", "barley", "alarm")
+        name: slab_of(bbn.JunctionTree(bbn.example(name)).flat) for name in ("mildew", "barley", "alarm")
     }
     assert slabs == {"mildew": THIN_SLAB, "barley": SLAB, "alarm": SLAB}
 
@@ -83,17 +83,17 @@ def test_a_shape_takes_the_smaller_tree_at_its_second_question():
     cases = net.sample(3, seed=1)[list(observed)].to_dict("records")
     for case in cases:
         engine.posteriors(case)
-    (key,) = engine._planner.prunes
-    tree = engine._planner.pruning._trees[key]
+    (query,) = filtered(engine)
+    tree = query.shared
     assert tree.chosen
-    question = plan_choice.Question(
-        frozenset(engine.flat.number[n] for n in observed), goal=plan_choice.MARGINALS
-    )
-    whole = plan_choice.price(engine.flat, question)
+    question = Question(frozenset(engine.flat.number[n] for n in observed), goal=MARGINALS)
+    whole = plan_tree(engine.flat, question)
     hard = [(engine.flat.number[n], net.variable(n).find(cases[2][n])) for n in observed]
-    cards = engine._planner.pruning.restricted(
-        engine._planner.pruning.domain(hard, ()), tree.shape.needed
-    ).cards
+    filters = DomainFilter(engine.flat)
+    model, _ = filters.filtered(
+        filters.domain(Values(hard, (), 0.0)), relevant(engine.flat, question).factors
+    )
+    cards = model.cards
     cells = [
         bbn.kernels.triangulate.total_cells(cards, *one) for one in (tree.elimination, whole.elimination)
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import soft
+from bbn.inference import soft_evidence as soft
 from bbn.kernels.watch import watched_by
 from tests.learning.structure.test_stopped_searches import STOPS, StopAt
 

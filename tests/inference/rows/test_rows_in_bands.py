@@ -9,7 +9,7 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import plan
+from bbn.inference.exact import prepared_queries
 from bbn.inference.rows import batch
 from tests.inference.exact.test_bands import at_once, banded_network, every, joint_of  # noqa: F401
 
@@ -23,10 +23,12 @@ def test_rows_one_by_one_in_bands(name, everything, monkeypatch):
     codes = {v: np.array([net.variable(v).find(x) for x in table[v]]) for v in table}
     targets = [] if everything else [net.names[-1]]
     whole = bbn.JunctionTree(net).rows(codes, 40, targets, everything, n_jobs=1)
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 10)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 10)
     engine = bbn.JunctionTree(net)
     found = engine.rows(codes, 40, targets, everything, n_jobs=2)
-    assert [made._thin is not None for made in engine._plans._plans.values()] == [True]
+    assert [made.executor.plan.sparse is not None for made in engine.compiler.known._queries.values()] == [
+        True
+    ]
     np.testing.assert_allclose(found.values, whole.values, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found.log_evidence, whole.log_evidence, rtol=0, atol=1e-9)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact.relevant_factors import merged_factors, observed_factors
+from bbn.inference.relevant_factors import merged_factors, observed_factors
 from bbn.inference.sampling.gibbs_blocks import choose_blocks
 from bbn.inference.sampling.gibbs_causes import compile_causes
 from bbn.inference.sampling.gibbs_sweep import compile_sweep

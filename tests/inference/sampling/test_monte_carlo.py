@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 from scipy.stats import chi2
 
 import bbn
-from bbn.inference.exact.relevant_factors import merged_factors
+from bbn.inference.relevant_factors import merged_factors
 from bbn.inference.sampling import gibbs_sweep
 from bbn.inference.sampling.accuracy import chain_error, split_r_hat
 from bbn.inference.sampling.gibbs_blocks import choose_blocks

@@ -964,10 +964,10 @@ def test_the_likelihood_of_learning_is_that_of_inference():
 
 
 def test_a_pass_over_numbers_that_would_take_far_too_long_is_not_started(monkeypatch):
-    from bbn.inference.exact import long_runs
+    from bbn.inference.exact import runtime_prediction
 
     data = {"Z": ["a", None, "b"] * 20, "X": np.linspace(0.0, 1.0, 60)}
-    monkeypatch.setattr(long_runs, "rate", lambda: 100.0)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 100.0)
     with pytest.raises(bbn.TimeLimitError, match=r"expected counts would take about .*; it was not started"):
         bbn.fit_em([("Z", "X")], data, continuous=["X"], seed=0, time_limit=5)
 

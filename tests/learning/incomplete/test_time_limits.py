@@ -9,7 +9,7 @@ import tqdm.auto
 import bbn
 from bbn.core import progress as bars
 from bbn.data import Block
-from bbn.inference.exact import expected_counts, long_runs
+from bbn.inference.exact import expected_counts, runtime_prediction
 from bbn.inference.exact.expected_counts import Expectation
 from bbn.learning.incomplete.problem import Problem
 
@@ -63,7 +63,7 @@ def test_a_fit_without_time_for_one_pass_raises(method):
 @pytest.mark.parametrize("method", [*FITS, "derivatives"])
 def test_a_pass_that_would_take_far_too_long_is_not_started(method, monkeypatch):
     fits = {**FITS, "derivatives": lambda **options: bbn.gradient(NET, ROWS, **options)}
-    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 1.0)
     expected = (
         r"expected counts would take about .* that time_limit leaves; it was not started: .*fill in more"
     )
@@ -110,7 +110,7 @@ def test_entries_of_a_pass_are_counted_by_what_rows_leave_open(monkeypatch):
 
 @pytest.mark.parametrize(("progress", "shown"), [(None, True), (False, False)])
 def test_a_long_pass_shows_how_far_it_is_unless_told_not_to(progress, shown, monkeypatch, capsys):
-    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)  # so that each pass is foretold to take long
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 1.0)  # so that each pass is foretold to take long
     monkeypatch.setattr(bars, "_someone_looks", lambda: True)
     asked = []
     monkeypatch.setattr(tqdm.auto, "tqdm", lambda **options: asked.append(options["desc"]) or Bar())

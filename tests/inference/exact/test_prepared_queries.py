@@ -9,23 +9,24 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import plan, plan_choice, plan_improvement
-from bbn.inference.exact.flat_model import flatten
-from bbn.inference.exact.long_runs import tape_cells
-from bbn.inference.exact.pricing import Question, plan_bytes, price
-from bbn.kernels.contracts.tape import MARGINALS, SLAB
+from bbn.inference.exact import prepared_queries, query_compiler
+from bbn.inference.exact.prepared_queries import _Reordering
+from bbn.inference.exact.problem import Question, flatten
+from bbn.inference.exact.runtime_prediction import tape_cells
+from bbn.inference.exact.tree_plan import plan_tree
+from bbn.kernels.contracts.tape import MARGINALS
 from tests.inference.exact.test_bands import banded_network, joint_of
-from tests.inference.exact.test_orders import grid
+from tests.inference.exact.test_elimination_orders import grid
 
 
 @pytest.fixture
 def eager(monkeypatch):
     """Plans look for a better order at their second run, and take whatever is found."""
-    monkeypatch.setattr(plan, "runs_before", lambda layout, goal: 2)
-    monkeypatch.setattr(plan_improvement, "SHARE", 1e9)
-    monkeypatch.setattr(plan_improvement, "SMALLER", 1.0)
-    monkeypatch.setattr(plan_choice, "CELLS", math.inf)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 2)
+    monkeypatch.setattr(prepared_queries, "SHARE", 1e9)
+    monkeypatch.setattr(prepared_queries, "SMALLER", 1.0)
+    monkeypatch.setattr(query_compiler, "FILTERED", math.inf)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
 
 
 @pytest.mark.usefixtures("eager")
@@ -58,8 +59,8 @@ def test_a_better_order_is_taken_and_gives_the_same():
         expected = bbn.JunctionTree(net, order="min-fill").posteriors(row)
         for name, posterior in found.items():
             assert posterior.values == pytest.approx(expected[name].values, abs=1e-12)
-        (made,) = engine._plans._plans.values()
-        cells.append(tape_cells(made.layout.run))
+        (made,) = engine.compiler.known._queries.values()
+        cells.append(tape_cells(made.executor.layout.run))
     assert cells[-1] < 0.8 * cells[0]
 
 
@@ -70,8 +71,8 @@ def test_another_order_than_auto_is_left_alone():
     sizes = set()
     for _ in range(6):
         engine.posteriors({"4,4": 1})
-        (made,) = engine._plans._plans.values()
-        sizes.add(made.layout.whole_size)
+        (made,) = engine.compiler.known._queries.values()
+        sizes.add(made.executor.layout.whole_size)
     assert len(sizes) == 1
 
 
@@ -96,15 +97,16 @@ def test_a_better_order_that_takes_more_memory_is_left_alone():
     model = flatten(net)
     chosen = np.random.default_rng(1).permutation(len(net.names))[:22].tolist()
     question = Question(frozenset(chosen), goal=MARGINALS)
-    cost = price(model, question)
+    cost = plan_tree(model, question)
 
     def better(most):
-        return plan_improvement.PlanImprovement(model, question, cost, SLAB).layout(cost.layout, most, 1)
+        return _Reordering(cost).plan(cost, most, 1)
 
     found = better(10**12)
     assert found is not None
-    assert better(plan_bytes(model, found)) is not None
-    assert better(plan_bytes(model, found) - 1) is None
+    size = found.bytes - found.shared
+    assert better(size) is not None
+    assert better(size - 1) is None
 
 
 @pytest.mark.usefixtures("eager")
@@ -114,11 +116,11 @@ def test_fewer_cells_in_all_but_more_in_each_run_are_left_alone():
     for side in range(7, 14):
         model = flatten(grid(side, np.random.default_rng(3)))
         question = Question(frozenset([model.number["4,4"]]), goal=MARGINALS)
-        cost = price(model, question)
-        search = plan_improvement.PlanImprovement(model, question, cost, SLAB)
-        found = search.layout(cost.layout, 10**12, 1)
+        cost = plan_tree(model, question)
+        search = _Reordering(cost)
+        found = search.plan(cost, 10**12, 1)
         if found is not None:
-            assert tape_cells(found.run) <= tape_cells(cost.layout.run)
+            assert tape_cells(found.layout.run) <= tape_cells(cost.layout.run)
         elif search._cells < cost.cells:
             left_alone += 1
     assert left_alone

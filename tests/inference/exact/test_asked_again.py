@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import plan_choice, repeats
+from bbn.inference.exact import asked_again, query_compiler
 from bbn.inference.exact.junction_tree import JunctionTree
 from tests.support import oracle
 from tests.support.strategies import random_network
@@ -68,7 +68,7 @@ def noisy_network(rng):
 @pytest.mark.parametrize("seed", range(20))
 def test_noisy_effects_come_and_go_between_questions(seed, masked, monkeypatch):
     if not masked:
-        monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+        monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
     rng = np.random.default_rng(seed)
     net, whole = noisy_network(rng)
     engine = JunctionTree(net)
@@ -86,8 +86,8 @@ def test_noisy_effects_come_and_go_between_questions(seed, masked, monkeypatch):
             assert answers.log_evidence == pytest.approx(log, abs=1e-10)
             assert engine.query("C1", evidence).log_evidence == pytest.approx(log, abs=1e-10)
     for evidence in ({"E0": "no"}, {"E0": "yes"}):  # by now each is known, and answered as a repeat
-        assert engine._repeats.posteriors(evidence) is not None
-        assert engine._repeats.query("C1", evidence) is not None
+        assert engine._again.posteriors(evidence) is not None
+        assert engine._again.query("C1", evidence) is not None
 
 
 @pytest.fixture
@@ -172,18 +172,18 @@ def test_raw_numbers_on_cut_variables(labels):
 
 def test_a_plan_that_is_no_longer_kept_is_made_again(asked):
     expected = asked.query("lung", {"xray": "no", "dysp": "no"})
-    asked._plans.make_room(0)
+    asked.compiler.known.make_room(0)
     assert asked.query("lung", {"xray": "no", "dysp": "no"}) == expected
     assert asked.posteriors({"xray": "no", "dysp": "no"})["lung"].values == pytest.approx(expected.values)
 
 
 def test_no_more_questions_are_known_than_are_kept(monkeypatch):
-    monkeypatch.setattr(repeats, "KEPT", 3)
+    monkeypatch.setattr(asked_again, "KEPT", 3)
     engine = JunctionTree(bbn.example("asia"))
     engine.query("lung")  # the first question is not noted
     for name in ("asia", "smoke", "bronc", "dysp", "xray") * 3:
         engine.query("lung", {name: "yes"})
-        assert len(engine._repeats._known) <= 3
+        assert len(engine._again._known) <= 3
 
 
 def test_options_of_one_call_go_the_long_way(asked):
@@ -216,7 +216,7 @@ def test_posteriors_behave_like_the_dict_of_them(asked):
 @pytest.mark.parametrize("states", [["yes", "no"], ["no", "yes"]])
 @pytest.mark.parametrize("everything", [False, True])
 def test_what_an_absent_effect_makes_certain_is_told_to_repeated_questions(monkeypatch, states, everything):
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
     causes = [bbn.Variable(f"C{i}", states) for i in range(12)]
     effect, seen = bbn.Variable("E", states), bbn.Variable("S", ["a", "b"])
     prior = {"yes": 0.3, "no": 0.7}
@@ -234,5 +234,5 @@ def test_what_an_absent_effect_makes_certain_is_told_to_repeated_questions(monke
         answer = engine.posteriors(evidence)["C0"] if everything else engine.query("C0", evidence)
         truth = net.query("C0", evidence, method="enumeration")
         np.testing.assert_allclose(answer.values, truth.values, rtol=0, atol=1e-12)
-    short = engine._repeats.posteriors(evidence) if everything else engine._repeats.query("C0", evidence)
+    short = engine._again.posteriors(evidence) if everything else engine._again.query("C0", evidence)
     assert short is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bbn.inference.exact import order_search
-from bbn.inference.exact.order_search import OrderSearch
+from bbn.inference.exact import reordering as order_search
+from bbn.inference.exact.reordering import OrderSearch
 from bbn.model.graphs import ORDERS
-from tests.inference.exact.test_orders import is_triangulation, true_cells
+from tests.inference.exact.test_elimination_orders import is_triangulation, true_cells
 from tests.kernels.test_twins import random_scopes
 
 

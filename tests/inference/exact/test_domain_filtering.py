@@ -10,8 +10,13 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import plan_choice, pruning
-from bbn.inference.exact.orders import triangulate
+from bbn.inference.exact import filtered_query, query_compiler
+from bbn.inference.exact.domain_filtering import DomainFilter
+from bbn.inference.exact.elimination_orders import triangulate
+from bbn.inference.exact.filtered_query import FilteredQuery
+from bbn.inference.exact.problem import Question, Values, relevant
+from bbn.inference.exact.tree_plan import plan_tree
+from bbn.kernels.contracts.tape import MARGINALS
 from tests.benchmarks.bench_inference import evidence_sets
 from tests.support import exact_truth
 
@@ -19,11 +24,17 @@ from tests.support import exact_truth
 @pytest.fixture
 def always(monkeypatch):
     """Prune whatever the size."""
-    monkeypatch.setattr(plan_choice, "CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "making", lambda model: -1.0)
-    monkeypatch.setattr(pruning.Pruning, "gone", lambda self, domain, hard: 1)
-    monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
+    monkeypatch.setattr(query_compiler, "FILTERED", -1.0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
+    for module in (query_compiler, filtered_query):
+        monkeypatch.setattr(module, "making", lambda model: -1.0)
+    monkeypatch.setattr(DomainFilter, "gone", lambda self, domain, values: 1)
+    monkeypatch.setattr(filtered_query, "GAIN", -1e9)
+
+
+def filtered(engine):
+    """The shapes that are answered without the states that their values rule out."""
+    return [query for query in engine.compiler.known._queries.values() if isinstance(query, FilteredQuery)]
 
 
 def sparse_network(rng, n=7):
@@ -87,7 +98,7 @@ def test_answers_are_the_exact_ones(seed, always):
             np.testing.assert_allclose(
                 joint.values, net.query(pair, evidence, method="enumeration").values, atol=1e-12
             )
-    assert engine._planner.prunes
+    assert filtered(engine)
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -99,10 +110,10 @@ def test_other_values_of_the_same_variables_are_answered_on_the_tree_of_the_firs
     observed = [v for v in net.variables if rng.random() < 0.3]
     likely = [v for v in net.variables if v not in observed and rng.random() < 0.2]
     free = [v for v in net.variables if v not in observed]
-    priced = []
-    price = pruning.price
+    planned = []
+    search = filtered_query.search_plan
     monkeypatch.setattr(
-        pruning, "price", lambda *given, once, **more: priced.append(given) or price(*given, **more)
+        filtered_query, "search_plan", lambda *given, **more: planned.append(given) or search(*given, **more)
     )
     answered = 0
     for _ in range(12):
@@ -128,7 +139,7 @@ def test_other_values_of_the_same_variables_are_answered_on_the_tree_of_the_firs
             np.testing.assert_allclose(joint.values.sum(axis=1), answers[pair[0]].values, atol=1e-12)
             assert joint.log_evidence == pytest.approx(answers.log_evidence, abs=1e-10)
         answered += 1
-    shapes = [question for _, question, _ in priced]
+    shapes = [given[1] for given in planned]
     assert len(shapes) == len(set(shapes))  # a tree of its own is looked for once
     assert answered == 0 or shapes
 
@@ -208,14 +219,13 @@ def test_water_needs_a_hundredth_of_its_cells():
     net = bbn.example("water")
     engine = bbn.JunctionTree(net)
     answers = engine.posteriors()
-    assert list(engine._planner.prunes.values()) == [True]
-    question = plan_choice.Question(goal=plan_choice.MARGINALS)
-    pruning = engine._planner.pruning
-    small = pruning.restricted(pruning.domain([], []), pruning.shape(None, question).needed)
-    cells = plan_choice.price(small, question).cells
+    assert len(filtered(engine)) == 1
+    question, filters = Question(goal=MARGINALS), DomainFilter(engine.flat)
+    small, _ = filters.filtered(filters.domain(Values([], [], 0.0)), relevant(engine.flat, question).factors)
+    cells = plan_tree(small, question).cells
     assert 50 * cells < engine.stats().total_cells
     whole = bbn.JunctionTree(net, order="min-fill")
-    whole._planner.prunes = {(frozenset(), None): False}
+    whole.compiler._sparse = False  # as if there were no zeros
     for name, posterior in whole.posteriors().items():
         np.testing.assert_allclose(answers[name].values, posterior.values, atol=1e-12)
 
@@ -223,7 +233,7 @@ def test_water_needs_a_hundredth_of_its_cells():
 def test_tables_without_zeros_are_left_alone():
     engine = bbn.JunctionTree(bbn.example("barley"))
     engine.posteriors()
-    assert not any(engine._planner.prunes.values())
+    assert not filtered(engine)
 
 
 @pytest.mark.parametrize(
@@ -233,12 +243,12 @@ def test_a_first_question_tries_pruning_only_where_it_costs_much(name, at_once, 
     """Others leave the attempt to the second of their shape; without zeros there is none. All give the same answers."""
     tried = []
 
-    class Noted(pruning.Pruning):
+    class Noted(DomainFilter):
         def __init__(self, model):
             tried.append(model)
             super().__init__(model)
 
-    monkeypatch.setattr(plan_choice, "Pruning", Noted)
+    monkeypatch.setattr(query_compiler, "DomainFilter", Noted)
     net = bbn.example(name)
     leaves = [n for n in net.names if not net.children(n)][:6]
     row = net.sample(1, seed=0).iloc[0]
@@ -262,9 +272,10 @@ def test_the_tree_that_the_second_question_chooses_serves_the_first(first):
     engine = bbn.JunctionTree(net)
     for i in (first, 1 - first, first):
         engine.posteriors(cases[i])
-    (tree,) = engine._planner.pruning._trees.values()
+    (query,) = filtered(engine)
+    tree = query.shared
     assert tree.elimination is not None
     assert len(tree._samples) == 2
     for cards in tree._samples:
-        own = triangulate(cards, tree.shape.ptr, tree.shape.scope, "auto").cells
+        own = triangulate(cards, tree._needed.ptr, tree._needed.scope, "auto").cells
         assert kernels.triangulate.total_cells(cards, *tree.elimination) < 2 * own

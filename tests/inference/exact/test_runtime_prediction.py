@@ -11,9 +11,10 @@ import pytest
 
 import bbn
 from bbn.core.threads import time_limit
-from bbn.inference.exact import long_runs, orders, plan
-from bbn.inference.exact.flat_model import flatten
-from bbn.inference.exact.pricing import Question, price
+from bbn.inference.exact import elimination_orders as orders
+from bbn.inference.exact import executor, runtime_prediction
+from bbn.inference.exact.problem import Question, flatten
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts.tape import MARGINALS
 from tests.core.test_stopping import grid
 
@@ -21,8 +22,8 @@ from tests.core.test_stopping import grid
 @pytest.fixture
 def slow(monkeypatch):
     """A machine on which every run is foretold, and predicted to take a second for each cell."""
-    monkeypatch.setattr(plan, "LONG", 0.0)
-    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)
+    monkeypatch.setattr(executor, "LONG", 0.0)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 1.0)
 
 
 @pytest.mark.parametrize("states", [2, 3, 5])
@@ -30,11 +31,11 @@ def test_cells_of_a_tape_are_those_of_its_cliques(states):
     """A chain A - B - C without evidence: each clique is made, sent up, and read after the way down."""
     v = [bbn.Variable(name, range(states)) for name in "ABC"]
     pairs = [bbn.Factor(pair, np.ones((states, states))) for pair in (v[:2], v[1:])]
-    layout = price(flatten(bbn.FactorGraph(pairs)), Question(goal=MARGINALS)).layout
+    layout = plan_tree(flatten(bbn.FactorGraph(pairs)), Question(goal=MARGINALS)).layout
     assert (
-        4 * states**2 <= long_runs.tape_cells(layout.once) <= 12 * states**2
+        4 * states**2 <= runtime_prediction.tape_cells(layout.once) <= 12 * states**2
     )  # a few steps for each of two cliques
-    assert long_runs.tape_cells(layout.run) == 0
+    assert runtime_prediction.tape_cells(layout.run) == 0
 
 
 @pytest.mark.usefixtures("slow")
@@ -57,7 +58,7 @@ def test_what_would_take_far_too_long_is_not_started(ask, monkeypatch):
     with pytest.raises(bbn.BudgetError, match="was not started"):
         ask(grid(6))
     monkeypatch.delenv("BBN_TIME_LIMIT")
-    monkeypatch.setattr(long_runs, "rate", lambda: 1e-9)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 1e-9)
     assert ask(model, time_limit=60.0) == ask(grid(6))
 
 
@@ -72,26 +73,26 @@ def test_a_long_run_shows_how_far_it_is(monkeypatch):
         shown.append([total])
         yield shown[-1].append
 
-    monkeypatch.setattr(long_runs, "progress_bar", bar)
+    monkeypatch.setattr(runtime_prediction, "progress_bar", bar)
     model = grid(15)
     answers = model.posteriors({"x0_0": 1})
     total = sum(one[0] for one in shown)
     done = sum(sum(one[1:]) for one in shown)
     assert 0 < done <= total
-    monkeypatch.setattr(plan, "LONG", 1e8)
+    monkeypatch.setattr(executor, "LONG", 1e8)
     assert grid(15).posteriors({"x0_0": 1}) == answers
 
 
 def test_short_runs_show_nothing(monkeypatch):
-    monkeypatch.setattr(plan, "LONG", 0.0)
-    monkeypatch.setattr(long_runs, "progress_bar", None)
+    monkeypatch.setattr(executor, "LONG", 0.0)
+    monkeypatch.setattr(runtime_prediction, "progress_bar", None)
     assert grid(6).posteriors()["x1_1"].values.sum() == pytest.approx(1.0)
 
 
 def test_stats_predict_seconds():
     small, large = (bbn.JunctionTree(bbn.example(name)).stats() for name in ("asia", "barley"))
     assert 0 < small.predicted_seconds < large.predicted_seconds
-    assert long_runs.rate() == long_runs.rate() > 0
+    assert runtime_prediction.rate() == runtime_prediction.rate() > 0
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan"])
@@ -121,8 +122,8 @@ def test_many_rows_that_would_take_far_too_long_are_not_started(ask, monkeypatch
     net = bbn.example("asia")
     data = net.sample(200, seed=0, missing=0.2)
     expected = ask(net, data)
-    monkeypatch.setattr(long_runs, "ROWS_FROM", 0.0)
-    monkeypatch.setattr(long_runs, "rate", lambda: 10.0)
+    monkeypatch.setattr(runtime_prediction, "ROWS_FROM", 0.0)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 10.0)
     with pytest.raises(bbn.TimeLimitError, match=r"about .* that time_limit leaves; it was not started"):
         ask(net, data, time_limit=5.0)
     monkeypatch.setenv("BBN_TIME_LIMIT", "5")
@@ -140,28 +141,28 @@ def test_rows_are_foretold_by_their_number_and_by_the_threads(monkeypatch):
         told.append((total, what))
         yield lambda amount: None
 
-    monkeypatch.setattr(long_runs, "ROWS_FROM", 0.0)
-    monkeypatch.setattr(long_runs, "progress_bar", bar)
-    monkeypatch.setattr(long_runs, "rate", lambda: 1.0)
-    layout = price(flatten(grid(4)), Question(masked=True, goal=MARGINALS)).layout
-    cells = long_runs.tape_cells(layout.run)
+    monkeypatch.setattr(runtime_prediction, "ROWS_FROM", 0.0)
+    monkeypatch.setattr(runtime_prediction, "progress_bar", bar)
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 1.0)
+    layout = plan_tree(flatten(grid(4)), Question(masked=True, goal=MARGINALS)).layout
+    cells = runtime_prediction.tape_cells(layout.run)
     for rows, threads in ((100, 1), (100, 4)):
-        with long_runs.predicted_rows(layout, rows, threads):
+        with runtime_prediction.predicted_rows(layout, rows, threads):
             pass
         assert told[-1] == (
             rows * cells,
-            f"exact inference, about {long_runs.spoken(rows * cells / threads)}",
+            f"exact inference, about {runtime_prediction.spoken(rows * cells / threads)}",
         )
 
 
 @pytest.mark.usefixtures("slow")
 def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
     """Potentials that hold for any values are worked out first: not even those, where the rest would take too long."""
-    layout = price(flatten(grid(6)), Question(masked=True, goal=MARGINALS)).layout
-    monkeypatch.setattr(long_runs, "rate", lambda: 30.0 / long_runs.tape_cells(layout.run))
-    monkeypatch.setattr(long_runs.kernels.propagate, "Program", None)
+    layout = plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)).layout
+    monkeypatch.setattr(runtime_prediction, "rate", lambda: 30.0 / runtime_prediction.tape_cells(layout.run))
+    monkeypatch.setattr(runtime_prediction.kernels.propagate, "Program", None)
     with time_limit(5.0), pytest.raises(bbn.TimeLimitError, match="was not started"):
-        long_runs.LongPlan(flatten(grid(6)), Question(masked=True, goal=MARGINALS), layout, 1000, 10**9)
+        executor.LongExecutor(plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)), 10**9)
 
 
 @pytest.mark.parametrize(("seconds", "most"), [(100.0, 5), (400.0, 20)])

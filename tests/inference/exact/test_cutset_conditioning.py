@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import cases, plan_choice, pruning
+from bbn.inference.exact import filtered_query, query_compiler
+from bbn.inference.exact.cutset_conditioning import together
+from bbn.inference.exact.problem import Answer
 from tests.support import sparse_models
 from tests.support.pedigrees import pedigree, phenotypes
 
@@ -16,23 +18,24 @@ from tests.support.pedigrees import pedigree, phenotypes
 @pytest.fixture
 def small(monkeypatch):
     """Leave states out whatever the size."""
-    monkeypatch.setattr(plan_choice, "CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "making", lambda model: -1.0)
-    monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
+    monkeypatch.setattr(query_compiler, "FILTERED", -1.0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
+    for module in (query_compiler, filtered_query):
+        monkeypatch.setattr(module, "making", lambda model: -1.0)
+    monkeypatch.setattr(filtered_query, "GAIN", -1e9)
 
 
-def fitting(monkeypatch, cells):
-    """Let plans of no more cells than these fit the memory, and others too once there is nothing to tell apart."""
-    monkeypatch.setattr(plan_choice, "_fits", lambda cost, options, beside: cost.cells <= cells)
+def fitting(monkeypatch, size):
+    """Let plans of no more bytes than these fit the memory, and others too once there is nothing to tell apart."""
+    monkeypatch.setattr(filtered_query.Means, "fit", lambda self, needed: needed <= size)
 
 
 def counted(monkeypatch):
     """How many variables were taken case by case."""
     found = []
-    choose = plan_choice.case_variable
+    choose = filtered_query.case_variable
     monkeypatch.setattr(
-        plan_choice, "case_variable", lambda *given: found.append(choose(*given)) or found[-1]
+        filtered_query, "case_variable", lambda *given: found.append(choose(*given)) or found[-1]
     )
     return found
 
@@ -46,7 +49,7 @@ def test_cases_together_give_the_answers_of_one_plan(seed, small, monkeypatch):
         case["G5p.0"] = bbn.Virtual({state: 0.3 + k for k, state in enumerate(allele.states)})
     whole = bbn.VariableElimination(net)
     found = counted(monkeypatch)
-    fitting(monkeypatch, 300)
+    fitting(monkeypatch, 6000)
     answers = bbn.JunctionTree(net).posteriors(case)
     assert len(found) > 1
     pair = [name for name in net.names if name not in case][1:6:4]
@@ -128,7 +131,7 @@ def every_question_within(limit, net, found):
 
 
 def every_model_within_each_limit(seeds, monkeypatch):
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
     found, answered = counted(monkeypatch), 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -155,8 +158,8 @@ def test_two_thousand_models_within_a_small_memory_say_what_the_joint_says(part,
 def test_a_question_that_needs_too_many_cases_is_refused(small, monkeypatch):
     net = pedigree(8, 2, 1, alleles=2, founders=3)
     (case,) = phenotypes(net, 0.5, 1)
-    monkeypatch.setattr(plan_choice, "BEARABLE", 10.0)
-    fitting(monkeypatch, 300)
+    monkeypatch.setattr(filtered_query, "CASES", 1e-8)
+    fitting(monkeypatch, 6000)
     found = counted(monkeypatch)
     with pytest.raises(bbn.BudgetError):
         bbn.JunctionTree(net, memory_limit="20kB").posteriors(case)
@@ -164,20 +167,16 @@ def test_a_question_that_needs_too_many_cases_is_refused(small, monkeypatch):
 
 
 def test_weights_of_cases_are_far_below_the_range_of_a_double():
-    class Case:
-        def __init__(self, log_evidence, values):
-            self.log_evidence, self.values = log_evidence, np.array(values)
-
-        def marginals(self):
-            return self.values
+    def case(log, values):
+        return Answer(np.array(values), log)
 
     several = [
-        Case(-math.inf, [0.0, 0.0]),
-        Case(-2000.0, [1.0, 0.0]),
-        Case(-2000.0 + math.log(3), [0.0, 1.0]),
+        case(-math.inf, [0.0, 0.0]),
+        case(-2000.0, [1.0, 0.0]),
+        case(-2000.0 + math.log(3), [0.0, 1.0]),
     ]
-    several.append(Case(-math.inf, [0.0, 0.0]))
-    answer = cases.together(several, lambda case: case.marginals())
-    assert answer.log_evidence == pytest.approx(-2000 + math.log(4), abs=1e-12)
+    several.append(case(-math.inf, [0.0, 0.0]))
+    answer = together(several, 1)
+    assert answer.log == pytest.approx(-2000 + math.log(4), abs=1e-12)
     np.testing.assert_allclose(answer.values, [0.25, 0.75], atol=1e-12)
-    assert cases.together([Case(-math.inf, [0.0])], lambda case: case.marginals()).log_evidence == -math.inf
+    assert together([case(-math.inf, [0.0])], 1).log == -math.inf

@@ -10,22 +10,22 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import plan_choice, pruning
-from bbn.inference.exact.flat_model import flatten
-from bbn.inference.exact.joining import join
+from bbn.inference.exact import filtered_query, query_compiler
+from bbn.inference.exact.problem import flatten
+from bbn.inference.exact.variable_merging import merged
 from tests.support.pedigrees import pedigree, phenotypes
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Leave states out and join variables whatever the size."""
-    monkeypatch.setattr(plan_choice, "CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", -1.0)
-    monkeypatch.setattr(plan_choice, "MASKED_VARIABLES", 0)
-    monkeypatch.setattr(plan_choice, "making", lambda model: -1.0)
-    monkeypatch.setattr(plan_choice, "JOINED", -1.0)
-    monkeypatch.setattr(pruning, "JOINED", -1.0)
-    monkeypatch.setattr(pruning.Pruning, "pays", lambda self, whole, pruned: True)
+    monkeypatch.setattr(query_compiler, "FILTERED", -1.0)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
+    monkeypatch.setattr(query_compiler, "MASKED_VARIABLES", 0)
+    for module in (query_compiler, filtered_query):
+        monkeypatch.setattr(module, "making", lambda model: -1.0)
+    monkeypatch.setattr(filtered_query, "MERGED", -1.0)
+    monkeypatch.setattr(filtered_query, "GAIN", -1e9)
 
 
 def chained(seed):
@@ -100,23 +100,23 @@ def test_copies_are_joined_through_others_and_hand_on_which_state_is_which():
             bbn.Factor([a, c, d], np.arange(1.0, 28.0).reshape(3, 3, 3)),
         ]
     )
-    found = join(flatten(graph))
+    found = merged(flatten(graph))
     assert found is not None
-    (one,) = found.speakers([0, 1, 2])
-    assert len(found.image) == 2
-    assert found.speaker[3] == 3
-    assert sorted(found.model.cards.tolist()) == [1, 1, 3, 3]
-    assert (found.states(0) == found.states(2)).all()
-    assert turned[found.states(0), found.states(1)].all()
-    scopes = [found.model.scope[i:j].tolist() for i, j in pairwise(found.model.scope_ptr.tolist())]
+    model, embedding = found
+    (one,) = set(embedding.source[:3].tolist())
+    assert embedding.source[3] == 3
+    assert sorted(model.cards.tolist()) == [1, 1, 3, 3]
+    assert (embedding.of(0) == embedding.of(2)).all()
+    assert turned[embedding.of(0), embedding.of(1)].all()
+    scopes = [model.scope[i:j].tolist() for i, j in pairwise(model.scope_ptr.tolist())]
     assert sorted(map(sorted, scopes)) == [[one], [one], [one, 3]]
 
 
 def test_what_is_to_stay_apart_stays():
     a, b = (bbn.Variable(name, [0, 1]) for name in "ab")
     flat = flatten(bbn.FactorGraph([bbn.Factor([a, b], np.eye(2))]))
-    assert join(flat) is not None
-    assert join(flat, {1}) is None
+    assert merged(flat) is not None
+    assert merged(flat, {1}) is None
 
 
 @pytest.mark.parametrize(
@@ -129,17 +129,19 @@ def test_what_is_to_stay_apart_stays():
 )
 def test_nothing_is_joined_where_only_one_fixes_the_other(table):
     a, b = (bbn.Variable(name, [0, 1]) for name in "ab")
-    assert join(flatten(bbn.FactorGraph([bbn.Factor([a, b], np.array(table))]))) is None
+    assert merged(flatten(bbn.FactorGraph([bbn.Factor([a, b], np.array(table))]))) is None
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="too slow in numpy")
 def test_a_large_pedigree_has_fewer_cells_and_the_same_answers(always, monkeypatch):
     net = pedigree(14, 3, 2, near=6)
     (case,) = phenotypes(net, 0.9, 2)
-    made, make = [], plan_choice.make_plan
-    monkeypatch.setattr(plan_choice, "make_plan", lambda *given: made.append(given[2].cells) or make(*given))
+    made, opened = [], filtered_query.open_plan
+    monkeypatch.setattr(
+        filtered_query, "open_plan", lambda *given: made.append(given[0].cells) or opened(*given)
+    )
     joined = bbn.JunctionTree(net).posteriors(case)
-    monkeypatch.setattr(pruning, "JOINED", math.inf)
+    monkeypatch.setattr(filtered_query, "MERGED", math.inf)
     apart = bbn.JunctionTree(net).posteriors(case)
     assert made[0] < 0.8 * made[1]
     assert joined.log_evidence == pytest.approx(apart.log_evidence, abs=1e-9)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import loose_effects, plan_choice
+from bbn.inference.exact import barren_leaves, query_compiler
 from tests.model.test_noisy_max import diagnosis, quickscore
 from tests.support import many_causes, oracle
 
@@ -53,16 +53,16 @@ def findings(rng, net):
 def always(monkeypatch):
     """Every effect that may be left out is; how often that was."""
     count = [0]
-    marginals = loose_effects.LooseEffects.marginals
+    marginals = barren_leaves.BarrenEffects.marginals
 
     def counted(self, *args):
         count[0] += 1
         return marginals(self, *args)
 
-    monkeypatch.setattr(loose_effects.LooseEffects, "_tied", lambda *_: True)
-    monkeypatch.setattr(loose_effects.LooseEffects, "_pays", lambda *_: True)
-    monkeypatch.setattr(loose_effects.LooseEffects, "marginals", counted)
-    monkeypatch.setattr(plan_choice, "MASKED_CELLS", 0)
+    monkeypatch.setattr(barren_leaves.BarrenEffects, "_tied", lambda *_: True)
+    monkeypatch.setattr(barren_leaves.BarrenEffects, "_pays", lambda *_: True)
+    monkeypatch.setattr(barren_leaves.BarrenEffects, "marginals", counted)
+    monkeypatch.setattr(query_compiler, "WHOLE_TREE", 0)
     return count
 
 
@@ -152,7 +152,7 @@ def test_effects_that_tie_no_causes_stay_in_the_tree():
     two = bbn.NoisyOr(bbn.Variable("Z", ["no", "yes"]), causes[39:], [0.5] * 21)
     engine = bbn.JunctionTree(bbn.BayesianNetwork([*parts, one, two]))
     found = engine.posteriors()
-    assert set(engine._loose._left_out.values()) == {()}
+    assert set(engine._barren._left_out.values()) == {()}
     assert found["Y"]["yes"] == pytest.approx(1 - 0.95**40, abs=1e-12)
     assert found["Z"]["yes"] == pytest.approx(1 - 0.95**21, abs=1e-12)
 

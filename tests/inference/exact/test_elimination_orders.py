@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import bbn
-from bbn.inference.exact import orders
-from bbn.inference.exact.flat_model import flatten
+from bbn.inference.exact import elimination_orders as orders
+from bbn.inference.exact.problem import flatten
 from bbn.model.graphs import ORDERS
 from tests.kernels.test_twins import ELIMINATE, random_scopes
 from tests.support import oracle
@@ -200,11 +200,12 @@ def test_known_trees_of_the_literature_are_reached():
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = """
 import bbn, hashlib
-from bbn.inference.exact.flat_model import flatten
-from bbn.inference.exact.pricing import Question, price
+from bbn.inference.exact.problem import flatten
+from bbn.inference.exact.problem import Question
+from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts.tape import MARGINALS
-cost = price(flatten(bbn.example("munin1"), None), Question(goal=MARGINALS))
-print(int(cost.cells), cost.tried, hashlib.sha256(cost.elimination[0].tobytes()).hexdigest())
+cost = plan_tree(flatten(bbn.example("munin1"), None), Question(goal=MARGINALS))
+print(int(cost.cells), cost.order.tried, hashlib.sha256(cost.elimination[0].tobytes()).hexdigest())
 """
     texts = {
         subprocess.run(
@@ -252,7 +253,7 @@ def vast(monkeypatch):
     for name in ("SMALL", "HUGE", "VAST"):
         monkeypatch.setattr(orders, name, -1.0)
     monkeypatch.setattr(orders, "ANNEALED", 1000)
-    monkeypatch.setattr(orders, "CELLS_PER_PIECE", 1e-3)
+    monkeypatch.setattr(orders, "PIECE", 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
