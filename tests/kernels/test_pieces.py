@@ -7,7 +7,7 @@ import pytest
 
 import bbn
 from bbn.inference.exact import elimination_orders as orders
-from bbn.inference.exact.problem import Question, flatten
+from bbn.inference.exact.problem import Question, flatten, relevant
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.graphs import ORDERS, flat_scopes
 from tests.inference.exact.test_elimination_orders import grid, is_triangulation, true_cells

@@ -27,7 +27,7 @@ def always(monkeypatch):
     monkeypatch.setattr(query_compiler, "FILTERED", -1.0)
     monkeypatch.setattr(query_compiler, "WHOLE_TREE", -1.0)
     for module in (query_compiler, filtered_query):
-        monkeypatch.setattr(module, "making", lambda model: -1.0)
+        monkeypatch.setattr(module, "making", lambda model: -1e-9)
     monkeypatch.setattr(DomainFilter, "gone", lambda self, domain, values: 1)
     monkeypatch.setattr(filtered_query, "GAIN", -1e9)
 

@@ -89,7 +89,7 @@ def eager(monkeypatch):
     """Searches on small models too."""
     monkeypatch.setattr(orders, "SMALL", 4.0)
     monkeypatch.setattr(orders, "HUGE", 8.0)
-    monkeypatch.setattr(orders, "CELLS_PER_PIECE", 1.0)
+    monkeypatch.setattr(orders, "PIECE", 1e-9)
 
 
 @pytest.mark.usefixtures("eager")
