@@ -8,7 +8,7 @@ finding that is not a state, a shape that is no longer kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import inf
 from typing import Any, NamedTuple
 
@@ -114,11 +114,13 @@ class AskedAgain:
         query = self._queries.get(known.question)
         if query is None:
             return None
-        found = query.answer(Values(pairs, (), 0.0), k)
+        ranking: Any
+        if type(query) is TreeQuery:
+            ranking, log = query.explain(pairs, k)
+        else:
+            _, log, _, ranking = query.answer(Values(pairs, (), 0.0), k)
         label = kernels.answers.label
-        return [
-            Assignment(label(known.places, codes), found.log + ratio) for codes, ratio in found.ranking
-        ] or None
+        return [Assignment(label(known.places, codes), log + ratio) for codes, ratio in ranking] or None
 
     def _run(self, known: Asked, evidence: dict[str, Any] | None) -> tuple[Floats, float]:
         """What the shape's plan reads, and ln of the weight; -inf where the long way must answer."""
@@ -151,12 +153,15 @@ class AskedAgain:
             self._known[asked] = Asked(question, self._read(evidence), whole, certain, variables, shape)
 
     def note_posteriors(
-        self, evidence: Any, masked: Question | None, slots: Callable[[frozenset[str], Question], Slots]
+        self,
+        evidence: Any,
+        masked: Question | None,
+        slots: Mapping[tuple[frozenset[str], Question, bool], Slots],
     ) -> None:
         """Note that all posteriors were found the long way.
 
-        `masked` is the question whose one plan serves all evidence, if there is one; `slots` gives the places of the
-        answers.
+        `masked` is the question whose one plan serves all evidence, if there is one; `slots` has the places of the
+        answers, by the names observed, the shape and whether one plan answers all values.
         """
         asked = self._asked(ALL, evidence)
         if asked is None or not self._again(asked):
@@ -169,9 +174,10 @@ class AskedAgain:
             certain = ()
         query = self._queries.get(question)
         if query is not None:
-            where = slots(frozenset(evidence or ()), question)
             whole = type(query) is TreeQuery
-            self._known[asked] = Asked(question, self._read(evidence), whole, certain, slots=where)
+            where = slots.get((frozenset(evidence or ()), question, whole))
+            if where is not None:
+                self._known[asked] = Asked(question, self._read(evidence), whole, certain, slots=where)
 
     def note_best(self, evidence: Any) -> None:
         """Note that the best assignments were found the long way."""

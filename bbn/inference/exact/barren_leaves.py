@@ -258,7 +258,7 @@ def cells_by_rule(model: Factors, question: Question, order: str, most: float = 
     """The cells of all cliques by one rule without a search; past `most` cells some number that is larger."""
     needed = relevant(model, question)
     rule = PORTFOLIO[0] if order == "auto" else order
-    return greedy(model.cards, needed.ptr, needed.scope, rule, most).order.cells
+    return greedy(model.cards, needed.ptr, needed.scope, rule, most).cells
 
 
 def _groups(model: Factors, sliced: frozenset[int]) -> list[int]:

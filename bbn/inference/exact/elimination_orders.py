@@ -79,6 +79,8 @@ class Order(NamedTuple):
     """How many orders were worked out, or given up."""
     greedy: float
     """The cells of the best that the rules alone gave."""
+    starts: tuple[tuple[str, Elimination, float], ...] = ()
+    """Where a search may begin: the rule, elimination and cells of each; none where no search is worth its while."""
 
 
 Needs = Callable[[Order], float]
@@ -93,15 +95,7 @@ class _Start:
         self.bias: Floats = np.ones(n)
 
 
-class Greedy(NamedTuple):
-    """What the rules alone give, where a search may begin."""
-
-    order: Order
-    starts: tuple[tuple[str, Elimination, float], ...] = ()
-    """Rule, elimination and cells of each; none where no search is worth its while."""
-
-
-def greedy(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", most: float = inf) -> Greedy:
+def greedy(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", most: float = inf) -> Order:
     """An elimination of these scopes by rules; "auto" tries the portfolio where the first rule's cliques are large.
 
     Parameters
@@ -117,19 +111,19 @@ def greedy(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", most: float
     elimination = find_rule(rules[0])(cards, ptr, scope, None, most)
     cells = kernels.triangulate.total_cells(cards, *elimination)
     if cells <= SMALL or order != "auto":
-        return Greedy(Order(elimination, cells, 1, cells))
+        return Order(elimination, cells, 1, cells)
     found = [(rules[0], elimination, cells)]
     for name in rules[1:]:
         other = ORDERS[name](cards, ptr, scope, None, min(10 * cells, most))
         if len(other[0]) == len(elimination[0]) or cells > most:
             found.append((name, other, kernels.triangulate.total_cells(cards, *other)))
     _, best, fewest = min(found, key=itemgetter(2))
-    searched = HUGE < fewest <= min(most, HOPELESS)
-    return Greedy(Order(best, fewest, len(rules), fewest), tuple(found) if searched else ())
+    pays = HUGE < fewest <= min(most, HOPELESS)
+    return Order(best, fewest, len(rules), fewest, tuple(found) if pays else ())
 
 
 def searched(
-    cards: Ints, ptr: Ints, scope: Ints, found: Greedy, thorough: bool = False, needs: Needs | None = None
+    cards: Ints, ptr: Ints, scope: Ints, found: Order, thorough: bool = False, needs: Needs | None = None
 ) -> Order:
     """The best of a search from what the rules found, as long as that pays.
 
@@ -143,10 +137,10 @@ def searched(
         How many times the memory limit the plan of an order takes, which ends a long search; by default that fits.
     """
     if not found.starts:
-        return found.order
+        return found
     starts = [_Start(name, other, cells, len(cards)) for name, other, cells in found.starts]
     patience = _Patience(needs)
-    return patience.best(_search(cards, ptr, scope, starts, found.order, thorough, patience))
+    return patience.best(_search(cards, ptr, scope, starts, found._replace(starts=()), thorough, patience))
 
 
 def triangulate(

@@ -145,7 +145,7 @@ class FilteredQuery:
         model, embedding = self._filters.filtered(domain, self._needed.factors)
         needed = relevant(model, asked)
         found = greedy(model.cards, needed.ptr, needed.scope, means.order, HOPELESS)
-        if CELL * found.order.cells > MERGED:
+        if CELL * found.cells > MERGED:
             compiled = self._merged(domain, model, embedding)
             if compiled is not None:
                 self._merges = True

@@ -39,6 +39,8 @@ JOINT_CELLS = 1_000_000
 """Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
 
 Slots = dict[str, Slot]
+SlotsKey = tuple[frozenset[str], Question, bool]
+"""The names observed, the shape, and whether one plan answers all values of it."""
 
 
 class JunctionTree(Engine):
@@ -76,7 +78,7 @@ class JunctionTree(Engine):
         super().__init__(model, **options)
         self.flat: Factors = flatten(self.model, self.options["memory_limit"])
         self.compiler = Compiler(self.flat, self.options)
-        self._slots: dict[object, Slots] = {}
+        self._slots: dict[SlotsKey, Slots] = {}
         self._again: AskedAgain | None = None
         self._asked = False
         chains = len(self.flat.cards) > len(self.model.variables)
@@ -179,7 +181,7 @@ class JunctionTree(Engine):
         if answers is None:
             answers = super()._posteriors(evidence, settings)
             masked = MASKED if self.compiler.masks(settings) else None
-            again.note_posteriors(evidence, masked, self._slots_of)
+            again.note_posteriors(evidence, masked, self._slots)
         return answers
 
     def _known_questions(self) -> AskedAgain | None:
@@ -217,10 +219,13 @@ class JunctionTree(Engine):
             )
             if barren and self._barren is not None:
                 return self._barren.marginals(barren, findings, None if options is self.options else options)
-        found = self.compiler.answer(question, numbered(findings, number), options)
+        values = numbered(findings, number)
+        query = self.compiler.prepared(question, values, options)
+        found = query.answer(values)
         if found.starts is None:
             return Posteriors({}, found.values, found.log)
-        return Posteriors(self._slots_at(observed, question, found.starts), found.values, found.log)
+        slots = self._slots_at((observed, question, type(query) is TreeQuery), found.starts)
+        return Posteriors(slots, found.values, found.log)
 
     def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
         n, limit = len(self.model.variables), self.options["memory_limit"]
@@ -265,17 +270,11 @@ class JunctionTree(Engine):
         }
         return findings._replace(hard={**findings.hard, **hidden}) if hidden else findings
 
-    def _slots_of(self, observed: frozenset[str], question: Question) -> Slots:
-        """Where the marginals lie that a known shape was last answered with."""
-        filtered = self.compiler.filters_values(question)
-        return self._slots[observed, question, filtered]
-
-    def _slots_at(self, observed: frozenset[str], question: Question, starts: Ints) -> Slots:
+    def _slots_at(self, key: SlotsKey, starts: Ints) -> Slots:
         """Where the marginal of each variable that is not observed lies, by where they begin."""
-        key = observed, question, self.compiler.filters_values(question)
         slots = self._slots.get(key)
         if slots is None:
-            listed = starts.tolist()
+            listed, observed = starts.tolist(), key[0]
             places = [listed[self.flat.number[v.name]] for v in self.model.variables]
             slots = {
                 v.name: (v, start, start + v.card)

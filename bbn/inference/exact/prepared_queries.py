@@ -18,7 +18,7 @@ import numpy as np
 
 from bbn.core.budget import Room
 from bbn.inference.exact.bands import runs_before
-from bbn.inference.exact.executor import Executor
+from bbn.inference.exact.executor import Executor, Ranking
 from bbn.inference.exact.problem import Answer, Question, Values
 from bbn.inference.exact.reordering import OrderSearch
 from bbn.inference.exact.runtime_prediction import tape_cells
@@ -32,6 +32,7 @@ SMALLER = 0.95
 """The share of its cells that a tree must at most have to be taken in place of another."""
 
 EMPTY = np.empty(0)
+_improving = threading.Lock()
 
 
 class PreparedQuery(Protocol):
@@ -74,16 +75,17 @@ class TreeQuery:
         Whether leaving out the states that values rule out has not been tried yet.
     """
 
+    _search: _Reordering | None = None
+    _seen = False
+    """Whether cells that are always zero were looked for."""
+
     def __init__(self, executor: Executor, reorders: bool = False, untried: bool = False) -> None:
         self.executor = executor
         self.question = executor.plan.question
         self.untried = untried
         self.until = self._runs = runs_before(executor.layout, self.question.goal)
         """The runs until a better plan is looked for; 0 if none is."""
-        self._search: _Reordering | None = _Reordering(executor.plan) if reorders else None
-        self._filtered = False
-        """Whether cells that are always zero were looked for."""
-        self._lock = threading.Lock()
+        self._reorders = reorders
 
     @property
     def kept(self) -> int:
@@ -102,15 +104,18 @@ class TreeQuery:
             self.runs_to_come(1)
         return self.executor.run(pairs)
 
+    def explain(self, pairs: Pairs, k: int) -> tuple[Ranking, float]:
+        """Of a maximum: the k best assignments for these codes with ln of their ratio to the best, and ln of that."""
+        if self.until > 0:
+            self.runs_to_come(1)
+        return self.executor.explain(pairs, (), k)
+
     def runs_to_come(self, runs: int) -> Executor:
         """Note that it will be run so often; what runs it from now on."""
         if self.until > 0:
             self.until = max(0, self.until - runs)
-            if self.until == 0 and self._lock.acquire(blocking=False):
-                try:
-                    self._improve()
-                finally:
-                    self._lock.release()
+            if self.until == 0:
+                self._improve()
         return self.executor
 
     def whole(self) -> Executor:
@@ -126,16 +131,31 @@ class TreeQuery:
         self.executor.drop()
 
     def _improve(self) -> None:
-        """Take a better order, and leave out the cells that are zero whatever is observed, where that pays."""
-        now, search = self.executor, self._search
+        """Take a better order, and leave out the cells that are zero whatever is observed, where that pays.
+
+        One query at a time gets better; another waits for its next run.
+        """
+        if not _improving.acquire(blocking=False):
+            self.until = 1
+            return
+        try:
+            self._improve_alone()
+        finally:
+            _improving.release()
+
+    def _improve_alone(self) -> None:
+        now = self.executor
         plan = now.plan
+        if self._search is None and self._reorders:
+            self._search = _Reordering(plan)
+        search = self._search
         better = None if search is None else search.plan(plan, now.bytes, self._runs)
         thin = None
-        if better is not None or not self._filtered:
+        if better is not None or not self._seen:
             thin = without_zeros(better or plan, now.limit - now.bytes)
             if thin is not None and thin.more and (now.large or now.bytes + thin.more > now.left()):
                 thin = None
-        self._filtered = True
+        self._seen = True
         if better is not None or thin is not None:
             self._take(thin or better or plan)
         if search is not None and thin is None and not search.ended:

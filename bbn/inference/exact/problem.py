@@ -220,17 +220,20 @@ class Relevant(NamedTuple):
 
 def relevant(model: Factors, question: Question) -> Relevant:
     """The factors that a question needs (Shachter 1986), and their scopes without what is observed."""
+    sliced, likelihood, masked, targets, goal, _ = question
+    if len(targets) > 1:
+        targets = read_targets(model, question)
     return Relevant(
         *kernels.layout.reduce_scopes(
             model.scope_ptr,
             model.scope,
             model.heads,
             len(model.cards),
-            question.sliced,
-            question.likelihood,
-            question.masked,
-            read_targets(model, question),
-            question.goal != QUERY,
+            sliced,
+            likelihood,
+            masked,
+            targets,
+            goal != QUERY,
         )
     )
 

@@ -9,14 +9,15 @@ for all posteriors, on which evidence is masked. What a shape is answered by is 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from bbn.inference.exact.domain_filtering import DomainFilter, making
-from bbn.inference.exact.elimination_orders import HOPELESS, greedy
-from bbn.inference.exact.executor import open_plan
+from bbn.inference.exact.elimination_orders import HOPELESS, SMALL, greedy
+from bbn.inference.exact.executor import Executor, open_plan
 from bbn.inference.exact.filtered_query import FilteredQuery, Means
 from bbn.inference.exact.prepared_queries import PreparedQueries, PreparedQuery, TreeQuery
 from bbn.inference.exact.prices import CELL, FILTERED, WHOLE_TREE
@@ -69,8 +70,7 @@ class Compiler:
 
     def prepared(self, question: Question, values: Values, options: Mapping[str, Any]) -> PreparedQuery:
         """How a shape is answered, found by the values of its first question or, if that is put off, its second."""
-        own = options is self.options
-        query = self.known.get(question) if own else None
+        query = self.known.get(question) if options is self.options else None
         if query is None:
             query = self._prepare(question, values, options)
         elif isinstance(query, TreeQuery) and query.untried:
@@ -81,7 +81,9 @@ class Compiler:
             query = filtered
         else:
             return query
-        if options["order"] == self.options["order"] and self._is_known(query):
+        # if the first values cannot occur, the next question gains nothing from what was found
+        known = type(query) is TreeQuery or query.shared is not None  # type: ignore[attr-defined]
+        if known and options["order"] == self.options["order"]:
             self.known.put(question, query)
         return query
 
@@ -116,37 +118,34 @@ class Compiler:
             self._small = small
         return self._small
 
-    def filters_values(self, question: Question) -> bool:
-        """Whether a shape is known to be answered without the states that its values rule out."""
-        return isinstance(self.known.get(question), FilteredQuery)
-
     def _means(self, options: Mapping[str, Any]) -> Means:
         return Means(options["order"], options["memory_limit"], self.known.room, self.beside)
 
-    @staticmethod
-    def _is_known(query: PreparedQuery) -> bool:
-        """Whether a shape's next question gains from what was found: not if the first values cannot occur."""
-        return not isinstance(query, FilteredQuery) or query.shared is not None
-
     def _prepare(self, question: Question, values: Values, options: Mapping[str, Any]) -> PreparedQuery:
         """How a shape that is new is answered."""
-        model, means = self.factors, self._means(options)
+        model = self.factors
         if self._slab is None:
             self._slab = slab_of(model)
         slab = SLAB if question.maximise else self._slab
         needed = relevant(model, question)
-        found = greedy(model.cards, needed.ptr, needed.scope, means.order, HOPELESS)
-        cost, ground = CELL * found.order.cells, None
-        fits = means.fit(8 * found.order.cells)
+        found = greedy(model.cards, needed.ptr, needed.scope, options["order"], HOPELESS)
+        reorders = question.goal == MARGINALS and options["order"] == "auto"
+        if found.cells <= SMALL and options["memory_limit"] is None:
+            plan = plan_on(model, question, needed, found, False, slab)
+            if plan.bytes <= SMALL_BYTES:
+                return TreeQuery(Executor(plan, sys.maxsize), reorders)
+        means = self._means(options)
+        cost, ground = CELL * found.cells, None
+        fits = means.fit(8 * found.cells)
         if not fits:
-            ground = plan_on(model, question, needed, found.order, slab=slab)
+            ground = plan_on(model, question, needed, found, slab=slab)
             fits = means.fit(ground.bytes)
         first = question.goal != MARGINALS and options is self.options
         tried = False
         if (not fits or cost > FILTERED) and not question.masked:
             tried = not fits or cost > (FIRST if first else AGAIN) * making(model)
             if tried:
-                ground = ground or TreePlan(model, question, needed, found.order, None, 8 * found.order.cells)
+                ground = ground or TreePlan(model, question, needed, found, None, 8 * found.cells)
                 filtered = self._filtered(question, values, ground, fits, means)
                 if filtered is not None:
                     return filtered
@@ -162,7 +161,6 @@ class Compiler:
                 return filtered
         executor = open_plan(plan, means.limit, self.known.room, self.beside)
         untried = not tried and plan.seconds > FILTERED and plan.seconds > AGAIN * making(model)
-        reorders = question.goal == MARGINALS and means.order == "auto"
         return TreeQuery(executor, reorders, untried and not question.masked)
 
     @staticmethod

@@ -23,7 +23,6 @@ from bbn.inference.exact.elimination_orders import (
     HOPELESS,
     PORTFOLIO,
     SHARE_OF_LIMIT,
-    Greedy,
     Order,
     greedy,
     searched,
@@ -111,19 +110,20 @@ def search_plan(
     model: Factors,
     question: Question,
     needed: Relevant,
-    found: Greedy,
+    found: Order,
     most: float = HOPELESS,
     once: bool = False,
     slab: int = SLAB,
     limit: int | float | str | None = None,
 ) -> TreePlan:
     """The plan of a question whose order the rules have found, after a search for a better one where that pays."""
-    needs = partial(_times_the_limit, model, question, needed, slab, limit)
-    thorough = question.goal != QUERY and not once
-    best = searched(model.cards, needed.ptr, needed.scope, found, thorough, needs)
-    if best.cells > most:  # it may have been given up
-        return TreePlan(model, question, needed, best, None, 8 * best.cells, slab)
-    return plan_on(model, question, needed, best, slab=slab)
+    if found.starts:
+        needs = partial(_times_the_limit, model, question, needed, slab, limit)
+        thorough = question.goal != QUERY and not once
+        found = searched(model.cards, needed.ptr, needed.scope, found, thorough, needs)
+    if found.cells > most:  # it may have been given up
+        return TreePlan(model, question, needed, found, None, 8 * found.cells, slab)
+    return plan_on(model, question, needed, found, False, slab)
 
 
 def plan_on(

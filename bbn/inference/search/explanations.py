@@ -89,7 +89,7 @@ class Explanations:
             heads = np.arange(len(cards))
             model = Factors((), number, cards, bounds, members, np.empty(0, np.int64), np.empty(0), heads)
             needed = relevant(model, question)
-            found = greedy(cards, needed.ptr, needed.scope, options["order"], HOPELESS).order
+            found = greedy(cards, needed.ptr, needed.scope, options["order"], HOPELESS)
             self._cells[question] = found.cells + sum(map(table_cells, noisy(net)))
         return self._cells[question]
 

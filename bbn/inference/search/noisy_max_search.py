@@ -7,7 +7,7 @@ child, with α = P(≤ y | x) and β = P(< y | x), both products over the parent
 
 and g is concave, so for every s ≥ 0 a line bounds it: g(T) ≤ c(s) − s T with c(s) = s ln s − (1 + s) ln(1 + s)
 (Jaakkola and Jordan 1999). The bound is a product of tables of a parent and the child, or of a parent alone
-(`variational_bounds`). The best explanations under it, in their order, come from one maximised junction forest; each s is
+(`variational_bounds`). The best explanations under it, in their order, come from one maximised forest; each s is
 moved to where the bound is lowest, and where the bound and P still differ, the states of a parent are
 told apart, each with bounds of its own. The answer is proved: no explanation that is left has a bound above it. The
 weakest state needs no bound, as β = 0. Interchangeable variables are told apart by how many have each state.
