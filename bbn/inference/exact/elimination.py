@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from bbn.model.evidence import Findings, Model
 from bbn.model.graphs import elimination_order
 from bbn.model.network import BayesianNetwork
 from bbn.model.options import OrderedOptions
+from bbn.model.variable import Variable
 
 Held = TypeVar("Held")
 Step = tuple[str, tuple[str, ...], NDArray[np.unsignedinteger[Any]]]
@@ -82,8 +82,9 @@ class VariableElimination(Engine):
         foreseen = Foreseen(scopes, options)
         order = foreseen.eliminate(targets, options["order"])
         foreseen.product([*foreseen.scopes, asked], 2)
-        factors = self._eliminate(self._relevant(targets, findings), order)
-        return LogFactor.product([*factors, self._ones(targets)]).permute(targets).shares()
+        factors = eliminate(self._relevant(targets, findings), order)
+        ones = _ones([self.model.variable(name) for name in targets])
+        return LogFactor.product([*factors, ones]).permute(targets).shares()
 
     def _best(self, findings: Findings, options: Mapping[str, Any]) -> tuple[dict[str, int], float]:
         free = tuple(v.name for v in self.model.variables if v.name not in findings.hard)
@@ -92,41 +93,10 @@ class VariableElimination(Engine):
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[dict[str, int], float]:
-        return self.best_of(targets, findings, options)
-
-    def best_of(
-        self,
-        targets: tuple[str, ...],
-        findings: Findings,
-        options: Mapping[str, Any],
-        beside: int = 0,
-        turn: Callable[[int], AbstractContextManager[Any]] = nullcontext,
-    ) -> tuple[dict[str, int], float]:
-        """The codes of the best assignment of the targets, and ln P(it, findings).
-
-        Parameters
-        ----------
-        targets : tuple of str
-            None of them observed.
-        findings, options
-            As `Engine` has checked them.
-        beside : int
-            The bytes of the memory limit that the caller takes.
-        turn : callable
-            Given the bytes that the work takes, waits until they are there.
-        """
-        foreseen = Foreseen(self._scopes(targets, findings), options, beside)
-        summed = foreseen.eliminate(targets, options["order"])
-        foreseen.scopes += [self._asked((name,)) for name in targets]
-        maximised = foreseen.eliminate((), options["order"], decided=True)
-        with turn(foreseen.peak - beside):
-            steps: list[Step] = []
-            factors = self._eliminate(self._relevant(targets, findings), summed)
-            factors = self._eliminate(
-                [*factors, *(self._ones((name,)) for name in targets)], maximised, steps
-            )
-            log_probability = float(LogFactor.product(factors).values)
-        return ({}, log_probability) if log_probability == -math.inf else (_traceback(steps), log_probability)
+        wanted = [self.model.variable(name) for name in targets]
+        scopes = self._scopes(targets, findings)
+        plan = plan_buckets(scopes, wanted, options["order"], options)
+        return best_of(plan, lambda: self._relevant(targets, findings))
 
     def _scopes(self, targets: tuple[str, ...], findings: Findings) -> list[Scope]:
         """The scopes of the factors that `_relevant` gives."""
@@ -138,25 +108,77 @@ class VariableElimination(Engine):
     def _asked(self, names: tuple[str, ...]) -> Scope:
         return {name: self.model.variable(name).card for name in names}
 
-    def _ones(self, names: tuple[str, ...]) -> LogFactor:
-        variables = tuple(self.model.variable(name) for name in names)
-        return LogFactor.trusted(variables, np.zeros([v.card for v in variables]))
-
     def _relevant(self, targets: tuple[str, ...], findings: Findings) -> list[LogFactor]:
         """The factors that the question needs, with the evidence in them."""
         relevant = ancestral_factors(self._chained, {*targets, *findings.hard, *findings.likelihood})
         return list(map(LogFactor.of, observed_factors(self._chained, findings, relevant)))
 
-    def _eliminate(
-        self, factors: list[LogFactor], order: Sequence[str], steps: list[Step] | None = None
-    ) -> list[LogFactor]:
-        """Sum these variables out in this order, or, with `steps`, maximise them away: the factors that are left."""
-        buckets = Buckets(factors, lambda factor: factor.names)
-        factors.clear()  # those that are used up are let go
-        for name in order:
-            check()
-            buckets.put(_without(name, buckets.take(name), steps))
-        return buckets.left()
+
+class BucketPlan(NamedTuple):
+    """The constrained order of a marginal MAP: sums before maxima, and what that takes."""
+
+    targets: tuple[Variable, ...]
+    summed: list[str]
+    maximised: list[str]
+    bytes: int
+    """The most that are alive at once."""
+    cells: int
+    """Those of all products."""
+
+
+def plan_buckets(
+    scopes: list[Scope],
+    targets: Sequence[Variable],
+    rule: str,
+    options: Mapping[str, Any],
+    beside: int = 0,
+) -> BucketPlan:
+    """The order for the best assignment of the targets; BudgetError if it does not fit the memory.
+
+    Parameters
+    ----------
+    scopes
+        Those of the factors.
+    targets : sequence of Variable
+        None of them observed.
+    rule, options
+        That of elimination, and the engine's options.
+    beside
+        The bytes that somebody else takes of the limit.
+    """
+    foreseen = Foreseen(scopes, options, beside)
+    summed = foreseen.eliminate([v.name for v in targets], rule)
+    foreseen.scopes += [{v.name: v.card} for v in targets]
+    maximised = foreseen.eliminate((), rule, decided=True)
+    return BucketPlan(tuple(targets), summed, maximised, foreseen.peak - beside, foreseen.cells)
+
+
+def best_of(plan: BucketPlan, factors: Callable[[], list[LogFactor]]) -> tuple[dict[str, int], float]:
+    """The codes of the best assignment of the targets, the other variables summed out, and ln of its weight.
+
+    `factors` makes the factors, with the evidence in them.
+    """
+    steps: list[Step] = []
+    left = eliminate(factors(), plan.summed)
+    left = eliminate([*left, *(_ones([v]) for v in plan.targets)], plan.maximised, steps)
+    log_probability = float(LogFactor.product(left).values)
+    return ({}, log_probability) if log_probability == -math.inf else (_traceback(steps), log_probability)
+
+
+def eliminate(
+    factors: list[LogFactor], order: Sequence[str], steps: list[Step] | None = None
+) -> list[LogFactor]:
+    """Sum these variables out in this order, or, with `steps`, maximise them away: the factors that are left."""
+    buckets = Buckets(factors, lambda factor: factor.names)
+    factors.clear()  # those that are used up are let go
+    for name in order:
+        check()
+        buckets.put(_without(name, buckets.take(name), steps))
+    return buckets.left()
+
+
+def _ones(variables: Sequence[Variable]) -> LogFactor:
+    return LogFactor.trusted(tuple(variables), np.zeros([v.card for v in variables]))
 
 
 def _without(name: str, holding: list[LogFactor], steps: list[Step] | None) -> LogFactor:
@@ -200,8 +222,8 @@ class Foreseen:
     ----------
     scopes
         Those of the factors that are left so far.
-    peak
-        The most bytes that are alive at once so far.
+    peak, cells
+        The most bytes that are alive at once so far, and the cells of all products.
     """
 
     def __init__(self, scopes: list[Scope], options: Mapping[str, Any], beside: int = 0) -> None:
@@ -209,6 +231,7 @@ class Foreseen:
         self._limit = options["memory_limit"]
         tables = [8 * _cells(scope) for scope in scopes]
         self._held = self.peak = beside + sum(tables)
+        self.cells = 0
         self._need(2 * max(tables, default=0), "elimination's copies of the tables")
 
     def eliminate(self, kept: Sequence[str], rule: str, decided: bool = False) -> list[str]:
@@ -239,6 +262,7 @@ class Foreseen:
         left = cells // min(whole.values(), default=1)
         pieces = 2 * min(cells, logarithms.PIECE)
         self._need(8 * (copies * cells + pieces) + 18 * left, what)  # what is left twice, and flags
+        self.cells += cells
         if len(whole) > MAX_AXES:
             raise BudgetError(f"{what} would have {len(whole)} axes; at most {MAX_AXES} are possible")
         return whole

@@ -9,19 +9,18 @@ the targets. The cost is that of the cliques' cells, which `stats` predicts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbn.core.budget import Ledger, always_there, memory_limit
-from bbn.core.errors import BudgetError
+from bbn.core.budget import Ledger, always_there
+from bbn.core.errors import BudgetError, TimeLimitError
 from bbn.core.frozen import Array
 from bbn.inference.engine import Engine, listed_bytes
 from bbn.inference.exact.asked_again import AskedAgain
 from bbn.inference.exact.barren_leaves import BarrenEffects
-from bbn.inference.exact.elimination import VariableElimination
+from bbn.inference.exact.marginal_map import JOINT_CELLS, marginal_map
 from bbn.inference.exact.prepared_queries import TreeQuery
 from bbn.inference.exact.problem import Factors, Question, cells_of, flatten, numbered, shape
 from bbn.inference.exact.query_compiler import MASKED, Compiler
@@ -32,11 +31,8 @@ from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
 from bbn.model.expansion import quiet_chains
-from bbn.model.options import Order, OrderedOptions
+from bbn.model.options import OrderedOptions
 from bbn.results.posterior import Assignment, Posterior, Posteriors, Slot
-
-JOINT_CELLS = 1_000_000
-"""Marginal MAP over more joint states than this goes by constrained elimination, not by their joint."""
 
 Slots = dict[str, Slot]
 SlotsKey = tuple[frozenset[str], Question, bool]
@@ -249,16 +245,19 @@ class JunctionTree(Engine):
     def _best_of(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]
     ) -> tuple[dict[str, int], float]:
-        if cells_of(self.flat, [self.flat.number[name] for name in targets]) <= JOINT_CELLS:
-            return super()._best_of(targets, findings, options)
-        order: Order = "min-fill" if options["order"] == "auto" else options["order"]
-        other = VariableElimination(self.model, memory_limit=options["memory_limit"], order=order)
-        tables = self.flat.tables.nbytes
-
-        def turn(size: int) -> AbstractContextManager[None]:
-            return self.compiler.known.turn(size, memory_limit(options["memory_limit"]) - tables)
-
-        return other.best_of(targets, findings, other.options, tables, turn)
+        number = self.flat.number
+        wanted = tuple(map(number.__getitem__, targets))
+        if cells_of(self.flat, wanted) <= JOINT_CELLS:
+            try:
+                return super()._best_of(targets, findings, options)
+            except TimeLimitError:
+                raise
+            except BudgetError:  # a constrained order may fit
+                pass
+        question = shape(self._with_certain(findings), number, wanted)
+        values = numbered(self._with_certain(findings), number)
+        codes, log = marginal_map(self.compiler, question, values, options)
+        return dict(zip(targets, codes.tolist(), strict=False)), log
 
     def _with_certain(self, findings: Findings) -> Findings:
         """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""

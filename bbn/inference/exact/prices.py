@@ -24,5 +24,7 @@ MERGED = 8e-3
 """The run from which it is looked for variables that fix each other; see `variable_merging`."""
 CASES = 240.0
 """The most that all cases of a question may take, as foreseen on an order that was looked for briefly."""
+BUCKET_CELL = 8e-9
+"""A cell of a product of logarithms, summed or maximised: ten cells of a run."""
 VISIT = 11.2e-9
 """An entry of a table or message that a row plan looks at: 14 cells of a run; 8 to 25 in real networks."""

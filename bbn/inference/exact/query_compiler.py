@@ -59,7 +59,7 @@ class Compiler:
         self.factors, self.options = factors, options
         self.known = PreparedQueries() if known is None else known
         self.beside = beside
-        self.filters: DomainFilter | None = None
+        self._filters: DomainFilter | None = None
         self._slab: int | None = None
         self._sparse: bool | None = None
         self._small: bool | None = None
@@ -171,13 +171,18 @@ class Compiler:
         self, question: Question, values: Values, whole: TreePlan, fits: bool, means: Means
     ) -> FilteredQuery | None:
         """The shape answered value by value, if leaving out states pays for these values; None if it does not."""
+        filters = self.filters()
+        if filters is None:
+            return None
+        means = means._replace(beside=self.beside)
+        query = FilteredQuery(filters, question, whole.needed, means)
+        return query if query.pays(values, whole.order, fits) else None
+
+    def filters(self) -> DomainFilter | None:
+        """What finds the states that can occur, made when it is first asked for; None if no table has a zero."""
         if self._sparse is None:
             self._sparse = bool(np.count_nonzero(self.factors.tables) < self.factors.tables.size)
-        if not self._sparse:
-            return None
-        if self.filters is None:
-            self.filters = DomainFilter(self.factors)
+        if self._sparse and self._filters is None:
+            self._filters = DomainFilter(self.factors)
             self.beside += self.factors.tables.size  # a flag for each entry
-            means = means._replace(beside=self.beside)
-        query = FilteredQuery(self.filters, question, whole.needed, means)
-        return query if query.pays(values, whole.order, fits) else None
+        return self._filters
