@@ -1,8 +1,8 @@
 """Filtered queries: a shape whose questions are answered without the states that their values rule out.
 
-Each question filters the domains, merges variables that fix each other where runs are long, lays what is left out on an
-order that all values of the shape share, runs, and lifts the answer. What does not fit the memory even so is answered
-case by case.
+Each question filters the domains, goes through the other passes where runs are long, lays what is left out on an order
+that all values of the shape share, runs, and lifts the answer. What does not fit the memory even so is answered case by
+case.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bbn.inference.exact.domain_filtering import DomainFilter, Flags, making
 from bbn.inference.exact.elimination_orders import HOPELESS, Order, greedy
 from bbn.inference.exact.embedding import Embedding
 from bbn.inference.exact.executor import Executor, open_plan
+from bbn.inference.exact.passes import passed
 from bbn.inference.exact.prepared_queries import run
 from bbn.inference.exact.prices import CASES, CELL, MERGED
 from bbn.inference.exact.problem import (
@@ -32,7 +33,6 @@ from bbn.inference.exact.problem import (
 )
 from bbn.inference.exact.shared_order import SharedOrder
 from bbn.inference.exact.tree_plan import TreePlan, plan_tree, search_plan
-from bbn.inference.exact.variable_merging import merged
 
 GAIN = 1.6
 """How many times less a run must cost, beside making its plan: what no value can change is computed anew too."""
@@ -90,8 +90,9 @@ class FilteredQuery:
         """The order that its values share; None until it is known that filtering pays."""
         self._filters, self._needed, self._means = filters, needed, means
         self._asked = question._replace(targets=read_targets(filters.model, question))
-        self._merges = False  # whether variables fixed each other in the first question
-        self._chosen: tuple[Values, Compiled] | None = None
+        self._passes = False  # whether passes changed the first question
+        self.chosen: tuple[Values, Compiled] | None = None
+        """What was compiled for the first values, until they are answered."""
         self._last: tuple[bytes, Embedding, Executor] | None = None
 
     def pays(self, values: Values, whole: Order, fits: bool) -> bool:
@@ -110,12 +111,12 @@ class FilteredQuery:
         if compiled is None or (fits and cost <= GAIN * compiled.plan.seconds + making(self._filters.model)):
             self.shared = None
             return False
-        self._chosen = values, compiled
+        self.chosen = values, compiled
         return True
 
     def answer(self, values: Values, k: int = 1) -> Answer:
         """The answer for these values; of a maximum, the k best assignments."""
-        chosen, self._chosen = self._chosen, None
+        chosen, self.chosen = self.chosen, None
         if chosen is not None and chosen[0] is values:
             compiled = chosen[1]
         else:
@@ -146,9 +147,9 @@ class FilteredQuery:
         needed = relevant(model, asked)
         found = greedy(model.cards, needed.ptr, needed.scope, means.order, HOPELESS)
         if CELL * found.cells > MERGED:
-            compiled = self._merged(domain, model, embedding)
+            compiled = self._passed(domain, model, embedding)
             if compiled is not None:
-                self._merges = True
+                self._passes = True
                 self.shared = SharedOrder(None, self._needed, model.cards)
                 return compiled
         if not gone:
@@ -165,8 +166,8 @@ class FilteredQuery:
         """The plan of the states that are left, by what is known of the shape."""
         means = self._means
         model, embedding = self._filters.filtered(domain, self._needed.factors)
-        if self._merges:
-            compiled = self._merged(domain, model, embedding)
+        if self._passes:
+            compiled = self._passed(domain, model, embedding)
             if compiled is not None:
                 return compiled
         if self.shared is None:
@@ -176,15 +177,14 @@ class FilteredQuery:
             plan = self.shared.plan(model, self._asked, means.order, cost, means.limit)
         return Compiled(domain, plan, embedding)
 
-    def _merged(self, domain: Flags, model: Factors, embedding: Embedding) -> Compiled | None:
-        """The plan of the states that are left with variables that fix each other as one; None if none do."""
-        found = merged(model, self.question.likelihood)
+    def _passed(self, domain: Flags, model: Factors, embedding: Embedding) -> Compiled | None:
+        """The plan of the states that are left after all passes; None if none of them changes anything."""
+        found = passed(model, self._asked)
         if found is None:
             return None
-        smaller, other = found
-        question = other.question(self._asked)
-        plan = plan_tree(smaller, question, self._means.order, once=True, limit=self._means.limit)
-        return Compiled(domain, plan, embedding.then(other))
+        limit = self._means.limit
+        plan = plan_tree(found.factors, found.question, self._means.order, once=True, limit=limit)
+        return Compiled(domain, plan, embedding.then(found.embedding))
 
     def _beside(self, compiled: Compiled) -> Means:
         """What may be used beside the tables that the plan was made from."""
@@ -228,9 +228,9 @@ class FilteredQuery:
         return together(cases(), k)
 
     def _alone(self, domain: Flags) -> Compiled:
-        """The plan of a case: of the states that are left, variables that fix each other as one."""
+        """The plan of a case: of the states that are left, after all passes."""
         model, embedding = self._filters.filtered(domain, self._needed.factors)
-        compiled = self._merged(domain, model, embedding)
+        compiled = self._passed(domain, model, embedding)
         if compiled is None:
             plan = plan_tree(model, self._asked, self._means.order, once=True, limit=self._means.limit)
             compiled = Compiled(domain, plan, embedding)

@@ -20,11 +20,11 @@ from bbn.inference.exact.elimination import best_of, plan_buckets
 from bbn.inference.exact.elimination_orders import PORTFOLIO
 from bbn.inference.exact.embedding import Embedding
 from bbn.inference.exact.executor import open_plan
+from bbn.inference.exact.passes import passed
 from bbn.inference.exact.prices import BUCKET_CELL
 from bbn.inference.exact.problem import INSTEAD, Factors, Question, Values, cells_of, relevant
 from bbn.inference.exact.query_compiler import Compiler
 from bbn.inference.exact.tree_plan import plan_tree
-from bbn.inference.exact.variable_merging import merged
 from bbn.inference.log_factor import LogFactor
 from bbn.kernels.contracts.types import Ints
 from bbn.model.variable import Variable
@@ -57,10 +57,9 @@ def marginal_map(
             return np.empty(0, np.int64), -math.inf
         model, embedding = filters.filtered(domain, needed)
         values = embedding.values(values)
-        found = merged(model, question.likelihood)
+        found = passed(model, question)
         if found is not None:
-            model, other = found
-            embedding = embedding.then(other)
+            model, embedding = found.factors, embedding.then(found.embedding)
         question = embedding.question(question)
         needed = np.arange(len(model.heads))
     codes, log = _by_the_cheaper(compiler, model, needed, question, values, options)

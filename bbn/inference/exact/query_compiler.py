@@ -11,17 +11,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbn.inference.exact.domain_filtering import DomainFilter, making
-from bbn.inference.exact.elimination_orders import HOPELESS, SMALL, greedy
+from bbn.inference.exact.elimination_orders import HOPELESS, Order, greedy
 from bbn.inference.exact.executor import Executor, open_plan
 from bbn.inference.exact.filtered_query import FilteredQuery, Means
 from bbn.inference.exact.prepared_queries import PreparedQueries, PreparedQuery, TreeQuery
 from bbn.inference.exact.prices import CELL, FILTERED, WHOLE_TREE
-from bbn.inference.exact.problem import SMALL_BYTES, Answer, Factors, Question, Values, pad, relevant
+from bbn.inference.exact.problem import (
+    SMALL_BYTES,
+    Answer,
+    Factors,
+    Question,
+    Relevant,
+    Values,
+    pad,
+    relevant,
+)
 from bbn.inference.exact.tree_plan import TreePlan, plan_on, plan_tree, search_plan, slab_of
 from bbn.kernels.contracts.tape import MARGINALS, SLAB
 
@@ -32,6 +41,17 @@ MASKED_VARIABLES = 100
 FIRST, AGAIN = 20.0, 2.0
 """How many times what filtering and another plan cost a run must cost for that to be tried at the first question of a
 shape, and at the next: the first prepares the tables and looks for an order too."""
+
+
+class Choice(NamedTuple):
+    """How a shape is answered."""
+
+    plan: TreePlan
+    """Of all states."""
+    filtered: FilteredQuery | None
+    """Answers value by value, where that costs less."""
+    untried: bool
+    """Whether that has not been tried, and may pay at the next question."""
 
 
 class Compiler:
@@ -130,42 +150,53 @@ class Compiler:
         needed = relevant(model, question)
         found = greedy(model.cards, needed.ptr, needed.scope, options["order"], HOPELESS)
         reorders = question.goal == MARGINALS and options["order"] == "auto"
-        if found.cells <= SMALL and options["memory_limit"] is None:
+        if CELL * found.cells <= FILTERED and options["memory_limit"] is None:
             plan = plan_on(model, question, needed, found, False, slab)
             if plan.bytes <= SMALL_BYTES:
                 return TreeQuery(Executor(plan, sys.maxsize), reorders)
-        means = self._means(options)
-        cost, ground = CELL * found.cells, None
-        fits = means.fit(8 * found.cells)
+        choice = self._chosen(question, values, needed, found, slab, options)
+        if choice.filtered is not None:
+            return choice.filtered
+        executor = open_plan(choice.plan, options["memory_limit"], self.known.room, self.beside)
+        return TreeQuery(executor, reorders, choice.untried)
+
+    def choose(self, question: Question, values: Values, options: Mapping[str, Any]) -> Choice:
+        """The plan of a shape that is new, for these values; nothing large is allocated."""
+        slab = SLAB if question.maximise else slab_of(self.factors)
+        needed = relevant(self.factors, question)
+        found = greedy(self.factors.cards, needed.ptr, needed.scope, options["order"], HOPELESS)
+        return self._chosen(question, values, needed, found, slab, options)
+
+    def _chosen(
+        self,
+        question: Question,
+        values: Values,
+        needed: Relevant,
+        found: Order,
+        slab: int,
+        options: Mapping[str, Any],
+    ) -> Choice:
+        """Of the plan of all states and that of those which the values leave, the cheaper."""
+        model, means = self.factors, self._means(options)
+        cost = CELL * found.cells
+        ground = TreePlan(model, question, needed, found, None, 8 * found.cells, slab)
+        fits = means.fit(ground.bytes)
         if not fits:
             ground = plan_on(model, question, needed, found, slab=slab)
             fits = means.fit(ground.bytes)
         first = question.goal != MARGINALS and options is self.options
-        tried = False
-        if (not fits or cost > FILTERED) and not question.masked:
-            tried = not fits or cost > (FIRST if first else AGAIN) * making(model)
-            if tried:
-                ground = ground or TreePlan(model, question, needed, found, None, 8 * found.cells)
-                filtered = self._filtered(question, values, ground, fits, means)
-                if filtered is not None:
-                    return filtered
+        tried = not question.masked and (
+            not fits or (cost > FILTERED and cost > (FIRST if first else AGAIN) * making(model))
+        )
+        filtered = self._filtered(question, values, ground, fits, means) if tried else None
+        if filtered is not None:
+            return Choice(ground, filtered, False)
         plan = search_plan(model, question, needed, found, slab=slab, limit=means.limit)
-        if (
-            not tried
-            and not question.masked
-            and not self._small_plan(plan, means)
-            and not means.fit(plan.bytes)
-        ):
-            filtered = self._filtered(question, values, plan, False, means)
-            if filtered is not None:
-                return filtered
-        executor = open_plan(plan, means.limit, self.known.room, self.beside)
-        untried = not tried and plan.seconds > FILTERED and plan.seconds > AGAIN * making(model)
-        return TreeQuery(executor, reorders, untried and not question.masked)
-
-    @staticmethod
-    def _small_plan(plan: TreePlan, means: Means) -> bool:
-        return means.limit is None and plan.bytes <= SMALL_BYTES
+        if tried or question.masked:
+            return Choice(plan, None, False)
+        if not means.fit(plan.bytes):
+            return Choice(plan, self._filtered(question, values, plan, False, means), False)
+        return Choice(plan, None, plan.seconds > FILTERED and plan.seconds > AGAIN * making(model))
 
     def _filtered(
         self, question: Question, values: Values, whole: TreePlan, fits: bool, means: Means
