@@ -30,6 +30,7 @@ from .io.bridges import (
 from .io.examples import example as example, examples as examples
 
 # ask
+from .core.limits import Budget as Budget
 from .model.evidence import Virtual as Virtual, Soft as Soft, OneOf as OneOf, Not as Not
 from .results.posterior import Posterior as Posterior, Assignment as Assignment
 from .results.mixture_posterior import MixturePosterior as MixturePosterior

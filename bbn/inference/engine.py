@@ -17,6 +17,7 @@ from bbn.core.budget import require_memory, require_table
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError, shown
 from bbn.core.frozen import Array
 from bbn.core.keywords import unknown_keyword
+from bbn.core.limits import spread
 from bbn.core.threads import default_time_limit
 from bbn.inference.soft_evidence import fit_soft
 from bbn.inference.timed import timed
@@ -350,6 +351,8 @@ max_iter, tol, damping, schedule
         """The engine's options with these in place; TypeError for one it does not know."""
         if not options:
             return self.options
+        if "budget" in options:
+            options = spread(options, self.defaults)
         for option in options:
             if option not in self.defaults:
                 raise self._unknown_option(option, options[option])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 if TYPE_CHECKING:
     import numpy as np
 
+    from bbn.core.limits import Budget
+
 Method: TypeAlias = Literal[
     "auto",
     "junction-tree",
@@ -38,6 +40,8 @@ class ExactOptions(TypedDict, total=False):
     """The most memory that the work may take; BudgetError before it starts if that is not enough."""
     time_limit: float | None
     """The most seconds that one question may take; TimeLimitError beyond."""
+    budget: Budget | None
+    """Both of them as one value."""
 
 
 class OrderedOptions(ExactOptions, total=False):
@@ -64,6 +68,8 @@ class SamplingOptions(TypedDict, total=False):
     """Whether to show a progress bar; None shows one on a terminal and in a notebook."""
     memory_limit: MemoryLimit
     """The most memory that the work may take."""
+    budget: Budget | None
+    """The most seconds and memory as one value."""
 
 
 class GibbsOptions(SamplingOptions, total=False):
@@ -90,6 +96,8 @@ class LoopyOptions(TypedDict, total=False):
     """The most memory that the work may take."""
     time_limit: float | None
     """The most seconds that one question may take; TimeLimitError beyond."""
+    budget: Budget | None
+    """Both of them as one value."""
 
 
 class EngineOptions(TypedDict, total=False):
@@ -97,6 +105,7 @@ class EngineOptions(TypedDict, total=False):
 
     memory_limit: MemoryLimit
     time_limit: float | None
+    budget: Budget | None
     order: Order
     n_samples: int | None
     seed: Seed

@@ -68,7 +68,7 @@ class JunctionTree(Engine):
 
     name = "junction-tree"
     searches = True
-    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto"}  # type: ignore[misc]
+    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto", "runs": None}  # type: ignore[misc]
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)

@@ -38,6 +38,8 @@ MASKED = Question(masked=True, goal=MARGINALS)
 """All posteriors, with evidence masked on the tree of the whole network."""
 MASKED_VARIABLES = 100
 """Networks with more variables are never that small, so they are not triangulated to find out."""
+MANY = 3.0
+"""The runs to come from which a plan is worth a longer search for its order."""
 FIRST, AGAIN = 20.0, 2.0
 """How many times what filtering and another plan cost a run must cost for that to be tried at the first question of a
 shape, and at the next: the first prepares the tables and looks for an order too."""
@@ -90,7 +92,7 @@ class Compiler:
 
     def prepared(self, question: Question, values: Values, options: Mapping[str, Any]) -> PreparedQuery:
         """How a shape is answered, found by the values of its first question or, if that is put off, its second."""
-        query = self.known.get(question) if options is self.options else None
+        query = self.known.get(question) if self._own(options) else None
         if query is None:
             query = self._prepare(question, values, options)
         elif isinstance(query, TreeQuery) and query.untried:
@@ -106,6 +108,11 @@ class Compiler:
         if known and options["order"] == self.options["order"]:
             self.known.put(question, query)
         return query
+
+    def _own(self, options: Mapping[str, Any]) -> bool:
+        """Whether plans are made with these options as with the engine's own."""
+        own = self.options
+        return options is own or all(options[name] == own[name] for name in ("order", "memory_limit", "runs"))
 
     def tree(
         self,
@@ -184,14 +191,15 @@ class Compiler:
         if not fits:
             ground = plan_on(model, question, needed, found, slab=slab)
             fits = means.fit(ground.bytes)
-        first = question.goal != MARGINALS and options is self.options
+        first = question.goal != MARGINALS and self._own(options)
         tried = not question.masked and (
             not fits or (cost > FILTERED and cost > (FIRST if first else AGAIN) * making(model))
         )
         filtered = self._filtered(question, values, ground, fits, means) if tried else None
         if filtered is not None:
             return Choice(ground, filtered, False)
-        plan = search_plan(model, question, needed, found, slab=slab, limit=means.limit)
+        often = (options.get("runs") or 1.0) >= MANY
+        plan = search_plan(model, question, needed, found, often=often, slab=slab, limit=means.limit)
         if tried or question.masked:
             return Choice(plan, None, False)
         if not means.fit(plan.bytes):

@@ -115,11 +115,12 @@ def search_plan(
     once: bool = False,
     slab: int = SLAB,
     limit: int | float | str | None = None,
+    often: bool = False,
 ) -> TreePlan:
     """The plan of a question whose order the rules have found, after a search for a better one where that pays."""
     if found.starts:
         needs = partial(_times_the_limit, model, question, needed, slab, limit)
-        thorough = question.goal != QUERY and not once
+        thorough = often or (question.goal != QUERY and not once)
         found = searched(model.cards, needed.ptr, needed.scope, found, thorough, needs)
     if found.cells > most:  # it may have been given up
         return TreePlan(model, question, needed, found, None, 8 * found.cells, slab)

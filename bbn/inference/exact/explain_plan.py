@@ -1,0 +1,465 @@
+"""Explain plan: how a question would be answered, why so, and what it takes; as EXPLAIN ANALYZE says of a database.
+
+The compiler goes through its passes and plans as it does for an answer, but nothing large is allocated unless the plan
+is to be run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbn.core.budget import memory_limit, show_bytes
+from bbn.core.errors import EvidenceError, nearest
+from bbn.core.frozen import Frozen
+from bbn.core.limits import Budget
+from bbn.inference.exact.domain_filtering import DomainFilter
+from bbn.inference.exact.elimination_orders import HOPELESS, greedy
+from bbn.inference.exact.executor import open_plan
+from bbn.inference.exact.junction_tree import JunctionTree
+from bbn.inference.exact.passes import PASSES, passed
+from bbn.inference.exact.prepared_queries import run as run_plan
+from bbn.inference.exact.prices import CELL, FILTERED, MERGED
+from bbn.inference.exact.problem import Factors, Question, Values, numbered, relevant, shape
+from bbn.inference.exact.query_compiler import MASKED
+from bbn.inference.exact.runtime_prediction import predicted_seconds, tape_cells
+from bbn.inference.exact.tree_plan import TreePlan, largest_clique, plan_tree
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS
+from bbn.model.evidence import Evidence, Model, check_targets
+
+KINDS = ("query", "posteriors", "mpe", "map", "log_likelihood", "predict")
+"""What may be asked about."""
+
+
+class PassReport(NamedTuple):
+    """What a pass did to the problem.
+
+    Attributes
+    ----------
+    name
+        The pass.
+    cells
+        The cells of the tree by rules alone before and after; None where it was not applied.
+    states
+        The states of all variables that are left before and after; None likewise.
+    seconds
+        What it took.
+    note
+        What it found, or why it was not applied.
+    """
+
+    name: str
+    cells: tuple[float, float] | None
+    states: tuple[int, int] | None
+    seconds: float
+    note: str
+
+
+class PlanReport(NamedTuple):
+    """A plan and its price.
+
+    Attributes
+    ----------
+    name
+        What it is.
+    cells, bytes, seconds
+        The cells of its cliques, the memory that it takes with a run, and what a run is predicted to take on this
+        machine.
+    note
+        Its largest clique; of a plan that was rejected, why.
+    """
+
+    name: str
+    cells: float
+    bytes: float
+    seconds: float
+    note: str
+
+
+class Spent(NamedTuple):
+    """What making a plan and one run of it take, in seconds, and the memory."""
+
+    making: float
+    run: float
+    bytes: float
+
+
+class QueryPlan(Frozen):
+    """How a question would be answered, and what that takes.
+
+    Attributes
+    ----------
+    question : str
+        What was asked.
+    model : str
+        The size of the model.
+    passes : tuple of PassReport
+        What each pass did to the problem, or why it was not applied.
+    plan : PlanReport
+        The plan that answers.
+    rejected : tuple of PlanReport
+        Others that were priced, and why they were not taken.
+    predicted : Spent
+        What it is predicted to take on this machine.
+    actual : Spent or None
+        What it took, where it was run.
+    """
+
+    __slots__ = ("actual", "model", "passes", "plan", "predicted", "question", "rejected")
+
+    question: str
+    model: str
+    passes: tuple[PassReport, ...]
+    plan: PlanReport
+    rejected: tuple[PlanReport, ...]
+    predicted: Spent
+    actual: Spent | None
+
+    def __init__(
+        self,
+        question: str,
+        model: str,
+        passes: tuple[PassReport, ...],
+        plan: PlanReport,
+        rejected: tuple[PlanReport, ...],
+        predicted: Spent,
+        actual: Spent | None,
+    ) -> None:
+        self._set(
+            question=question,
+            model=model,
+            passes=passes,
+            plan=plan,
+            rejected=rejected,
+            predicted=predicted,
+            actual=actual,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {
+            "question": self.question,
+            "model": self.model,
+            "passes": [one._asdict() for one in self.passes],
+            "plan": self.plan._asdict(),
+            "rejected": [one._asdict() for one in self.rejected],
+            "predicted": self.predicted._asdict(),
+            "actual": None if self.actual is None else self.actual._asdict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<QueryPlan {self.question}: {self.plan.name}, {_cells(self.plan.cells)} cells>"
+
+    def __str__(self) -> str:
+        lines = [self.question, f"  model      {self.model}", "  passes"]
+        width = max(len(one.name) for one in self.passes)
+        for one in self.passes:
+            if one.cells is None or one.states is None:
+                lines.append(f"    {one.name:<{width}}  {one.note}")
+                continue
+            changed = f"{_cells(one.cells[0])} → {_cells(one.cells[1])} cells, "
+            changed += f"{one.states[0]:,} → {one.states[1]:,} states"
+            took = f", {_seconds(one.seconds)}" if one.seconds else ""
+            lines.append(f"    {one.name:<{width}}  {changed}{took}{'; ' if one.note else ''}{one.note}")
+        lines.append(
+            f"  plan       {self.plan.name}: {_cells(self.plan.cells)} cells, {_bytes(self.plan.bytes)}"
+        )
+        if self.plan.note:
+            lines.append(f"             {self.plan.note}")
+        for k, other in enumerate(self.rejected):
+            head = "rejected" if k == 0 else ""
+            size = f"{_cells(other.cells)} cells, {_bytes(other.bytes)}"
+            lines.append(f"  {head:<9}  {other.name}: {size}; {other.note}")
+        for head, spent in (("predicted", self.predicted), ("actual", self.actual)):
+            if spent is not None:
+                lines.append(
+                    f"  {head:<9}  making {_seconds(spent.making)}, a run {_seconds(spent.run)}, {_bytes(spent.bytes)}"
+                )
+        return "\n".join(lines)
+
+
+def explain_plan(
+    model: Model,
+    targets: str | Sequence[str] | None = None,
+    evidence: Evidence | None = None,
+    kind: str | None = None,
+    run: bool = False,
+    budget: Budget | None = None,
+) -> QueryPlan:
+    """How a question would be answered: the passes, the plan, those that were rejected, with their prices.
+
+    Parameters
+    ----------
+    model : BayesianNetwork or FactorGraph
+        What is asked about.
+    targets : str or sequence of str, optional
+        The variables asked for; of "query" and "map".
+    evidence : mapping, optional
+        Variable name to finding, as in `BayesianNetwork.query`.
+    kind : {"query", "posteriors", "mpe", "map", "log_likelihood", "predict"}, optional
+        The question; by default "query" where there are targets, else "posteriors". Of "log_likelihood" and "predict"
+        the evidence names the columns that a row has.
+    run : bool, default False
+        Whether to run the plan, and say what it took.
+    budget : Budget, optional
+        What the answer may take.
+
+    Returns
+    -------
+    QueryPlan
+        Prints as a report; `to_dict()` for machines.
+
+    Raises
+    ------
+    EvidenceError
+        A target, variable or state is unknown, or a kind of question.
+    ImpossibleEvidenceError
+        The values observed cannot occur together.
+
+    Examples
+    --------
+    >>> import bbn
+    >>> plan = explain_plan(bbn.example("asia"), "lung", {"xray": "yes"})
+    >>> [one.name for one in plan.passes]
+    ['evidence slicing', 'barren leaves', 'domain filtering', 'variable merging']
+    >>> plan.plan.name, plan.plan.cells
+    ('tree', 16.0)
+    """
+    options = {} if budget is None else {"budget": budget}
+    engine = JunctionTree(model, **options)  # type: ignore[arg-type]
+    kind = ("posteriors" if targets is None else "query") if kind is None else kind
+    if kind not in KINDS:
+        raise EvidenceError(f"no kind of question {kind!r}{nearest(kind, KINDS)}")
+    names = () if targets is None else check_targets(model, targets)
+    findings = engine._with_certain(engine._findings(evidence, engine.options))
+    goal = MARGINALS if kind == "posteriors" else COLLECTED if kind == "mpe" else 0
+    wanted = tuple(engine.flat.number[name] for name in names if name not in findings.hard)
+    question = shape(findings, engine.flat.number, wanted, goal)
+    values = numbered(findings, engine.flat.number)
+    return _Explainer(engine, question, values, kind, names).report(run)
+
+
+class _Explainer:
+    """Goes through passes and plans for one question."""
+
+    def __init__(
+        self, engine: JunctionTree, question: Question, values: Values, kind: str, names: Sequence[str]
+    ) -> None:
+        self.engine, self.question, self.values = engine, question, values
+        self.kind, self.names = kind, names
+        self.flat, self.options = engine.flat, engine.options
+        self.limit = memory_limit(self.options["memory_limit"])
+        self.one_row = kind not in ("log_likelihood", "predict")
+
+    def report(self, run: bool) -> QueryPlan:
+        """The passes, the plan and the others."""
+        masked = self.kind == "posteriors" and self.engine.compiler.masks(self.options)
+        passes, question = [*self.by_shape(masked)], MASKED if masked else self.question
+        rejected: list[PlanReport] = []
+        if masked or not self.one_row:
+            begun = time.perf_counter()
+            plan = plan_tree(self.flat, question, self.options["order"], limit=self.options["memory_limit"])
+            making = time.perf_counter() - begun
+            reason = (
+                "the tree is so small that evidence is masked on it"
+                if masked
+                else "rows bring values of their own"
+            )
+            passes += [PassReport(name, None, None, 0.0, f"not tried: {reason}") for name in LATER]
+            used = plan
+        else:
+            begun = time.perf_counter()
+            choice = self.engine.compiler.choose(question, self.values, self.options)
+            making = time.perf_counter() - begun
+            filtered = choice.filtered.chosen if choice.filtered is not None else None
+            if choice.filtered is not None and filtered is None:
+                raise self.engine._impossible(
+                    self.engine._findings(self.evidence(), self.options), self.evidence(), self.options
+                )
+            passes += self.by_values(choice.plan.cells, filtered is not None)
+            plan = used = choice.plan if filtered is None else filtered[1].plan
+            if filtered is not None:
+                whole = choice.plan
+                if whole.layout is None:
+                    whole = plan_tree(self.flat, question, "min-fill", HOPELESS)
+                rejected.append(self.priced("tree of all states", whole, self.against(whole)))
+        rejected.append(self.enumeration())
+        actual = self.ran(used, making) if run else None
+        predicted = self.predicted(used)
+        name = "tree" if used.bytes <= self.limit else "cutset conditioning or a refusal"
+        largest, cells, cliques = largest_clique(used)
+        note = f"{cliques:,} cliques, the largest {cells:,.0f} cells over {len(largest)} variables"
+        if largest:
+            note += f" ({', '.join(largest[:3])}{', …' if len(largest) > 3 else ''})"
+        return QueryPlan(
+            self.asked(),
+            self.described(),
+            tuple(passes),
+            PlanReport(name, used.cells, used.bytes, predicted.run, note),
+            tuple(rejected),
+            predicted,
+            actual,
+        )
+
+    def evidence(self) -> dict[str, Any]:
+        """The hard findings by name."""
+        variables = {v.name: v for v in self.engine.model.variables}
+        named = ((self.flat.names[v], code) for v, code in self.values.hard)
+        return {name: variables[name].states[code] for name, code in named if name in variables}
+
+    def asked(self) -> str:
+        """The question in words."""
+        n, seen = len(self.engine.model.variables), len(self.question.sliced | self.question.likelihood)
+        what = (
+            f"{self.kind} of {', '.join(self.names)}"
+            if self.names
+            else f"{self.kind} of {n - seen} variables"
+        )
+        limit = self.options["memory_limit"]
+        return f"{what}, {seen} observed" + ("" if limit is None else f"; limit {show_bytes(self.limit)}")
+
+    def described(self) -> str:
+        """The model in words."""
+        full = np.count_nonzero(self.flat.tables) / max(self.flat.tables.size, 1)
+        hidden = len(self.flat.cards) - len(self.engine.model.variables)
+        chains = f", {hidden} variables within chains of noisy maxima and functions" if hidden else ""
+        return f"{len(self.flat.heads)} tables, {self.flat.tables.size:,} entries, {100 * full:.0f} % not zero{chains}"
+
+    def cells(self, model: Factors, question: Question) -> float:
+        """The cells of the tree by rules alone."""
+        needed = relevant(model, question)
+        return greedy(model.cards, needed.ptr, needed.scope, self.options["order"], HOPELESS).cells
+
+    def by_shape(self, masked: bool) -> Sequence[PassReport]:
+        """What evidence slicing and barren leaves do."""
+        every = Question(goal=COLLECTED)
+        sliced = self.question._replace(goal=COLLECTED, targets=())
+        cells = [
+            self.cells(self.flat, every),
+            self.cells(self.flat, sliced),
+            self.cells(self.flat, self.question),
+        ]
+        states = int(self.flat.cards.sum())
+        seen = sorted(self.question.sliced)
+        left = states - int(self.flat.cards[seen].sum())
+        note = f"{len(seen)} variables"
+        slicing = PassReport("evidence slicing", (cells[0], cells[1]), (states, left), 0.0, note)
+        if masked:
+            slicing = slicing._replace(cells=None, note="not tried: evidence is masked on a small tree")
+        if self.question.maximise:
+            reason = "not for a maximum: max P(x | parents) depends on the parents"
+            return slicing, PassReport("barren leaves", None, None, 0.0, reason)
+        if self.question.goal == MARGINALS:
+            return slicing, PassReport("barren leaves", None, None, 0.0, "none: every variable is read")
+        needed = relevant(self.flat, self.question)
+        there = {*needed.scope.tolist(), *self.question.targets}
+        kept = int(self.flat.cards[sorted(there)].sum())
+        gone = len(self.flat.heads) - len(needed.factors)
+        barren = PassReport("barren leaves", (cells[1], cells[2]), (left, kept), 0.0, f"{gone} tables")
+        return slicing, barren
+
+    def by_values(self, cost: float, used: bool) -> Sequence[PassReport]:
+        """What domain filtering and the passes after it do."""
+        needed = relevant(self.flat, self.question)
+        reason = "no table has a zero"
+        some = np.count_nonzero(self.flat.tables) < self.flat.tables.size
+        if some and not used:
+            small = CELL * cost <= FILTERED
+            reason = (
+                f"not tried: a run takes about {_seconds(CELL * cost)}"
+                if small
+                else "saves less than it costs"
+            )
+        if not used:
+            return [PassReport(name, None, None, 0.0, reason) for name in LATER]
+        begun = time.perf_counter()
+        filters = self.engine.compiler.filters() or DomainFilter(self.flat)
+        domain = filters.domain(self.values)
+        assert domain is not None
+        model, _ = filters.filtered(domain, needed.factors)
+        took = time.perf_counter() - begun
+        before = self.cells(self.flat, self.question)
+        after = self.cells(model, self.question)
+        free = [v for v in sorted({*needed.scope.tolist()}) if v not in self.question.sliced]
+        single = int((model.cards[free] == 1).sum())
+        states = int(self.flat.cards[free].sum()), int(model.cards[free].sum())
+        note = f"{single} of {len(free)} variables have one state left"
+        found = [PassReport("domain filtering", (before, after), states, took, note)]
+        if CELL * after <= MERGED:
+            reason = f"not tried: a run takes about {_seconds(CELL * after)}"
+            return [*found, *(PassReport(one.name, None, None, 0.0, reason) for one in PASSES)]
+        begun = time.perf_counter()
+        other = passed(model, self.question)
+        took = time.perf_counter() - begun
+        for one in PASSES:
+            if other is None or one.name not in other.names:
+                found.append(PassReport(one.name, None, None, 0.0, "changes nothing"))
+                continue
+            last = self.cells(other.factors, other.question)
+            left = states[1], int(other.factors.cards[free].sum())
+            found.append(PassReport(one.name, (after, last), left, took, ""))
+        return found
+
+    def against(self, whole: TreePlan) -> str:
+        """Why the tree of all states was not taken."""
+        if whole.bytes > self.limit:
+            return "over the limit"
+        return f"a run takes about {_seconds(CELL * whole.cells)}"
+
+    def priced(self, name: str, plan: TreePlan, note: str) -> PlanReport:
+        """A plan that was rejected."""
+        return PlanReport(name, plan.cells, plan.bytes, CELL * plan.cells, note)
+
+    def enumeration(self) -> PlanReport:
+        """The joint of everything that is not observed, written out."""
+        free = [v for v in range(len(self.flat.cards)) if v not in self.question.sliced]
+        cells = float(np.prod(self.flat.cards[free].astype(np.float64)))
+        note = "over the limit" if 8 * cells > self.limit else "every cell of the joint"
+        return PlanReport("enumeration", cells, 8 * cells, CELL * cells, note)
+
+    def predicted(self, plan: TreePlan) -> Spent:
+        """What is foreseen of a plan, on this machine."""
+        if plan.layout is None:
+            return Spent(math.inf, math.inf, plan.bytes)
+        whole, often = predicted_seconds(plan.layout), tape_cells(plan.layout.run)
+        share = often / max(often + tape_cells(plan.layout.once), 1.0)
+        return Spent((1 - share) * whole, share * whole, plan.bytes)
+
+    def ran(self, plan: TreePlan, making: float) -> Spent:
+        """What a plan took."""
+        question = plan.question
+        begun = time.perf_counter()
+        executor = open_plan(plan, self.options["memory_limit"])
+        making += time.perf_counter() - begun
+        given = self.values
+        if question.sliced != self.question.sliced or plan.factors is not self.flat:
+            given = Values([(v, 0) for v in sorted(question.sliced)], (), 0.0)
+        took = math.inf
+        for _ in range(3):
+            begun = time.perf_counter()
+            run_plan(executor, given)
+            took = min(took, time.perf_counter() - begun)
+        return Spent(making, took, plan.bytes)
+
+
+LATER = ("domain filtering", *(one.name for one in PASSES))
+
+
+def _cells(cells: float) -> str:
+    return f"{cells:,.0f}" if cells < 1e8 else f"{cells:.2g}"
+
+
+def _bytes(size: float) -> str:
+    return show_bytes(int(min(size, 1e300)))
+
+
+def _seconds(seconds: float) -> str:
+    """A length of time in the unit that suits it."""
+    for unit, length in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)):
+        if seconds < 999.5 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"
