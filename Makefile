@@ -16,7 +16,7 @@ required = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.to
 # Keep bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test file.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow check lint venv build bench peers fuzz asan oldest wheel mutants coverage docs format clean
+.PHONY: demo test slow check lint venv build bench peers fuzz asan oldest wheel mutants coverage calibrate docs format clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/bbn demo
@@ -66,6 +66,10 @@ wheel: venv
 	$(BIN)/python -m build --quiet --no-isolation --wheel --outdir build/wheel
 	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 	@ls -l dist
+
+# The prices of exact inference, measured on this machine beside those that are kept.
+calibrate: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.calibrate
 
 # Small faults put in on purpose: does a test notice each?
 mutants: venv

@@ -146,6 +146,20 @@ def make_parser() -> Parser:
     add_format(mpe)
     add_limit(mpe)
 
+    plan = command("plan", "bbn.cli.plan:plan", "How an exact question would be answered, and what it takes.")
+    add_network(plan)
+    plan.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="variables; none asks for every unobserved one"
+    )
+    add_evidence(plan)
+    plan.add_argument(
+        "--mpe", action="store_true", help="the most probable explanation; of targets, their best states"
+    )
+    plan.add_argument("--run", dest="ran", action="store_true", help="run the plan too, and say what it took")
+    plan.add_argument("--memory-limit", metavar="SIZE", help='the most memory, such as "2 GB"')
+    plan.add_argument("--format", choices=["table", "json"], default="table", help="how to print (table)")
+    add_limit(plan)
+
     _add_solve(command("solve", "bbn.cli.solve:solve", "The best policy of a decision network."))
 
     predict = command(

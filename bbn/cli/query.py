@@ -18,7 +18,7 @@ from bbn.results.mixture_posterior import MixturePosterior
 
 def query(options: argparse.Namespace) -> int:
     """Print the joint posterior of the targets; without targets, that of each unobserved variable."""
-    network = _open_asked(options)
+    network = open_asked(options)
     targets, evidence = read_evidence(network, options)
     settings = {**read_settings(options), "do": read_do(network, options)}
     if targets:
@@ -52,7 +52,7 @@ def query(options: argparse.Namespace) -> int:
 
 def mpe(options: argparse.Namespace) -> int:
     """Print the most probable explanation of the evidence, or the k best."""
-    network = _open_asked(options)
+    network = open_asked(options)
     targets, evidence = read_evidence(network, options)
     if targets and options.k is not None:
         raise EvidenceError("-k goes with explanations by all variables; leave the targets out")
@@ -78,7 +78,7 @@ def mpe(options: argparse.Namespace) -> int:
     return 0
 
 
-def _open_asked(options: argparse.Namespace) -> Any:
+def open_asked(options: argparse.Namespace) -> Any:
     """A network or a factor graph; of a dynamic network, the slices that the question names."""
     model = open_model(options.file, options.from_format)
     refuse_decisions(model, options.file)
