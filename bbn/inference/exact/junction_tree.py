@@ -78,6 +78,8 @@ class JunctionTree(Engine):
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
+
+    def _prepare(self) -> None:
         self.flat: FlatModel = flatten(self.model, self.options["memory_limit"])
         self._plans = PlanCache()
         self._slots: dict[object, Slots] = {}
@@ -91,7 +93,7 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
-        return tree_stats(self.flat, self.options["order"], self.options["memory_limit"])
+        return tree_stats(self.discrete.flat, self.options["order"], self.options["memory_limit"])
 
     def rows(
         self,
@@ -128,6 +130,8 @@ class JunctionTree(Engine):
         RowAnswers
             The joint of the targets (or all marginals) and ln P(evidence), row by row.
         """
+        if self.numbers is not None:
+            return self.discrete.rows(codes, n_rows, targets, everything, n_jobs, ledger, **options)
         settings = self._with(options)
         ledger = ledger or Ledger(settings["memory_limit"])
         ledger.reserve(self.flat.tables.nbytes, "an engine's copy of the model's tables")
