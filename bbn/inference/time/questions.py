@@ -1,4 +1,4 @@
-"""The questions a dynamic network can be asked, as methods: each delegates to `bbn.inference.time`.
+"""What a dynamic network can be asked, as methods: `bbn.model.questions` makes them its own.
 
 Evidence is a table with one row a step. Every method that takes many sequences takes them in the same three ways: a
 long table with `sequence=` (and `time=`), a list of tables, or one table with `lengths=`.
@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
 
 if TYPE_CHECKING:
     from bbn.inference.time.stream import FilterState
     from bbn.results.posterior import Posterior
-    from bbn.view.page.explorer import Explorer
-    from bbn.view.scene import Drawing
 
 
-class AskableInTime(Frozen):
+class TimeQuestions:
     """What a dynamic network answers."""
 
     __slots__ = ()
@@ -395,70 +392,3 @@ class AskableInTime(Frozen):
         from bbn.inference.time.sample import sample
 
         return sample(self, length, n, seed)
-
-    def plot(self: Any, steps: int | None = None, **options: Any) -> Drawing:
-        """The network of two slices (more where parents lie further back) drawn as cards; `steps` says how many.
-
-        Further options are those of `BayesianNetwork.plot`.
-
-        Parameters
-        ----------
-        steps : int, optional
-            How many slices; by default two, or more where parents lie further back.
-        **options
-            Those of `BayesianNetwork.plot`: `beliefs`, `information`, `method` and the options of the
-            method.
-        """
-        from bbn.view.cards import draw_network
-
-        options.setdefault("beliefs", False)
-        return draw_network(self.unroll(self.order + 1 if steps is None else steps), None, **options)
-
-    def explore(
-        self: Any,
-        steps: int = 6,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        browser: bool = False,
-        **options: Any,
-    ) -> Explorer:
-        """The interactive page of this many slices; the panel of a node shows its variable over time.
-
-        Parameters
-        ----------
-        steps : int, default 6
-            How many slices.
-        host : str, default "127.0.0.1"
-            The address to listen on.
-        port : int, default 0
-            The port to listen on; 0 takes a free one.
-        browser : bool, default False
-            Open the page in the web browser.
-        **options
-            Those of `BayesianNetwork.query`: `method` and the options of the method.
-
-        Returns
-        -------
-        Explorer
-            As `BayesianNetwork.explore` gives it, of the unrolled network.
-
-        Raises
-        ------
-        OSError
-            The address cannot be listened on: when `url` is asked for.
-
-        Examples
-        --------
-        >>> import bbn
-        >>> page = bbn.example("umbrella").explore(3)
-        >>> page.evidence = {"Umbrella[0]": "yes"}
-        >>> round(page.posteriors["Rain[0]"]["yes"], 4)
-        0.8182
-        """
-        from bbn.view.page.explorer import explore
-
-        return explore(self.unroll(steps), host, port, browser, timed=True, **options)
-
-    def _repr_svg_(self: Any) -> str:
-        return str(self.plot().svg)
