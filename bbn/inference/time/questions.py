@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from bbn.core.budget import require_memory
+from bbn.core.errors import DataError, EvidenceError
 from bbn.core.keywords import keywords_checked
+from bbn.core.threads import within
+from bbn.data.streams.stream import Streamed
+from bbn.inference.time import log_evidences, sequence_beliefs
+from bbn.inference.time.sequences import indexed_evidence, read_sequences
+from bbn.model.previous import split_name
 
 if TYPE_CHECKING:
     from bbn.inference.time.stream import FilterState
     from bbn.results.posterior import Posterior
+
+METHODS = ("exact", "particles")
+FEWER = "observe more variables, or ask about fewer steps"
 
 
 class TimeQuestions:
@@ -93,21 +105,19 @@ class TimeQuestions:
         array([[0.8182, 0.1818],
                [0.8834, 0.1166]])
         """
-        from bbn.inference.time import filter_
+        if method not in METHODS:
+            raise EvidenceError(f"no method {method!r}; choose one of {', '.join(METHODS)}")
+        with within(time_limit, FEWER):
+            if isinstance(evidence, Streamed):
+                from bbn.inference.time.stream import filter_batches
 
-        return filter_(
-            self,
-            evidence,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            method=method,
-            n_particles=n_particles,
-            seed=seed,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+                return filter_batches(self, evidence, sequence, memory_limit)
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            if method == "particles":
+                from bbn.inference.time.particles import particle_filter
+
+                return particle_filter(self, sequences, n_particles, seed, memory_limit)
+            return sequence_beliefs(self, sequences, 0, memory_limit, n_jobs)
 
     @keywords_checked
     def smooth(
@@ -152,19 +162,11 @@ class TimeQuestions:
         array([[0.8834, 0.1166],
                [0.8834, 0.1166]])
         """
-        from bbn.inference.time import smooth
-
-        return smooth(
-            self,
-            evidence,
-            lag,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        if lag is not None and (isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0):
+            raise EvidenceError(f"lag is {lag!r}; expected None or a whole number of steps, at least 0")
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            return sequence_beliefs(self, sequences, lag, memory_limit, n_jobs)
 
     @keywords_checked
     def forecast(
@@ -204,19 +206,15 @@ class TimeQuestions:
         array([[0.6533, 0.3467],
                [0.5613, 0.4387]])
         """
-        from bbn.inference.time import forecast
-
-        return forecast(
-            self,
-            evidence,
-            horizon,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+            raise EvidenceError(f"horizon is {horizon!r}; expected a whole number of steps, at least 1")
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            steps = sequences.n_steps + int(horizon) * len(sequences.names)
+            cells = sum(v.card + 1 for v in self.variables) * steps
+            require_memory(8 * cells, f"beliefs of {steps:,} steps", "forecast fewer steps", memory_limit)
+            longer = sequences.extended({v.name: v.card for v in self.variables}, int(horizon))
+            return sequence_beliefs(self, longer, 0, memory_limit, n_jobs, last=int(horizon))
 
     @keywords_checked
     def viterbi(
@@ -258,19 +256,14 @@ class TimeQuestions:
         >>> path["Rain"]
         ['yes', 'yes', 'no', 'yes', 'yes']
         """
-        from bbn.inference.time import viterbi
+        from bbn.inference.time.best_paths import best_paths
 
-        return viterbi(
-            self,
-            evidence,
-            k,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+            raise EvidenceError(f"k must be a positive whole number, found {k!r}")
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            found = best_paths(self, sequences, k, memory_limit)
+        return dict(zip(sequences.names, found, strict=True)) if sequences.several else found[0]
 
     @keywords_checked
     def log_likelihood(
@@ -302,18 +295,15 @@ class TimeQuestions:
         >>> round(bbn.example("umbrella").log_likelihood({"Umbrella": ["yes", "yes"]}), 6)
         -1.045546
         """
-        from bbn.inference.time import log_likelihood
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, data, sequence, time, lengths, error=DataError)
+            logs = log_evidences(self, sequences, memory_limit, n_jobs)
+        if not sequences.several:
+            return float(logs[0])
+        import pandas as pd
 
-        return log_likelihood(
-            self,
-            data,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        index = pd.Index(sequences.names, name=sequence or "sequence")
+        return pd.Series(logs, index=index, name="log_likelihood")
 
     def query(self: Any, target: str, evidence: Any = None, **options: Any) -> Posterior:
         """The posterior of one variable in one step, given findings by name and step.
@@ -333,9 +323,22 @@ class TimeQuestions:
         >>> round(bbn.example("umbrella").query("Rain[1]", {"Umbrella[0]": "yes"})["yes"], 4)
         0.6273
         """
-        from bbn.inference.time import query
-
-        return query(self, target, evidence, **options)
+        name, at = split_name(target) if isinstance(target, str) else (target, None)
+        self.variable(name)
+        if name in self.static and at is None:
+            at = 0
+        elif at is None or at < 0 or name in self.static:
+            raise EvidenceError(
+                f"the target {target!r} does not say which step; write {name + '[0]'!r} for the first"
+            )
+        last = max((split_name(key)[1] or 0 for key in evidence or {} if isinstance(key, str)), default=0)
+        beliefs = self.smooth(indexed_evidence(self, evidence, max(at, last) + 1), **options)
+        if name in self.continuous:
+            raise EvidenceError(
+                f"{name!r} is continuous; smooth(evidence)[{name!r}] holds its mean and variance in each step"
+            )
+        answer: Posterior = beliefs.at(at, name)
+        return answer
 
     @keywords_checked
     def start(self: Any, likelihoods: str | Sequence[str] = ()) -> FilterState:
