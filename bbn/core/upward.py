@@ -48,8 +48,8 @@ def answered_by(home: str, *names: str) -> Any:
     *names : str
         Its methods.
 
-    >>> Tables = answered_by("bbn.core.display:Table", "text")
-    >>> Tables.text.__module__
-    'bbn.core.display'
+    >>> Rounded = answered_by("fractions:Fraction", "limit_denominator")
+    >>> Rounded.limit_denominator.__qualname__
+    'Fraction.limit_denominator'
     """
     return type(home.partition(":")[2], (), {"__slots__": (), **{name: LateMethod(home) for name in names}})

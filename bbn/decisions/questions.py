@@ -68,6 +68,8 @@ class DecisionQuestions:
         ------
         EvidenceError
             An unknown name or state, or evidence on what depends on a decision that is still open.
+        ImpossibleEvidenceError
+            The evidence has probability 0.
         BudgetError
             The tables would not fit, or "exact" is not done within `node_limit`.
 
@@ -81,6 +83,8 @@ class DecisionQuestions:
         Test
         ----
         yes
+        >>> round(best.expected_utility, 6)
+        22.5
         """
         from bbn.decisions.solve import solve
 
@@ -129,8 +133,9 @@ class DecisionQuestions:
         solve
 
         >>> import bbn
-        >>> round(bbn.example("oil_wildcatter").expected_utility({"Test": "no", "Drill": "yes"}), 6)
-        20.0
+        >>> dn = bbn.example("oil_wildcatter")
+        >>> round(dn.expected_utility({"Test": "no"}), 6), round(dn.expected_utility({"Drill": "no"}), 6)
+        (20.0, 0.0)
         """
         from bbn.decisions.solve import expected_utility
 
@@ -158,6 +163,12 @@ class DecisionQuestions:
         See Also
         --------
         solve, risk_profile
+
+        >>> import bbn
+        >>> dn = bbn.example("oil_wildcatter")
+        >>> net = dn.with_policy(dn.solve().policy)
+        >>> round(net.query("Drill")["yes"], 4)
+        0.59
         """
         from bbn.decisions.solve import with_policy
 
@@ -181,7 +192,8 @@ class DecisionQuestions:
         evidence : mapping, optional
             As `solve` takes it.
         decision : str, optional
-            Before which decision it is known; unless given, the first that can know it.
+            Before which decision it is known; unless given, the first that can know it. With perfect recall the later
+            ones remember it.
         cost : float
             What the tests cost; it is taken off.
         method, restarts, seed, node_limit, memory_limit, time_limit
@@ -202,8 +214,9 @@ class DecisionQuestions:
         information_values
 
         >>> import bbn
-        >>> round(bbn.example("oil_wildcatter").value_of_information("Oil"), 6)
-        32.5
+        >>> dn = bbn.example("oil_wildcatter")
+        >>> round(dn.value_of_information("Oil"), 6), round(dn.value_of_information("Seismic"), 6)
+        (32.5, 2.5)
         """
         from bbn.decisions.information_value import value_of_information
 
@@ -244,6 +257,10 @@ class DecisionQuestions:
         See Also
         --------
         value_of_information
+
+        >>> import bbn
+        >>> bbn.example("oil_wildcatter").information_values(costs={"Oil": 20}).best
+        Worth(names=('Oil',), value=32.5, cost=20.0, net=12.5)
         """
         from bbn.decisions.information_value import information_values
 
@@ -284,6 +301,12 @@ class DecisionQuestions:
         See Also
         --------
         risk_profile
+
+        >>> import bbn
+        >>> found = bbn.example("oil_wildcatter").sensitivity(names=["Oil", "Cost"])
+        >>> cost = found["Cost(Test=yes)"]
+        >>> round(cost.low, 6), cost.flips_below["Test"].choice
+        (-12.5, 'no')
         """
         from bbn.decisions.sensitivity import sensitivity
 
