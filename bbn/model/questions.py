@@ -16,9 +16,9 @@ from bbn.model.interventions import acted
 if TYPE_CHECKING:
     from bbn.analysis.questions import AnalysisQuestions
     from bbn.decisions.questions import DecisionQuestions
+    from bbn.inference.dynamic_questions import TimeQuestions
     from bbn.inference.questions import ModelQuestions
     from bbn.inference.rows.questions import RowQuestions
-    from bbn.inference.time.questions import TimeQuestions
     from bbn.io.saving import Saved
     from bbn.model.factor import Factor
     from bbn.model.interventions import Interventions
@@ -33,7 +33,7 @@ else:
         "bbn.inference.rows.questions:RowQuestions", "predict", "predict_proba", "log_likelihood", "sample"
     )
     TimeQuestions = answered_by(
-        "bbn.inference.time.questions:TimeQuestions",
+        "bbn.inference.dynamic_questions:TimeQuestions",
         *("filter", "smooth", "forecast", "viterbi", "log_likelihood", "query", "start", "sample"),
     )
     AnalysisQuestions = answered_by(

@@ -1,4 +1,4 @@
-"""Questions about time: what `dyn.filter` and its kin (`questions`) call.
+"""Questions about time: what `dyn.filter` and its kin (`bbn.inference.dynamic_questions`) call.
 
 Evidence becomes coded sequences (`sequences`), a dynamic network a chain over its interface (`slices`), and both
 together arrays for the kernels (`chain`); `marginals` reads every variable's belief off what the passes give. Where

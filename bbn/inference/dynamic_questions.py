@@ -2,6 +2,8 @@
 
 Evidence is a table with one row a step. Every method that takes many sequences takes them in the same three ways: a
 long table with `sequence=` (and `time=`), a list of tables, or one table with `lengths=`.
+
+This file is beside the folder `time`: jedi, which many editors ask, does not look into packages of that name.
 """
 
 from __future__ import annotations
