@@ -128,13 +128,7 @@ def explain(
     method: Method = "auto",
     **options: Unpack[EngineOptions],
 ) -> Explanation:
-    """Which findings moved the posterior of `target`, and by how much.
-
-    >>> import bbn
-    >>> why = explain(bbn.example("asia"), "lung", {"xray": "yes", "smoke": "yes", "asia": "no"})
-    >>> max(why, key=lambda step: step.alone).finding
-    'xray'
-    """
+    """See `BayesianNetwork.explain`."""
     check_targets(net, target)
     if isinstance(net.variable(target), Continuous):
         raise EvidenceError(f"the target {target!r} is continuous; explanations are of discrete targets")

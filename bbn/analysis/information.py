@@ -52,12 +52,7 @@ def information(
     method: Method = "auto",
     **options: Unpack[EngineOptions],
 ) -> Information:
-    """Bits of mutual information with `target` by variable, the most telling first.
-
-    >>> import bbn
-    >>> list(information(bbn.example("asia"), "lung"))[:3]
-    ['either', 'xray', 'smoke']
-    """
+    """See `BayesianNetwork.information`."""
     findings = check_evidence(net, evidence)
     if target in findings.hard or target in findings.likelihood or target in findings.soft:
         raise EvidenceError(f"there is evidence on the target {target!r} already")

@@ -164,15 +164,7 @@ def sensitivity(
     *,
     time_limit: float | None = None,
 ) -> Sensitivity:
-    """The derivative of P(target = state | evidence) in each table entry; `state` is the most probable unless given.
-
-    BudgetError if that would take more memory than the limit, TimeLimitError if more seconds.
-
-    >>> import bbn
-    >>> result = sensitivity(bbn.example("cancer_test"), "Cancer", {"Test": "positive"}, state="yes")
-    >>> result.largest(1)[0].name
-    'P(Cancer=yes)'
-    """
+    """See `BayesianNetwork.sensitivity`."""
     variable = net.variable(target)
     if isinstance(variable, Continuous):
         raise EvidenceError(

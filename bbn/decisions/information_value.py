@@ -35,40 +35,7 @@ def value_of_information(
     cost: float = 0.0,
     **options: Any,
 ) -> float:
-    """How much more the best policy is worth for knowing a variable, or several together, before a decision.
-
-    Parameters
-    ----------
-    dn
-        The decision network.
-    tests
-        A chance variable's name; a list of them, known together; or CPTs of tests that are not in the network, whose
-        parents are. What a decision observes already is compared with not observing it.
-    evidence
-        As `solve` takes it.
-    decision
-        The decision before which it is known; by default the first that can know it. With perfect recall the later ones
-        remember it.
-    cost
-        What the tests cost; it is subtracted.
-    options
-        Those of `solve`.
-
-    Returns
-    -------
-    float
-        In the units of the utilities.
-
-    Raises
-    ------
-    EvidenceError
-        An unknown name, or a variable that no decision can know because it depends on all of them.
-
-    >>> import bbn
-    >>> dn = bbn.example("oil_wildcatter")
-    >>> round(value_of_information(dn, "Oil"), 6), round(value_of_information(dn, "Seismic"), 6)
-    (32.5, 2.5)
-    """
+    """See `DecisionNetwork.value_of_information`."""
     dn, names = _with_tests(dn, tests)
     if dn.recall == "limited":
         options = {"method": "auto", **options}
@@ -155,32 +122,7 @@ def information_values(
     together: int = 1,
     **options: Any,
 ) -> InformationValues:
-    """What each variable, or each set of up to `together` variables, is worth knowing before a decision.
-
-    Parameters
-    ----------
-    dn
-        The decision network.
-    tests
-        Names of chance variables, and CPTs of tests that are not in the network; by default every chance variable that
-        some decision could know, that none observes, and that is not in the evidence.
-    evidence, decision, options
-        As in `value_of_information`.
-    costs
-        Name to the cost of knowing it, 0 unless given.
-    together
-        The most variables in a set.
-
-    Returns
-    -------
-    InformationValues
-        A table, the greatest net value first; `best` is the test to do next.
-
-    >>> import bbn
-    >>> values = information_values(bbn.example("oil_wildcatter"), costs={"Oil": 20})
-    >>> values.best
-    Worth(names=('Oil',), value=32.5, cost=20.0, net=12.5)
-    """
+    """See `DecisionNetwork.information_values`."""
     given = list(tests) if tests is not None else _askable(dn, evidence, decision)
     named = {getattr(test, "name", test): test for test in given}
     prices = dict(costs or {})

@@ -212,25 +212,7 @@ def risk_profile(
     time_limit: float | None = None,
     **options: Any,
 ) -> RiskProfile:
-    """The distribution of the total utility when decisions follow a policy.
-
-    Parameters
-    ----------
-    dn
-        The decision network. Its utilities must be over discrete variables.
-    policy
-        A rule per decision, as `expected_utility` takes them; unless given, the best policy.
-    evidence
-        As `solve` takes it; a choice in the evidence is the policy of that decision.
-    n_samples, seed
-        None for the exact distribution; a number of draws to estimate it from.
-    memory_limit
-        The most bytes that the joint of what utilities depend on may take; BudgetError beyond.
-    time_limit
-        The most seconds, TimeLimitError beyond.
-    options
-        Those of `solve`, for the best policy.
-    """
+    """See `DecisionNetwork.risk_profile`; the options are those of `solve`, for the best policy."""
     if any(u.continuous_parents for u in dn.utilities):
         raise ModelError("a utility depends on a continuous variable; a risk profile needs discrete ones")
     evidence = dict(as_mapping(evidence))

@@ -143,32 +143,7 @@ def sensitivity(
     *,
     time_limit: float | None = None,
 ) -> DecisionSensitivity:
-    """How the expected utility depends on each number of the network, and where the best policy changes.
-
-    Parameters
-    ----------
-    dn
-        A decision network with perfect recall, of tables.
-    evidence
-        As `solve` takes it.
-    names
-        The nodes, chance variables and utilities, whose numbers are moved; all unless given.
-    certain
-        Whether to move probabilities that are 0 or 1 too; these are usually logic rather than estimates.
-    memory_limit, time_limit
-        As `solve` takes them.
-
-    Returns
-    -------
-    DecisionSensitivity
-        A table; `entries` holds all of it, `flips` those that can change the policy.
-
-    >>> import bbn
-    >>> found = sensitivity(bbn.example("oil_wildcatter"), names=["Oil", "Cost"])
-    >>> cost = found["Cost(Test=yes)"]
-    >>> round(cost.low, 6), cost.flips_below["Test"].choice
-    (-12.5, 'no')
-    """
+    """See `DecisionNetwork.sensitivity`."""
     if dn.recall == "limited":
         raise EvidenceError(
             "sensitivity needs perfect recall: with limited memory one pass does not find the best policy"

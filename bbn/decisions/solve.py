@@ -62,49 +62,7 @@ def solve(
     memory_limit: int | float | str | None = None,
     time_limit: float | None = None,
 ) -> Solution:
-    """The policy of greatest expected utility given evidence.
-
-    Parameters
-    ----------
-    dn
-        The decision network.
-    evidence
-        What is known before the first decision: states, Virtual, OneOf, Not; and choices already made.
-    method
-        For limited memory: "exact" searches until no better policy can exist (branch and bound) and raises BudgetError
-        past `node_limit`; "local" improves one decision at a time, from `restarts` starts; "auto" proves the answer
-        where that is quick, and otherwise says that it is local. With perfect recall every answer is exact.
-    risk_tolerance
-        None to maximise the expected utility. A number R > 0 to maximise the certainty equivalent under the utility
-        function −exp(−u/R): the smaller R, the more risk is avoided. R < 0 seeks risk.
-    restarts, seed
-        The number of starts of the local search (the first is always the same, the others are random), and their seed.
-    node_limit
-        The most partial policies that the search for a proof looks at.
-    memory_limit
-        The most bytes that the tables may take; BudgetError beyond.
-    time_limit
-        The most seconds, TimeLimitError beyond; None is BBN_TIME_LIMIT, or else any time.
-
-    Returns
-    -------
-    Solution
-        With `expected_utility` and `policy`.
-
-    Raises
-    ------
-    EvidenceError
-        An unknown name or state, or evidence on what depends on a decision that is still open.
-    ImpossibleEvidenceError
-        The evidence has probability 0.
-    BudgetError
-        The tables would not fit.
-
-    >>> import bbn
-    >>> best = solve(bbn.example("oil_wildcatter"))
-    >>> best.policy["Test"].choice, round(best.expected_utility, 6)
-    ('yes', 22.5)
-    """
+    """See `DecisionNetwork.solve`."""
     if method not in METHODS:
         raise ValueError(f"method is {shown(method)}{nearest(method, METHODS)}")
     check()
@@ -151,26 +109,7 @@ def expected_utility(
     evidence: Evidence | None = None,
     **options: Any,
 ) -> float:
-    """The expected utility of these choices, with the decisions that are not named made as well as possible.
-
-    Parameters
-    ----------
-    dn
-        The decision network.
-    choices
-        Decision name to a choice for all cases, to a `Rule`, or to a mapping from observed states to choice; a `Policy`
-        is one such.
-    evidence
-        As `solve` takes it.
-    options
-        Those of `solve`, for the decisions that are not named: `method`, `restarts`, `seed`, `node_limit`,
-        `memory_limit`, `time_limit`.
-
-    >>> import bbn
-    >>> dn = bbn.example("oil_wildcatter")
-    >>> round(expected_utility(dn, {"Test": "no"}), 6), round(expected_utility(dn, {"Drill": "no"}), 6)
-    (20.0, 0.0)
-    """
+    """See `DecisionNetwork.expected_utility`."""
     if choices is not None and not isinstance(choices, Mapping):
         raise EvidenceError(f"choices must be a mapping from decision to choice, found {shown(choices)}")
     evidence = dict(as_mapping(evidence))
@@ -192,21 +131,7 @@ def expected_utility(
 
 
 def with_policy(dn: DecisionNetwork, policy: Mapping[str, Any]) -> BayesianNetwork:
-    """The Bayesian network in which each decision follows its rule: it answers all the usual questions.
-
-    Parameters
-    ----------
-    dn
-        The decision network.
-    policy
-        Decision name to what `expected_utility` takes, or to a CPT (a randomised rule); every decision must be there.
-
-    >>> import bbn
-    >>> dn = bbn.example("oil_wildcatter")
-    >>> net = with_policy(dn, dn.solve().policy)
-    >>> round(net.query("Drill")["yes"], 4)
-    0.59
-    """
+    """See `DecisionNetwork.with_policy`."""
     if not isinstance(policy, Mapping):
         raise EvidenceError(f"a policy is a mapping from decision to rule, found {shown(policy)}")
     for name in policy:

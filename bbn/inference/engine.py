@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast, overload
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from bbn.results.posterior import EXACT, Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from bbn.inference.gaussian.hybrid import Hybrid
 
 LISTED_BYTES, LISTED_STATE_BYTES = 1500, 90
 """What one of the k best assignments takes, with those it may lead to, and each state of it."""
@@ -58,20 +60,25 @@ class Engine:
     """Whether it looks long for a cheap way to answer, so that a joint that would not fit is refused first."""
     defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None, "time_limit": None}
 
-    def __new__(cls, model: Any = None, *args: Any, **options: Any) -> Self:
-        """An engine of the class; of a network with continuous variables, a HybridEngine around one."""
-        if isinstance(model, BayesianNetwork) and model.continuous:
-            from bbn.inference.gaussian.hybrid import HybridEngine
-
-            return HybridEngine(cls, model, **options)  # type: ignore[return-value]
-        return super().__new__(cls)
-
     def __init__(self, model: Model, **options: Any) -> None:
         self.model = model
         self.options: Mapping[str, Any] = self.defaults
         if options:
             self.options = self._with(options)
         self.time_limit = default_time_limit(self.options.get("time_limit"), self.exact)
+        self.numbers: Hybrid | None = None
+        """What answers if the network has continuous variables, around an engine of the discrete ones."""
+        if isinstance(model, BayesianNetwork) and model.continuous:
+            from bbn.inference.gaussian.hybrid import Hybrid
+
+            self.numbers = Hybrid(type(self), model, options)
+        else:
+            self._prepare()
+
+    @property
+    def discrete(self) -> Self:
+        """The engine of the discrete variables: itself, unless the network has others too."""
+        return self if self.numbers is None else cast("Self", self.numbers.engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what it is made of; what was compiled is compiled anew."""
@@ -120,7 +127,10 @@ max_iter, tol, damping, schedule
         >>> round(engine.query("Alarm", {"MaryCalls": "yes"})["yes"], 4)
         0.1501
         """
-        return self._query(targets, evidence, self._with(options))
+        settings = self._with(options)
+        if self.numbers is not None:
+            return self.numbers.query(targets, evidence, options)
+        return self._query(targets, evidence, settings)
 
     def _query(
         self, targets: str | Sequence[str], evidence: Evidence | None, settings: Mapping[str, Any]
@@ -163,7 +173,10 @@ max_iter, tol, damping, schedule
         EvidenceError, ImpossibleEvidenceError, BudgetError
             As in `query`.
         """
-        return self._posteriors(evidence, self._with(options))
+        settings = self._with(options)
+        if self.numbers is not None:
+            return self.numbers.posteriors(evidence, options)
+        return self._posteriors(evidence, settings)
 
     def _posteriors(self, evidence: Evidence | None, settings: Mapping[str, Any]) -> Posteriors:
         findings = self._findings(evidence, settings)
@@ -215,7 +228,11 @@ max_iter, tol, damping, schedule
         """
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise EvidenceError(f"k must be a positive whole number, found {k!r}")
-        best = self._mpe(evidence, k or 1, options)
+        if self.numbers is not None:
+            self._with(options)
+            best = self.numbers.mpe(evidence, k or 1, options)
+        else:
+            best = self._mpe(evidence, k or 1, options)
         return best[0] if k is None else best
 
     def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
@@ -260,6 +277,8 @@ max_iter, tol, damping, schedule
             As in `query`.
         """
         settings = self._with(options)
+        if self.numbers is not None:
+            return self.numbers.map(targets, evidence, options)
         names = check_targets(self.model, targets)
         findings = self._findings(evidence, settings)
         free = tuple(name for name in names if name not in findings.hard)
@@ -292,10 +311,15 @@ max_iter, tol, damping, schedule
             As in `query`.
         """
         settings = self._with(options)
+        if self.numbers is not None:
+            return self.numbers.log_evidence(evidence, options)
         findings = self._findings(evidence, settings)
         return self._joint((), findings, settings)[1]
 
-    # What a subclass gives
+    # What a subclass gives, about a model of discrete variables
+
+    def _prepare(self) -> None:
+        """Compile what all questions share; called once, when `model` and `options` are there."""
 
     def _joint(
         self, targets: tuple[str, ...], findings: Findings, options: Mapping[str, Any]

@@ -18,12 +18,10 @@ from bbn.core.missing_names import NamesSuggested
 from bbn.model.cpt import Conditional
 from bbn.model.decision import Decision, Utility
 from bbn.model.decision_checks import Node, by_name, check_families, parent_names, remembering, time_order
-from bbn.model.decision_questions import AskableDecisions
+from bbn.model.questions import AskableDecisions
 from bbn.model.variable import State, Variable, checked_name
 
 if TYPE_CHECKING:
-    import os
-
     import networkx as nx
 
 RECALL = ("perfect", "implied", "limited")
@@ -319,28 +317,6 @@ class DecisionNetwork(AskableDecisions, NamesSuggested):
         return DecisionNetwork(
             {**self._nodes, **by_name(nodes)}.values(), self.name, self.metadata, recall or self.recall
         )
-
-    @keywords_checked
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the network to a file; the old one is replaced once everything is written.
-
-        Parameters
-        ----------
-        path : path
-            The file; .yaml, .json, .xdsl or .net, each also as .gz.
-        format : str, optional
-            The format, where the suffix does not tell it.
-
-        Raises
-        ------
-        ModelError
-            The format cannot hold the network.
-        OSError
-            The file cannot be written.
-        """
-        from bbn.io import save
-
-        save(self, path, format)
 
     # The value
 

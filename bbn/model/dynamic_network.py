@@ -33,15 +33,13 @@ from bbn.model.dynamic_assembly import (
     own_starts,
     reach,
 )
-from bbn.model.dynamic_questions import AskableInTime
 from bbn.model.gaussian import Gaussian
 from bbn.model.network import BayesianNetwork
 from bbn.model.previous import MAX_LAG, check_plain_names, split_name
+from bbn.model.questions import AskableInTime
 from bbn.model.variable import Continuous, State, Variable, checked_name
 
 if TYPE_CHECKING:
-    import os
-
     import networkx as nx
 
 NODE_BYTES = 3000
@@ -382,21 +380,6 @@ class DynamicNetwork(AskableInTime, NamesSuggested):
         static = [given.pop(own) for own in list(given) if own in self.static]
         starts[0] = list({**self._starts[0], **by_name(static)}.values())
         return DynamicNetwork(starts, {**by_name(self.later), **given}.values(), self.name, self.metadata)
-
-    @keywords_checked
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write it to a file in bbn's own format: ``.yaml`` or ``.json``, each also as ``.gz``.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        format : {"yaml", "json"}, optional
-            By default that of the suffix.
-        """
-        from bbn.io import save
-
-        save(self, path, format)
 
     # The value
 

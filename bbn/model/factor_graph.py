@@ -148,9 +148,7 @@ max_iter, tol, damping, schedule
         >>> round(FactorGraph([Factor([coin], [1, 3])]).log_partition({"Coin": 1}), 6)
         1.098612
         """
-        from bbn.inference import log_evidence
-
-        return log_evidence(self, evidence, method, **options)
+        return self._log_evidence(evidence, method, **options)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._variables

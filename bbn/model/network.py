@@ -7,6 +7,7 @@ linear in its size, and nothing modifies it: every edit gives a new network, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from bbn.model.questions import AskableNetwork
 from bbn.model.variable import Continuous, Variable, checked_name
 
 if TYPE_CHECKING:
-    import os
-
     import networkx as nx
 
 
@@ -264,35 +263,7 @@ class BayesianNetwork(
         ):
             codes = {name: self._variables[name].find(state) for name, state in assignment.items()}
             return float(np.prod([self._entry(name, codes) for name in self._conditionals]))
-        from bbn.inference import probability
-
-        return probability(self, assignment)
-
-    @keywords_checked
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the network to a file; the format is that of the suffix unless given.
-
-        Parameters
-        ----------
-        path : path
-            The file; packed if it ends in ".gz".
-        format : str, optional
-            "yaml", "json", "bif", "xmlbif", "net", "xdsl" or "uai"; by default that of the suffix.
-
-        Raises
-        ------
-        ValueError
-            The suffix or format is unknown.
-        OSError
-            The file cannot be written.
-
-        See Also
-        --------
-        bbn.load : The way back.
-        """
-        from bbn.io import save
-
-        save(self, path, format)
+        return math.exp(self._log_evidence(assignment))
 
     # The value
 

@@ -125,3 +125,20 @@ class QueryOptions(EngineOptions, total=False):
 
     n_draws: int
     """The networks that are drawn for a credible interval."""
+
+
+class SolveOptions(TypedDict, total=False):
+    """The options of solving a decision network."""
+
+    method: Literal["auto", "exact", "local"]
+    """For limited memory: prove the answer where that is quick, prove it, or do not try to."""
+    restarts: int
+    """Starts of the local search for limited memory."""
+    seed: Seed
+    """Where the random starts begin."""
+    node_limit: int
+    """The most partial policies that the search for a proof looks at."""
+    memory_limit: MemoryLimit
+    """The most memory that the tables may take."""
+    time_limit: float | None
+    """The most seconds that a question may take; TimeLimitError beyond."""

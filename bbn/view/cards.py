@@ -31,23 +31,7 @@ def draw_network(
     title: str = "",
     **options: Any,
 ) -> Drawing:
-    """The network as cards in layers, parents above children.
-
-    Parameters
-    ----------
-    evidence
-        What is observed; those cards stand out, the others show their posteriors.
-    beliefs
-        False draws names and states alone, without inference.
-    information
-        Draw arcs wider where their ends have more mutual information given the evidence.
-    focus, steps
-        Draw this node and what is within `steps` arcs of it; the beliefs are those of the whole network.
-    title
-        A heading above the picture.
-    options
-        For the inference engine.
-    """
+    """See `BayesianNetwork.plot`."""
     findings, numbers = check_evidence(net, evidence), observed_numbers(net, evidence)
     shown = set(net.names) if focus is None else near(net, focus, steps)
     arcs = [arc for arc in net.arcs if shown.issuperset(arc)]

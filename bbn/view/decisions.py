@@ -29,19 +29,7 @@ Shape = Box | Words | Curve
 def draw_decisions(
     dn: DecisionNetwork, evidence: Evidence | None = None, solved: bool = True, **options: Any
 ) -> Drawing:
-    """The network in layers, parents above children.
-
-    Parameters
-    ----------
-    dn
-        The decision network.
-    evidence
-        What is known; those nodes stand out.
-    solved
-        False draws names and choices alone.
-    options
-        Those of `solve`.
-    """
+    """See `DecisionNetwork.plot`."""
     answers = _answers(dn, evidence, options) if solved else _Answers({}, {}, {}, "")
     hard = check_evidence(dn, evidence).hard  # type: ignore[arg-type]  # what is asked of a model is there
     cards: dict[str, _Node] = {}

@@ -71,6 +71,8 @@ class VariableElimination(Engine):
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
+
+    def _prepare(self) -> None:
         # a NoisyMax is a chain of small tables; what lies between is hidden, and so is always summed out
         self._chained: Model = factored(self.model) if isinstance(self.model, BayesianNetwork) else self.model
 

@@ -72,6 +72,8 @@ class JunctionTree(Engine):
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)
+
+    def _prepare(self) -> None:
         self.flat: Factors = flatten(self.model, self.options["memory_limit"])
         self.compiler = Compiler(self.flat, self.options)
         self._slots: dict[SlotsKey, Slots] = {}
@@ -84,7 +86,7 @@ class JunctionTree(Engine):
 
     def stats(self) -> Stats:
         """The size of the tree without evidence, predicted: nothing large is allocated."""
-        return tree_stats(self.flat, self.options["order"], self.options["memory_limit"])
+        return tree_stats(self.discrete.flat, self.options["order"], self.options["memory_limit"])
 
     def rows(
         self,
@@ -121,6 +123,8 @@ class JunctionTree(Engine):
         RowAnswers
             The joint of the targets (or all marginals) and ln P(evidence), row by row.
         """
+        if self.numbers is not None:
+            return self.discrete.rows(codes, n_rows, targets, everything, n_jobs, ledger, **options)
         settings = self._with(options)
         ledger = ledger or Ledger(settings["memory_limit"])
         ledger.reserve(self.flat.tables.nbytes, "an engine's copy of the model's tables")

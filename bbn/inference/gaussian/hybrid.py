@@ -20,9 +20,7 @@ import numpy as np
 
 from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array
-from bbn.inference.engine import Engine, made_again
 from bbn.inference.gaussian.observed_numbers import Observed, StandIn, discrete_network
-from bbn.inference.timed import timed
 from bbn.model.evidence import Evidence, as_mapping, check_targets
 from bbn.model.network import BayesianNetwork
 from bbn.model.variable import Continuous, Variable
@@ -31,66 +29,48 @@ from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.posterior import Assignment, Posterior, Posteriors
 
 if TYPE_CHECKING:
+    from bbn.inference.engine import Engine
     from bbn.model.options import Method
 
 Answer = TypeVar("Answer", Posterior, Posteriors)
 Found = TypeVar("Found")
 
 
-class HybridEngine(Engine):
-    """The engine of a network with continuous variables, around an engine of its discrete ones.
+class Hybrid:
+    """What answers for an engine of a network with continuous variables, around an engine of the discrete ones.
 
-    `Engine` makes one wherever an engine of such a network is asked for. What this one does not answer itself, such as
-    a junction tree's `stats`, the discrete engine does.
+    An `Engine` holds one as `numbers` and passes every question to it. The options of a question are those of the
+    engine, as given.
 
     Parameters
     ----------
     kind : type of Engine
-        The class of the discrete engine.
+        The class of the engine.
     net : BayesianNetwork
         The whole network.
-    **options
-        Those of `kind`.
+    options : mapping
+        The options that the engine was given.
 
     Attributes
     ----------
-    net
-        The whole network.
     network
         The network of its discrete variables; where there are none, of one constant.
-    discrete
-        The engine of that network.
+    engine
+        The engine of that network, of the same class.
     """
 
-    def __init__(self, kind: type[Engine], net: BayesianNetwork, **options: Any) -> None:
+    def __init__(self, kind: type[Engine], net: BayesianNetwork, options: Mapping[str, Any]) -> None:
         self.net, self.continuous = net, frozenset(net.continuous)
         self.network = discrete_network(net)
         self.known = frozenset(self.network.names)
-        self.discrete = kind(self.network, **options)
-        self.exact, self.options = kind.exact, self.discrete.options
-        self.time_limit = self.discrete.time_limit
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "discrete":  # not made yet
-            raise AttributeError(name)
-        return getattr(self.discrete, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it is made of."""
-        return made_again, (type(self.discrete), self.net, dict(self.options))
+        self.engine = kind(self.network, **options)
 
     def query(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
-    ) -> Posterior | Any:
-        """The posterior of discrete targets, or of one continuous target: a MixturePosterior."""
-        if self._concerns_numbers(targets, evidence):
-            return self._query_numbers(targets, evidence, **options)
-        return self.discrete.query(targets, evidence, **options)
-
-    @timed
-    def _query_numbers(
-        self, targets: str | Sequence[str], evidence: Evidence | None, **options: Any
+        self, targets: str | Sequence[str], evidence: Evidence | None, options: Mapping[str, Any]
     ) -> Posterior | MixturePosterior:
+        """The posterior of discrete targets, or of one continuous target: a MixturePosterior."""
+        if not self._concerns_numbers(targets, evidence):
+            return self.engine.query(targets, evidence, **options)
         names = check_targets(self.net, targets)
         case = Case(self, evidence, options)
         asked = [name for name in names if name in self.continuous]
@@ -102,22 +82,20 @@ class HybridEngine(Engine):
             )
         return case.mixture(asked[0])
 
-    @timed
-    def posteriors(self, evidence: Evidence | None = None, **options: Any) -> Posteriors:
+    def posteriors(self, evidence: Evidence | None, options: Mapping[str, Any]) -> Posteriors:
         """The posterior of every unobserved variable."""
         return Case(self, evidence, options).posteriors()
 
-    def _mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
+    def mpe(self, evidence: Evidence | None, k: int, options: Mapping[str, Any]) -> list[Assignment]:
         """The k most probable states of the discrete variables, unobserved continuous ones integrated out."""
         return Case(self, evidence, options).mpe(k)
 
-    @timed
     def map(
-        self, targets: str | Sequence[str], evidence: Evidence | None = None, **options: Any
+        self, targets: str | Sequence[str], evidence: Evidence | None, options: Mapping[str, Any]
     ) -> Assignment:
         """The most probable joint state of discrete targets."""
         if not self._concerns_numbers(targets, evidence):
-            return self.discrete.map(targets, evidence, **options)
+            return self.engine.map(targets, evidence, **options)
         names = check_targets(self.net, targets)
         for name in names:
             if name in self.continuous:
@@ -127,11 +105,10 @@ class HybridEngine(Engine):
                 )
         return Case(self, evidence, options).map(names)
 
-    @timed
-    def log_evidence(self, evidence: Evidence | None = None, **options: Any) -> float:
+    def log_evidence(self, evidence: Evidence | None, options: Mapping[str, Any]) -> float:
         """ln p(evidence), −inf if it is impossible; with numbers a log density."""
         if not self._concerns_numbers((), evidence):
-            return self.discrete.log_evidence(evidence, **options)
+            return self.engine.log_evidence(evidence, **options)
         try:
             return Case(self, evidence, options).log_evidence()
         except ImpossibleEvidenceError:
@@ -154,14 +131,14 @@ class Case:
 
     def __init__(
         self,
-        hybrid: HybridEngine,
+        hybrid: Hybrid,
         evidence: Evidence | None,
         options: Mapping[str, Any],
         virtual: bool = True,
     ) -> None:
-        self.hybrid, self.engine, self.options, self.virtual = hybrid, hybrid.discrete, options, virtual
+        self.hybrid, self.engine, self.options, self.virtual = hybrid, hybrid.engine, options, virtual
         self.observed = Observed(
-            hybrid.net, evidence, options.get("memory_limit", hybrid.options.get("memory_limit"))
+            hybrid.net, evidence, options.get("memory_limit", hybrid.engine.options.get("memory_limit"))
         )
         self.discrete = self.observed.discrete
         self._take(self.observed.stand(virtual))
@@ -298,17 +275,17 @@ class Case:
         return Assignment(states, found.log_probability + self.log_scale)
 
 
-def hybrid_engine(net: BayesianNetwork, method: Method = "auto") -> HybridEngine:
-    """The engine of a network that has continuous variables, as `bbn.inference.engine` keeps it."""
+def hybrid(net: BayesianNetwork, method: Method = "auto") -> Hybrid:
+    """What answers for the engine that a network with continuous variables keeps."""
     from bbn.inference import engine
 
-    made = engine(net, method)
-    assert isinstance(made, HybridEngine)
-    return made
+    numbers = engine(net, method).numbers
+    assert numbers is not None
+    return numbers
 
 
 def as_discrete(net: BayesianNetwork, evidence: Evidence | None) -> tuple[BayesianNetwork, dict[str, Any]]:
     """A network of discrete variables and evidence on it that give these the same posteriors as the whole does."""
-    hybrid = hybrid_engine(net)
-    stand = Case(hybrid, evidence, {}, virtual=False).settled()
-    return hybrid.network.with_cpts(stand.children), stand.evidence
+    numbers = hybrid(net)
+    stand = Case(numbers, evidence, {}, virtual=False).settled()
+    return numbers.network.with_cpts(stand.children), stand.evidence

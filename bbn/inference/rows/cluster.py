@@ -43,21 +43,9 @@ def sample_on(
     to: Any = None,
     **options: Any,
 ) -> Any:
-    """Rows drawn from the network by the workers of a cluster.
+    """Rows drawn by the workers of a cluster, when they are asked for; see `BayesianNetwork.sample`.
 
-    Parameters
-    ----------
-    client
-        As in `bbn.open_data`.
-    n, evidence, seed, missing, options
-        As in `net.sample`; the rows are those that it gives for the same seed.
-    to
-        A folder that all workers reach, to write the rows to.
-
-    Returns
-    -------
-    dask.dataframe.DataFrame or Path
-        The rows, drawn when they are asked for; or the folder, once everything is written.
+    With `to`, a folder that all workers reach, they are written there, and it is returned once all is.
     """
     import dask.dataframe as dd
 

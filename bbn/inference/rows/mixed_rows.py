@@ -23,7 +23,7 @@ from bbn.core.errors import EvidenceError
 from bbn.core.frozen import Array
 from bbn.inference.exact.junction_tree import JunctionTree
 from bbn.inference.gaussian.components import Component, components
-from bbn.inference.gaussian.hybrid import HybridEngine
+from bbn.inference.gaussian.hybrid import Hybrid
 from bbn.inference.gaussian.jointly_gaussian import NEAR
 from bbn.inference.gaussian.observed_numbers import MARGIN, RANGE, set_numbers
 from bbn.kernels.contracts.types import Ints
@@ -53,7 +53,7 @@ class MixedRows:
 
     def __init__(
         self,
-        hybrid: HybridEngine,
+        hybrid: Hybrid,
         codes: Columns,
         numbers: Columns,
         n_rows: int,
@@ -61,8 +61,8 @@ class MixedRows:
         n_jobs: int | None,
         options: dict[str, Any],
     ) -> None:
-        assert isinstance(hybrid.discrete, JunctionTree)
-        self.hybrid, self.tree, self.net = hybrid, hybrid.discrete, hybrid.net
+        assert isinstance(hybrid.engine, JunctionTree)
+        self.hybrid, self.tree, self.net = hybrid, hybrid.engine, hybrid.net
         self.n_rows, self.n_jobs, self.options = n_rows, n_jobs, options
         self.target = None if target is None else self.net.variable(target)
         self.codes = {n: column for n, column in codes.items() if n != target}
@@ -73,7 +73,7 @@ class MixedRows:
         self.parents = set().union(*below.values())
         self.linked = {n for n, parents in below.items() if n in self.parents or parents & below.keys()}
         """The continuous variables with continuous parents or children."""
-        self.limit = options.get("memory_limit", hybrid.options["memory_limit"])
+        self.limit = options.get("memory_limit", self.tree.options["memory_limit"])
 
     def answer(self) -> MixedAnswers:
         """The answers, row by row in the order given."""
@@ -243,9 +243,9 @@ class MixedRows:
             found: Any = np.empty(0)
             try:
                 if self.target is None:
-                    logs[i] = self.hybrid.log_evidence(evidence, **self.options)
+                    logs[i] = self.hybrid.log_evidence(evidence, self.options)
                 else:
-                    answer: Any = self.hybrid.query(self.target.name, evidence, **self.options)
+                    answer: Any = self.hybrid.query(self.target.name, evidence, self.options)
                     logs[i] = answer.log_evidence
                     found = [answer.mean] if isinstance(self.target, Continuous) else answer.values
             except EvidenceError:  # impossible, or too far away

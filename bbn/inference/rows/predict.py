@@ -20,7 +20,7 @@ from bbn.data import CodedTable, code
 from bbn.data.kinds import ColumnDict, RowList
 from bbn.inference import engine
 from bbn.inference.exact.junction_tree import JunctionTree
-from bbn.inference.gaussian.hybrid import hybrid_engine
+from bbn.inference.gaussian.hybrid import hybrid
 from bbn.inference.rows.batch import INSTEAD
 from bbn.inference.rows.mixed_rows import MixedRows, row_evidence
 from bbn.model.variable import Continuous
@@ -133,9 +133,9 @@ def _answers(
     ledger.reserve(framed, f"a table of the answers to {table.n_rows:,} rows", INSTEAD)
     with within(options.get("time_limit")):
         if net.continuous:
-            hybrid = hybrid_engine(net, "junction-tree")
+            numbers = hybrid(net, "junction-tree")
             return MixedRows(
-                hybrid, table.codes, table.numbers, table.n_rows, target, n_jobs, options
+                numbers, table.codes, table.numbers, table.n_rows, target, n_jobs, options
             ).answer()
         tree = engine(net, "junction-tree")
         assert isinstance(tree, JunctionTree)

@@ -41,23 +41,9 @@ def sample_to(
     time_limit: float | None = None,
     **options: Any,
 ) -> Path:
-    """Rows drawn from the network, written as they are drawn.
+    """Rows drawn from the network, written as they are drawn; see `BayesianNetwork.sample`.
 
-    Parameters
-    ----------
-    to
-        A .parquet, .csv or .tsv file, or a folder, which gets several Parquet files.
-    n, evidence, seed, missing, options
-        As in `net.sample`. The rows are those that it gives for the same seed.
-    chunks
-        Rows that are drawn and written at a time, a row group of Parquet each.
-    time_limit
-        The most seconds; nothing is left of a file that was begun.
-
-    Returns
-    -------
-    Path
-        What was written; it appears once everything is.
+    `chunks` is how many are drawn and written at a time, a row group of Parquet each; the file appears once all are.
     """
     refuse_codes(options)
     size = ROW_GROUP if chunks is None or chunks is True else chunks

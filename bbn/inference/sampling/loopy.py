@@ -91,7 +91,9 @@ class LoopyBeliefPropagation(Approximate):
 
     def __init__(self, model: Model, **options: Unpack[LoopyOptions]) -> None:
         super().__init__(model, **options)
-        self._chained: Model = factored(model) if isinstance(model, BayesianNetwork) else model
+
+    def _prepare(self) -> None:
+        self._chained: Model = factored(self.model) if isinstance(self.model, BayesianNetwork) else self.model
 
     def _estimate(
         self, groups: Sequence[tuple[str, ...]], findings: Findings, options: Mapping[str, Any]

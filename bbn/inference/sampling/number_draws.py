@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.core.frozen import Array
-from bbn.inference.gaussian.hybrid import Case, hybrid_engine
+from bbn.inference.gaussian.hybrid import Case, hybrid
 from bbn.inference.gaussian.observed_numbers import Observed, discrete_network
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence
@@ -43,7 +43,7 @@ class NumberDraws:
         self.observed = Observed(net, evidence, memory_limit)
         stand = self.observed.stand(virtual=True)
         if stand.cut:
-            stand = Case(hybrid_engine(net), evidence, {}).settled()
+            stand = Case(hybrid(net), evidence, {}).settled()
         self.evidence = stand.evidence
         self.discrete = discrete_network(net)
         if stand.children:
@@ -56,7 +56,7 @@ class NumberDraws:
 
     def refuse_impossible(self) -> None:
         """Raise if the discrete evidence is impossible: numbers never are."""
-        hybrid_engine(self.net).query(self.discrete.names[0], self.observed.discrete)
+        hybrid(self.net).engine.query(self.discrete.names[0], self.observed.discrete)
 
     def draw(self, states: States, rng: np.random.Generator, out: Array) -> None:
         """Fill `out`, a row per continuous variable, for rows of the discrete variables' codes."""

@@ -55,34 +55,7 @@ def sample(
     time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Any:
-    """Rows drawn from the network, given evidence if there is any.
-
-    Parameters
-    ----------
-    n
-        The number of rows.
-    evidence
-        Findings of any kind; rows are exact draws given them where the junction tree fits in memory.
-    seed
-        An int or a numpy Generator; the same seed gives the same rows, whatever `n_jobs` is.
-    missing
-        The share of values to hide, completely at random: one number, or a mapping from column to number.
-    as_codes
-        Give a dict of arrays of codes, −1 where missing, instead of a DataFrame; continuous variables are numbers
-        there too.
-    chunks
-        Give an iterator over tables of this many rows (True: CHUNK_ROWS), so that memory stays flat.
-
-    Returns
-    -------
-    DataFrame
-        One column per variable, in topological order: categorical, the categories the declared states, or of numbers.
-
-    >>> import bbn
-    >>> rows = bbn.example("burglary").sample(1000, {"JohnCalls": "yes"}, seed=1)
-    >>> rows.shape, list(rows["JohnCalls"].unique())
-    ((1000, 5), ['yes'])
-    """
+    """See `BayesianNetwork.sample`."""
     n = _whole(n, "n")
     rates = _rates(net, missing)
     wrap = _as_dict if as_codes else _as_frame

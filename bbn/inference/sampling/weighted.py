@@ -135,6 +135,8 @@ class WeightedSampling(MonteCarlo):
                 'method="gibbs" and method="loopy" work on any model'
             )
         super().__init__(model, **options)
+
+    def _prepare(self) -> None:
         self.net: BayesianNetwork = factored(self.model, TABLE_CELLS)  # type: ignore[arg-type]  # checked above
 
     def _proposal(

@@ -10,7 +10,7 @@ from bbn.core.keywords import unknown_keyword
 from bbn.decisions.solve import expected_utility, solve, with_policy
 from bbn.model.decision import Decision
 from bbn.model.decision_network import DecisionNetwork
-from bbn.model.decision_questions import SolveOptions
+from bbn.model.options import SolveOptions
 from bbn.results.mixture_posterior import MixturePosterior
 from bbn.results.policy import Solution
 from bbn.view.page.answers import Request, Told, density

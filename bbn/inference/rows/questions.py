@@ -1,4 +1,4 @@
-"""The questions about rows of data: predictions and likelihoods of each row, and rows drawn from the network."""
+"""What a network can be asked about rows of data, as methods: predictions, likelihoods, and rows drawn from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
 from bbn.model.options import MemoryLimit, Order, Seed
 
@@ -16,21 +15,16 @@ if TYPE_CHECKING:
 
     from bbn.model.evidence import Evidence
     from bbn.model.interventions import Interventions
-    from bbn.model.network import BayesianNetwork
 
 
-class RowQuestions(Frozen):
+class RowQuestions:
     """What a network says about tables of data."""
 
     __slots__ = ()
 
-    def _acted(self, do: Interventions | None) -> BayesianNetwork:
-        """The network after an intervention; the network itself if there is none."""
-        raise NotImplementedError
-
     @keywords_checked
     def predict(
-        self,
+        self: Any,
         data: Any,
         target: str,
         *,
@@ -105,26 +99,13 @@ class RowQuestions(Frozen):
         >>> bbn.example("burglary").predict(cases, "Alarm").tolist()
         ['yes', 'no']
         """
-        from bbn.inference.rows.streaming import answer
-
-        return answer(
-            "predict",
-            self._acted(do),
-            data,
-            target,
-            to=to,
-            client=client,
-            unread=tuple(do or ()),
-            impossible=impossible,
-            n_jobs=n_jobs,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            order=order,
-        )
+        limits: Any = {"memory_limit": memory_limit, "time_limit": time_limit, "n_jobs": n_jobs}
+        where: Any = {"to": to, "client": client, "order": order, **limits}
+        return _answer("predict", self, do, data, target, impossible=impossible, **where)
 
     @keywords_checked
     def predict_proba(
-        self,
+        self: Any,
         data: Any,
         target: str,
         *,
@@ -187,26 +168,13 @@ class RowQuestions(Frozen):
         >>> {state: p.round(4).tolist() for state, p in answers.items()}
         {'yes': [0.2842, 0.0003], 'no': [0.7158, 0.9997]}
         """
-        from bbn.inference.rows.streaming import answer
-
-        return answer(
-            "predict_proba",
-            self._acted(do),
-            data,
-            target,
-            to=to,
-            client=client,
-            unread=tuple(do or ()),
-            impossible=impossible,
-            n_jobs=n_jobs,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            order=order,
-        )
+        limits: Any = {"memory_limit": memory_limit, "time_limit": time_limit, "n_jobs": n_jobs}
+        where: Any = {"to": to, "client": client, "order": order, **limits}
+        return _answer("predict_proba", self, do, data, target, impossible=impossible, **where)
 
     @keywords_checked
     def log_likelihood(
-        self,
+        self: Any,
         data: Any,
         *,
         do: Interventions | None = None,
@@ -262,24 +230,13 @@ class RowQuestions(Frozen):
         >>> bbn.example("burglary").log_likelihood({"JohnCalls": ["yes", "no"]}).round(4).tolist()
         [-2.9538, -0.0535]
         """
-        from bbn.inference.rows.streaming import answer
-
-        return answer(
-            "log_likelihood",
-            self._acted(do),
-            data,
-            to=to,
-            client=client,
-            unread=tuple(do or ()),
-            n_jobs=n_jobs,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            order=order,
-        )
+        limits: Any = {"memory_limit": memory_limit, "time_limit": time_limit, "n_jobs": n_jobs}
+        where: Any = {"to": to, "client": client, "order": order, **limits}
+        return _answer("log_likelihood", self, do, data, **where)
 
     @overload
     def sample(
-        self,
+        self: Any,
         n: int,
         evidence: Evidence | None = None,
         seed: Seed = None,
@@ -297,7 +254,7 @@ class RowQuestions(Frozen):
     ) -> pd.DataFrame: ...
     @overload
     def sample(
-        self,
+        self: Any,
         n: int,
         evidence: Evidence | None = None,
         seed: Seed = None,
@@ -315,7 +272,7 @@ class RowQuestions(Frozen):
     ) -> Path: ...
     @overload
     def sample(
-        self,
+        self: Any,
         n: int,
         evidence: Evidence | None = None,
         seed: Seed = None,
@@ -334,7 +291,7 @@ class RowQuestions(Frozen):
 
     @keywords_checked
     def sample(
-        self,
+        self: Any,
         n: int,
         evidence: Evidence | None = None,
         seed: Seed = None,
@@ -430,3 +387,10 @@ class RowQuestions(Frozen):
         from bbn.inference.sampling.sample import sample
 
         return sample(net, n, evidence, seed, missing, **options)
+
+
+def _answer(question: str, net: Any, do: Interventions | None, *asked: Any, **options: Any) -> Any:
+    """The answers to rows; columns of variables that are set tell what was, not what is done, and are not read."""
+    from bbn.inference.rows.streaming import answer
+
+    return answer(question, net._acted(do), *asked, unread=tuple(do or ()), **options)

@@ -1,13 +1,12 @@
-"""The questions a decision network can be asked, as methods: each delegates to the room that answers it."""
+"""What a decision network can be asked, as methods: `bbn.model.questions` makes them its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
-from bbn.model.options import MemoryLimit, Seed
+from bbn.model.options import MemoryLimit, Seed, SolveOptions
 
 if TYPE_CHECKING:
     from bbn.decisions.information_value import InformationValues
@@ -16,28 +15,9 @@ if TYPE_CHECKING:
     from bbn.model.evidence import Evidence
     from bbn.model.network import BayesianNetwork
     from bbn.results.policy import Solution
-    from bbn.view.page.explorer import Explorer
-    from bbn.view.scene import Drawing
 
 
-class SolveOptions(TypedDict, total=False):
-    """The options of solving."""
-
-    method: Literal["auto", "exact", "local"]
-    """For limited memory: prove the answer where that is quick, prove it, or do not try to."""
-    restarts: int
-    """Starts of the local search for limited memory."""
-    seed: Seed
-    """Where the random starts begin."""
-    node_limit: int
-    """The most partial policies that the search for a proof looks at."""
-    memory_limit: MemoryLimit
-    """The most memory that the tables may take."""
-    time_limit: float | None
-    """The most seconds that a question may take; TimeLimitError beyond."""
-
-
-class AskableDecisions(Frozen):
+class DecisionQuestions:
     """What a decision network answers."""
 
     __slots__ = ()
@@ -88,6 +68,8 @@ class AskableDecisions(Frozen):
         ------
         EvidenceError
             An unknown name or state, or evidence on what depends on a decision that is still open.
+        ImpossibleEvidenceError
+            The evidence has probability 0.
         BudgetError
             The tables would not fit, or "exact" is not done within `node_limit`.
 
@@ -101,6 +83,8 @@ class AskableDecisions(Frozen):
         Test
         ----
         yes
+        >>> round(best.expected_utility, 6)
+        22.5
         """
         from bbn.decisions.solve import solve
 
@@ -149,8 +133,9 @@ class AskableDecisions(Frozen):
         solve
 
         >>> import bbn
-        >>> round(bbn.example("oil_wildcatter").expected_utility({"Test": "no", "Drill": "yes"}), 6)
-        20.0
+        >>> dn = bbn.example("oil_wildcatter")
+        >>> round(dn.expected_utility({"Test": "no"}), 6), round(dn.expected_utility({"Drill": "no"}), 6)
+        (20.0, 0.0)
         """
         from bbn.decisions.solve import expected_utility
 
@@ -178,6 +163,12 @@ class AskableDecisions(Frozen):
         See Also
         --------
         solve, risk_profile
+
+        >>> import bbn
+        >>> dn = bbn.example("oil_wildcatter")
+        >>> net = dn.with_policy(dn.solve().policy)
+        >>> round(net.query("Drill")["yes"], 4)
+        0.59
         """
         from bbn.decisions.solve import with_policy
 
@@ -201,7 +192,8 @@ class AskableDecisions(Frozen):
         evidence : mapping, optional
             As `solve` takes it.
         decision : str, optional
-            Before which decision it is known; unless given, the first that can know it.
+            Before which decision it is known; unless given, the first that can know it. With perfect recall the later
+            ones remember it.
         cost : float
             What the tests cost; it is taken off.
         method, restarts, seed, node_limit, memory_limit, time_limit
@@ -222,8 +214,9 @@ class AskableDecisions(Frozen):
         information_values
 
         >>> import bbn
-        >>> round(bbn.example("oil_wildcatter").value_of_information("Oil"), 6)
-        32.5
+        >>> dn = bbn.example("oil_wildcatter")
+        >>> round(dn.value_of_information("Oil"), 6), round(dn.value_of_information("Seismic"), 6)
+        (32.5, 2.5)
         """
         from bbn.decisions.information_value import value_of_information
 
@@ -264,6 +257,10 @@ class AskableDecisions(Frozen):
         See Also
         --------
         value_of_information
+
+        >>> import bbn
+        >>> bbn.example("oil_wildcatter").information_values(costs={"Oil": 20}).best
+        Worth(names=('Oil',), value=32.5, cost=20.0, net=12.5)
         """
         from bbn.decisions.information_value import information_values
 
@@ -304,6 +301,12 @@ class AskableDecisions(Frozen):
         See Also
         --------
         risk_profile
+
+        >>> import bbn
+        >>> found = bbn.example("oil_wildcatter").sensitivity(names=["Oil", "Cost"])
+        >>> cost = found["Cost(Test=yes)"]
+        >>> round(cost.low, 6), cost.flips_below["Test"].choice
+        (-12.5, 'no')
         """
         from bbn.decisions.sensitivity import sensitivity
 
@@ -355,77 +358,3 @@ class AskableDecisions(Frozen):
 
         limits: dict[str, Any] = {"memory_limit": memory_limit, "time_limit": time_limit}
         return risk_profile(self, policy, evidence, n_samples=n_samples, seed=seed, **limits)
-
-    def plot(
-        self: Any,
-        evidence: Evidence | None = None,
-        solved: bool = True,
-        **options: Unpack[SolveOptions],
-    ) -> Drawing:
-        """The network drawn: ovals for chance, squares for decisions, diamonds for utilities.
-
-        Parameters
-        ----------
-        evidence : mapping, optional
-            What is known; those nodes stand out.
-        solved : bool
-            Show what each choice is worth, and the beliefs under the best policy; False draws names alone.
-        method, restarts, seed, node_limit, memory_limit, time_limit
-            As `solve` takes them.
-
-        Returns
-        -------
-        Drawing
-            Shows itself in a notebook; `.save("x.svg")` writes it.
-        """
-        from bbn.view.decisions import draw_decisions
-
-        return draw_decisions(self, evidence, solved, **options)
-
-    def explore(
-        self: Any,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        browser: bool = False,
-        **options: Unpack[SolveOptions],
-    ) -> Explorer:
-        """The interactive page of the network: what each choice is worth, updated with every click.
-
-        Parameters
-        ----------
-        host : str, default "127.0.0.1"
-            The address to listen on.
-        port : int, default 0
-            The port to listen on; 0 takes a free one.
-        browser : bool, default False
-            Open the page in the web browser.
-        method, restarts, seed, node_limit, memory_limit, time_limit
-            As `solve` takes them.
-
-        Returns
-        -------
-        Explorer
-            As `BayesianNetwork.explore` gives it; `posteriors` are those under the best policy.
-
-        Raises
-        ------
-        OSError
-            The address cannot be listened on: when `url` is asked for.
-
-        See Also
-        --------
-        plot : The same as a picture.
-
-        >>> import bbn
-        >>> page = bbn.example("oil_wildcatter").explore()
-        >>> page.evidence = {"Test": "yes", "Seismic": "closed"}
-        >>> page.posteriors["Drill"].mode()
-        'yes'
-        """
-        from bbn.view.page.explorer import explore
-
-        return explore(self, host, port, browser, **options)
-
-    def _repr_svg_(self: Any) -> str:
-        return str(self.plot(solved=False).svg)

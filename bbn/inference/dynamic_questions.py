@@ -1,7 +1,9 @@
-"""The questions a dynamic network can be asked, as methods: each delegates to `bbn.inference.time`.
+"""What a dynamic network can be asked, as methods: `bbn.model.questions` makes them its own.
 
 Evidence is a table with one row a step. Every method that takes many sequences takes them in the same three ways: a
 long table with `sequence=` (and `time=`), a list of tables, or one table with `lengths=`.
+
+This file is beside the folder `time`: jedi, which many editors ask, does not look into packages of that name.
 """
 
 from __future__ import annotations
@@ -9,17 +11,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bbn.core.frozen import Frozen
+import numpy as np
+
+from bbn.core.budget import require_memory
+from bbn.core.errors import DataError, EvidenceError
 from bbn.core.keywords import keywords_checked
+from bbn.core.threads import within
+from bbn.data.streams.stream import Streamed
+from bbn.inference.time import log_evidences, sequence_beliefs
+from bbn.inference.time.sequences import indexed_evidence, read_sequences
+from bbn.model.previous import split_name
 
 if TYPE_CHECKING:
     from bbn.inference.time.stream import FilterState
     from bbn.results.posterior import Posterior
-    from bbn.view.page.explorer import Explorer
-    from bbn.view.scene import Drawing
+
+METHODS = ("exact", "particles")
+FEWER = "observe more variables, or ask about fewer steps"
 
 
-class AskableInTime(Frozen):
+class TimeQuestions:
     """What a dynamic network answers."""
 
     __slots__ = ()
@@ -96,21 +107,19 @@ class AskableInTime(Frozen):
         array([[0.8182, 0.1818],
                [0.8834, 0.1166]])
         """
-        from bbn.inference.time import filter_
+        if method not in METHODS:
+            raise EvidenceError(f"no method {method!r}; choose one of {', '.join(METHODS)}")
+        with within(time_limit, FEWER):
+            if isinstance(evidence, Streamed):
+                from bbn.inference.time.stream import filter_batches
 
-        return filter_(
-            self,
-            evidence,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            method=method,
-            n_particles=n_particles,
-            seed=seed,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+                return filter_batches(self, evidence, sequence, memory_limit)
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            if method == "particles":
+                from bbn.inference.time.particles import particle_filter
+
+                return particle_filter(self, sequences, n_particles, seed, memory_limit)
+            return sequence_beliefs(self, sequences, 0, memory_limit, n_jobs)
 
     @keywords_checked
     def smooth(
@@ -155,19 +164,11 @@ class AskableInTime(Frozen):
         array([[0.8834, 0.1166],
                [0.8834, 0.1166]])
         """
-        from bbn.inference.time import smooth
-
-        return smooth(
-            self,
-            evidence,
-            lag,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        if lag is not None and (isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0):
+            raise EvidenceError(f"lag is {lag!r}; expected None or a whole number of steps, at least 0")
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            return sequence_beliefs(self, sequences, lag, memory_limit, n_jobs)
 
     @keywords_checked
     def forecast(
@@ -207,19 +208,15 @@ class AskableInTime(Frozen):
         array([[0.6533, 0.3467],
                [0.5613, 0.4387]])
         """
-        from bbn.inference.time import forecast
-
-        return forecast(
-            self,
-            evidence,
-            horizon,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+            raise EvidenceError(f"horizon is {horizon!r}; expected a whole number of steps, at least 1")
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            steps = sequences.n_steps + int(horizon) * len(sequences.names)
+            cells = sum(v.card + 1 for v in self.variables) * steps
+            require_memory(8 * cells, f"beliefs of {steps:,} steps", "forecast fewer steps", memory_limit)
+            longer = sequences.extended({v.name: v.card for v in self.variables}, int(horizon))
+            return sequence_beliefs(self, longer, 0, memory_limit, n_jobs, last=int(horizon))
 
     @keywords_checked
     def viterbi(
@@ -261,19 +258,14 @@ class AskableInTime(Frozen):
         >>> path["Rain"]
         ['yes', 'yes', 'no', 'yes', 'yes']
         """
-        from bbn.inference.time import viterbi
+        from bbn.inference.time.best_paths import best_paths
 
-        return viterbi(
-            self,
-            evidence,
-            k,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+            raise EvidenceError(f"k must be a positive whole number, found {k!r}")
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, evidence, sequence, time, lengths)
+            found = best_paths(self, sequences, k, memory_limit)
+        return dict(zip(sequences.names, found, strict=True)) if sequences.several else found[0]
 
     @keywords_checked
     def log_likelihood(
@@ -305,18 +297,15 @@ class AskableInTime(Frozen):
         >>> round(bbn.example("umbrella").log_likelihood({"Umbrella": ["yes", "yes"]}), 6)
         -1.045546
         """
-        from bbn.inference.time import log_likelihood
+        with within(time_limit, FEWER):
+            sequences = read_sequences(self, data, sequence, time, lengths, error=DataError)
+            logs = log_evidences(self, sequences, memory_limit, n_jobs)
+        if not sequences.several:
+            return float(logs[0])
+        import pandas as pd
 
-        return log_likelihood(
-            self,
-            data,
-            sequence=sequence,
-            time=time,
-            lengths=lengths,
-            memory_limit=memory_limit,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
+        index = pd.Index(sequences.names, name=sequence or "sequence")
+        return pd.Series(logs, index=index, name="log_likelihood")
 
     def query(self: Any, target: str, evidence: Any = None, **options: Any) -> Posterior:
         """The posterior of one variable in one step, given findings by name and step.
@@ -336,9 +325,22 @@ class AskableInTime(Frozen):
         >>> round(bbn.example("umbrella").query("Rain[1]", {"Umbrella[0]": "yes"})["yes"], 4)
         0.6273
         """
-        from bbn.inference.time import query
-
-        return query(self, target, evidence, **options)
+        name, at = split_name(target) if isinstance(target, str) else (target, None)
+        self.variable(name)
+        if name in self.static and at is None:
+            at = 0
+        elif at is None or at < 0 or name in self.static:
+            raise EvidenceError(
+                f"the target {target!r} does not say which step; write {name + '[0]'!r} for the first"
+            )
+        last = max((split_name(key)[1] or 0 for key in evidence or {} if isinstance(key, str)), default=0)
+        beliefs = self.smooth(indexed_evidence(self, evidence, max(at, last) + 1), **options)
+        if name in self.continuous:
+            raise EvidenceError(
+                f"{name!r} is continuous; smooth(evidence)[{name!r}] holds its mean and variance in each step"
+            )
+        answer: Posterior = beliefs.at(at, name)
+        return answer
 
     @keywords_checked
     def start(self: Any, likelihoods: str | Sequence[str] = ()) -> FilterState:
@@ -395,70 +397,3 @@ class AskableInTime(Frozen):
         from bbn.inference.time.sample import sample
 
         return sample(self, length, n, seed)
-
-    def plot(self: Any, steps: int | None = None, **options: Any) -> Drawing:
-        """The network of two slices (more where parents lie further back) drawn as cards; `steps` says how many.
-
-        Further options are those of `BayesianNetwork.plot`.
-
-        Parameters
-        ----------
-        steps : int, optional
-            How many slices; by default two, or more where parents lie further back.
-        **options
-            Those of `BayesianNetwork.plot`: `beliefs`, `information`, `method` and the options of the
-            method.
-        """
-        from bbn.view.cards import draw_network
-
-        options.setdefault("beliefs", False)
-        return draw_network(self.unroll(self.order + 1 if steps is None else steps), None, **options)
-
-    def explore(
-        self: Any,
-        steps: int = 6,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        browser: bool = False,
-        **options: Any,
-    ) -> Explorer:
-        """The interactive page of this many slices; the panel of a node shows its variable over time.
-
-        Parameters
-        ----------
-        steps : int, default 6
-            How many slices.
-        host : str, default "127.0.0.1"
-            The address to listen on.
-        port : int, default 0
-            The port to listen on; 0 takes a free one.
-        browser : bool, default False
-            Open the page in the web browser.
-        **options
-            Those of `BayesianNetwork.query`: `method` and the options of the method.
-
-        Returns
-        -------
-        Explorer
-            As `BayesianNetwork.explore` gives it, of the unrolled network.
-
-        Raises
-        ------
-        OSError
-            The address cannot be listened on: when `url` is asked for.
-
-        Examples
-        --------
-        >>> import bbn
-        >>> page = bbn.example("umbrella").explore(3)
-        >>> page.evidence = {"Umbrella[0]": "yes"}
-        >>> round(page.posteriors["Rain[0]"]["yes"], 4)
-        0.8182
-        """
-        from bbn.view.page.explorer import explore
-
-        return explore(self.unroll(steps), host, port, browser, timed=True, **options)
-
-    def _repr_svg_(self: Any) -> str:
-        return str(self.plot().svg)

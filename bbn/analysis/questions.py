@@ -1,12 +1,10 @@
-"""The questions about a network's answers: why, what to ask next, what they depend on, and pictures of them."""
+"""What a network can be asked about its answers: why, what to ask next, what they depend on, as methods."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
-from bbn.core.frozen import Frozen
 from bbn.core.keywords import keywords_checked
 from bbn.model.options import EngineOptions, MemoryLimit, Method
 from bbn.model.variable import State
@@ -17,20 +15,17 @@ if TYPE_CHECKING:
     from bbn.analysis.sensitivity import Sensitivity
     from bbn.model.evidence import Evidence
     from bbn.model.interventions import Interventions
-    from bbn.model.network import BayesianNetwork
     from bbn.results.mixture_posterior import MixturePosterior
     from bbn.results.posterior import Posterior
-    from bbn.view.page.explorer import Explorer
-    from bbn.view.scene import Drawing
 
 
-class AnalysisQuestions(Frozen):
+class AnalysisQuestions:
     """What a network says about its own answers."""
 
     __slots__ = ()
 
     def explain(
-        self,
+        self: Any,
         target: str,
         evidence: Evidence | None,
         method: Method = "auto",
@@ -75,11 +70,11 @@ max_iter, tol, damping, schedule
         """
         from bbn.analysis.explain import explain
 
-        return explain(cast("BayesianNetwork", self), target, evidence, method, **options)
+        return explain(self, target, evidence, method, **options)
 
     @keywords_checked
     def counterfactual(
-        self,
+        self: Any,
         targets: str | Sequence[str],
         evidence: Evidence | None,
         do: Interventions,
@@ -133,11 +128,10 @@ max_iter, tol, damping, schedule
         """
         from bbn.causal.effects.counterfactual import counterfactual
 
-        net, limits = cast("BayesianNetwork", self), {"memory_limit": memory_limit, "time_limit": time_limit}
-        return counterfactual(net, targets, evidence, do, **limits)
+        return counterfactual(self, targets, evidence, do, memory_limit=memory_limit, time_limit=time_limit)
 
     def information(
-        self,
+        self: Any,
         target: str,
         evidence: Evidence | None = None,
         method: Method = "auto",
@@ -181,11 +175,11 @@ max_iter, tol, damping, schedule
         """
         from bbn.analysis.information import information
 
-        return information(cast("BayesianNetwork", self), target, evidence, method, **options)
+        return information(self, target, evidence, method, **options)
 
     @keywords_checked
     def sensitivity(
-        self,
+        self: Any,
         target: str,
         evidence: Evidence | None = None,
         state: State | None = None,
@@ -233,170 +227,4 @@ max_iter, tol, damping, schedule
         """
         from bbn.analysis.sensitivity import sensitivity
 
-        net, limit = cast("BayesianNetwork", self), memory_limit
-        return sensitivity(net, target, evidence, state, limit, time_limit=time_limit)
-
-    def plot(
-        self,
-        evidence: Evidence | None = None,
-        beliefs: bool = True,
-        information: bool = False,
-        *,
-        focus: str | None = None,
-        steps: int = 1,
-        title: str = "",
-        method: Method = "auto",
-        **options: Unpack[EngineOptions],
-    ) -> Drawing:
-        """Draw the network as cards in layers, parents above children, with a bar for each belief.
-
-        Parameters
-        ----------
-        evidence : mapping, optional
-            Variable name to finding, as in `query`; observed cards stand out, the others show their posteriors.
-        beliefs : bool, default True
-            False draws names and states alone, without inference.
-        information : bool, default False
-            Draw arcs wider where their ends have more mutual information given the evidence.
-        focus : str, optional
-            Draw this variable and its neighbourhood alone; the beliefs are those of the whole network.
-        steps : int, default 1
-            How many arcs away from `focus` the neighbourhood reaches, in either direction.
-        title : str, default ""
-            A heading above the picture.
-        method : str, default "auto"
-            The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
-max_iter, tol, damping, schedule
-            Options of the method, as in `query`.
-
-        Returns
-        -------
-        Drawing
-            Shows itself in a notebook; `save("net.svg")` writes SVG, PNG or PDF, `axes(ax)` draws with matplotlib.
-
-        Raises
-        ------
-        EvidenceError, ImpossibleEvidenceError, BudgetError, TimeLimitError, TypeError
-            As in `query`.
-
-        See Also
-        --------
-        explore : The same as a page to click on.
-        bbn.plot_cpt : One table as a picture.
-
-        Examples
-        --------
-        >>> import bbn
-        >>> picture = bbn.example("burglary").plot({"JohnCalls": "yes"})
-        >>> picture.svg[:4], "JohnCalls = yes" in picture.description
-        ('<svg', True)
-        >>> bbn.example("alarm").plot(focus="HR", steps=1, title="Around the heart rate").description[-35:]
-        'Shown: 6 nodes within 1 step of HR.'
-        """
-        from bbn.view.cards import draw_network
-
-        net = cast("BayesianNetwork", self)
-        return draw_network(
-            net, evidence, beliefs, information, focus, steps, title, method=method, **options
-        )
-
-    def explore(
-        self,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        browser: bool = False,
-        edit: bool = False,
-        method: Method = "auto",
-        **options: Unpack[EngineOptions],
-    ) -> Explorer:
-        """The interactive page of the network: click on a state to observe it.
-
-        In a notebook the result shows itself (with anywidget, an optional extra, its evidence follows the clicks);
-        elsewhere its `url` serves the page on this machine.
-
-        Parameters
-        ----------
-        host : str, default "127.0.0.1"
-            The address to listen on.
-        port : int, default 0
-            The port to listen on; 0 takes a free one.
-        browser : bool, default False
-            Open the page in the web browser.
-        edit : bool, default False
-            Let the page edit the network: `net` of the result is what it has become; this network stays as it is.
-        method : str, default "auto"
-            The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
-max_iter, tol, damping, schedule
-            Options of the method, as in `query`.
-
-        Returns
-        -------
-        Explorer
-            Shows the page in a notebook's cell; `url` is its address, `wait()` serves until interrupted, `close()`
-            stops. `evidence`, `done` and `posteriors` are what is clicked, and what follows from it.
-
-        Raises
-        ------
-        OSError
-            The address cannot be listened on: when `url` is asked for.
-
-        See Also
-        --------
-        plot : The same as a picture.
-        export_html : The page as one file.
-
-        Examples
-        --------
-        >>> import bbn
-        >>> page = bbn.example("burglary").explore()
-        >>> page.url.startswith("http://127.0.0.1:")
-        True
-        >>> page.close()
-        """
-        from bbn.view.page.explorer import explore
-
-        net = cast("BayesianNetwork", self)
-        return explore(net, host, port, browser, edit, method=method, **options)
-
-    def export_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the interactive page of the network as one HTML file, which needs no server and no connection.
-
-        The file holds the network's compiled junction tree; the reader's browser answers. Evidence, interventions,
-        posteriors, the most probable explanation, cases, find and zoom work as in `explore`.
-
-        Parameters
-        ----------
-        path : path
-            The file to write; it is replaced at once when everything is written.
-
-        Raises
-        ------
-        ModelError
-            The network has continuous variables.
-        BudgetError
-            The junction tree, or the file, would be too large for a browser; the message says how large.
-        OSError
-            The file cannot be written.
-
-        See Also
-        --------
-        explore : The same page from a server, for networks of any size.
-
-        Examples
-        --------
-        >>> import bbn, tempfile, pathlib
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "asia.html")
-        ...     bbn.example("asia").export_html(path)
-        ...     path.read_text(encoding="utf-8")[:15]
-        '<!doctype html>'
-        """
-        from bbn.view.page.export import export_html
-
-        export_html(cast("BayesianNetwork", self), path)
-
-    def _repr_svg_(self) -> str:
-        return self.plot(beliefs=False).svg
+        return sensitivity(self, target, evidence, state, memory_limit, time_limit=time_limit)
