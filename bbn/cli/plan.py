@@ -9,18 +9,15 @@ from bbn.cli.evidence_options import read_do, read_evidence
 from bbn.cli.output import show
 from bbn.cli.query import open_asked
 from bbn.core.limits import Budget
-from bbn.inference.exact.explain_plan import explain_plan
 
 
 def plan(options: argparse.Namespace) -> int:
     """Print the passes, the plan and those that were rejected, with their prices."""
     model = open_asked(options)
     targets, evidence = read_evidence(model, options)
-    done = read_do(model, options)
-    if done:
-        model = model.do(done)
     kind = None if not options.mpe else "map" if targets else "mpe"
     budget = None if options.memory_limit is None else Budget(bytes=options.memory_limit)
-    report = explain_plan(model, targets or None, evidence, kind, options.ran, budget)
+    done = read_do(model, options)
+    report = model.explain_plan(targets or None, evidence, kind, do=done, run=options.ran, budget=budget)
     show(str(report) if options.format == "table" else json.dumps(report.to_dict(), ensure_ascii=False))
     return 0

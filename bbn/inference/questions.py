@@ -9,6 +9,8 @@ from bbn.inference import engine as engine_of
 from bbn.model.options import EngineOptions, Method, QueryOptions
 
 if TYPE_CHECKING:
+    from bbn.core.limits import Budget
+    from bbn.inference.exact.explain_plan import QueryPlan
     from bbn.model.evidence import Evidence
     from bbn.model.interventions import Interventions
     from bbn.results.posterior import Assignment, Posterior, Posteriors
@@ -317,6 +319,62 @@ max_iter, tol, damping, schedule
         ({'lung': 'no', 'bronc': 'yes'}, 0.2163)
         """
         return engine_of(self if do is None else self._acted(do), method).map(targets, evidence, **options)
+
+    def explain_plan(
+        self,
+        targets: str | Sequence[str] | None = None,
+        evidence: Evidence | None = None,
+        kind: str | None = None,
+        *,
+        do: Interventions | None = None,
+        run: bool = False,
+        budget: Budget | None = None,
+    ) -> QueryPlan:
+        """Return how an exact question would be answered: each pass, the plan, those rejected, and their prices.
+
+        Nothing large is allocated unless the plan is run.
+
+        Parameters
+        ----------
+        targets : str or sequence of str, optional
+            The variables asked for, of "query" and "map".
+        evidence : mapping, optional
+            Variable name to finding, as in `query`; of "log_likelihood" and "predict" any row, whose columns count.
+        kind : {"query", "posteriors", "mpe", "map", "log_likelihood", "predict"}, optional
+            The question; by default "query" where there are targets, else "posteriors".
+        do : mapping, optional
+            What is done before anything is observed, as in `query`.
+        run : bool, default False
+            Whether to run the plan too, and say what it took.
+        budget : Budget, optional
+            What the answer may take: ``bbn.Budget(bytes="1 GB")``.
+
+        Returns
+        -------
+        QueryPlan
+            Prints as a report; `passes`, `plan`, `rejected`, `predicted`, `actual`, and `to_dict()` for machines.
+
+        Raises
+        ------
+        EvidenceError
+            A target, variable, state or kind of question is unknown.
+        ImpossibleEvidenceError
+            The values observed cannot occur together.
+
+        See Also
+        --------
+        query : The answer itself.
+
+        Examples
+        --------
+        >>> import bbn
+        >>> plan = bbn.example("asia").explain_plan("lung", {"xray": "yes"})
+        >>> plan.plan.name, plan.plan.cells
+        ('tree', 16.0)
+        """
+        from bbn.inference.exact.explain_plan import explain_plan
+
+        return explain_plan(self if do is None else self._acted(do), targets, evidence, kind, run, budget)
 
     def _log_evidence(
         self: Any, evidence: Evidence | None, method: Method = "auto", **options: Unpack[EngineOptions]

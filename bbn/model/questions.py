@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from bbn.view.pictures import DecisionPictures, NetworkPictures, TimePictures
 else:
     ModelQuestions = answered_by(
-        "bbn.inference.questions:ModelQuestions", "query", "posteriors", "mpe", "map", "_log_evidence"
+        "bbn.inference.questions:ModelQuestions",
+        *("query", "posteriors", "mpe", "map", "explain_plan", "_log_evidence"),
     )
     RowQuestions = answered_by(
         "bbn.inference.rows.questions:RowQuestions", "predict", "predict_proba", "log_likelihood", "sample"

@@ -230,7 +230,8 @@ def explain_plan(
     ('tree', 16.0)
     """
     options = {} if budget is None else {"budget": budget}
-    engine = JunctionTree(model, **options)  # type: ignore[arg-type]
+    engine = JunctionTree(model, **options).discrete  # type: ignore[arg-type]
+    model = engine.model
     kind = ("posteriors" if targets is None else "query") if kind is None else kind
     if kind not in KINDS:
         raise EvidenceError(f"no kind of question {kind!r}{nearest(kind, KINDS)}")
