@@ -374,7 +374,8 @@ max_iter, tol, damping, schedule
         """
         from bbn.inference.exact.explain_plan import explain_plan
 
-        return explain_plan(self if do is None else self._acted(do), targets, evidence, kind, run, budget)
+        model: Any = self
+        return explain_plan(model if do is None else model._acted(do), targets, evidence, kind, run, budget)
 
     def _log_evidence(
         self: Any, evidence: Evidence | None, method: Method = "auto", **options: Unpack[EngineOptions]
