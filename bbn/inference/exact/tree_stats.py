@@ -9,6 +9,7 @@ import numpy as np
 
 from bbn.inference.exact.flat_model import FlatModel
 from bbn.inference.exact.long_runs import predicted_seconds
+from bbn.inference.exact.orders import HOPELESS
 from bbn.inference.exact.pricing import Question, largest_clique, price
 from bbn.kernels.contracts.tape import MARGINALS
 
@@ -47,7 +48,10 @@ class Stats(NamedTuple):
 
 def tree_stats(model: FlatModel, order: str, limit: int | float | str | None = None) -> Stats:
     """The size of a model's tree without evidence, as a rule of elimination, or "auto", makes it."""
-    cost = price(model, Question(goal=MARGINALS), order, math.inf, limit=limit)
+    question = Question(goal=MARGINALS)
+    cost = price(model, question, order, HOPELESS if order == "auto" else math.inf, limit=limit)
+    if order == "auto" and cost.cells > HOPELESS:  # the rules were given up: the quickest gives the size of a whole tree
+        cost = price(model, question, "min-neighbours", math.inf, limit=limit)
     names, cells, cliques = largest_clique(model, cost)
     width = int(np.diff(cost.elimination[1]).max(initial=0))
     return Stats(
