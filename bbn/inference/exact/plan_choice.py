@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from bbn.inference.exact.cases import (
     together,
 )
 from bbn.inference.exact.flat_model import SMALL_BYTES, FlatModel
+from bbn.inference.exact.orders import Order
 from bbn.inference.exact.plan import Plan, Ranking, make_plan
 from bbn.inference.exact.plan_cache import PlanCache
 from bbn.inference.exact.plan_improvement import PlanImprovement
@@ -170,10 +171,14 @@ class Planner:
                 return None, answer
         if self._slab is None:
             self._slab = slab_of(self.flat)
-        attempts: list[Pruned | None] = []
-        enough = None
+        attempts: dict[bool, Pruned | None] = {}
+        enough: Callable[[Order], bool] | None = None
         if pays is None and len(self.flat.cards) > MASKED_VARIABLES:
-            enough = partial(self._attempted, attempts, key, question, findings, options, k)
+            attempted = partial(self._attempted, attempts, key, question, findings, options, k)
+
+            def enough(found: Order) -> bool:
+                return attempted(found) is not None
+
         slab = SLAB if question.maximise else self._slab
         limit = options["memory_limit"]
         cost = price(self.flat, question, options["order"], slab=slab, enough=enough, limit=limit)
@@ -181,8 +186,9 @@ class Planner:
         small = cost.bytes <= SMALL_BYTES and options["memory_limit"] is None
         fits = small or _fits(cost, options, self.beside)
         if (not fits or (cost.cells > CELLS and pays is None)) and not question.masked:
-            if self._attempted(attempts, key, question, findings, options, k, cost):
-                return None, attempts[0]
+            answer = self._attempted(attempts, key, question, findings, options, k, cost)
+            if answer is not None:
+                return None, answer
             if not attempts and cost.cells > 2 * making(self.flat):
                 untried = cost
         plan = self._keep(key, question, cost, options, self.flat)
@@ -194,22 +200,24 @@ class Planner:
 
     def _attempted(
         self,
-        attempts: list[Pruned | None],
+        attempts: dict[bool, Pruned | None],
         key: Any,
         question: Question,
         findings: Numbered,
         options: Mapping[str, Any],
         k: int,
         found: Whole,
-    ) -> bool:
-        """Whether there is an answer without the states that cannot occur, the only attempt; tried if that may pay."""
+    ) -> Pruned | None:
+        """The answer without the states that cannot occur; tried if that may pay, and where the rest does not fit.
+
+        `attempts` has the answers by whether what was found then, an order or its plan, seemed to fit the memory.
+        """
+        fits = _fits(found, options, self.beside)
         first = question.goal != MARGINALS and options is self.options
-        if not attempts and (
-            found.cells > (FIRST if first else 2.0) * making(self.flat)
-            or not _fits(found, options, self.beside)
-        ):
-            attempts.append(self._pruned(key, question, findings, options, found, k))
-        return bool(attempts) and attempts[0] is not None
+        pays = found.cells > (FIRST if first else 2.0) * making(self.flat)
+        if (pays and not attempts) or not (fits or False in attempts):
+            attempts[fits] = self._pruned(key, question, findings, options, found, k)
+        return next((answer for answer in attempts.values() if answer is not None), None)
 
     def _pruned(
         self,
