@@ -69,7 +69,9 @@ def _elimination(factors: list[Factor], memory_limit: int | str | None) -> list[
     """An elimination order of the factors' variables; BudgetError if its tables would not fit."""
     cards = {v.name: v.card for factor in factors for v in factor.variables}
     scopes = [f.names for f in factors]
-    most = bytes_allowed(memory_limit) / BYTES_PER_CELL  # an order with a larger table is given up there, and refused
+    most = (
+        bytes_allowed(memory_limit) / BYTES_PER_CELL
+    )  # an order with a larger table is given up there, and refused
     order = elimination_order(scopes, cards, most=most)
     cells = _cells(order, scopes, cards)
     for rule in ("weighted-min-fill", "min-weight") if cells > LARGE else ():
