@@ -186,14 +186,14 @@ def test_what_is_a_function_of_bbn_is_named_where_a_method_is_looked_for(call):
 def test_a_table_whose_columns_sum_to_1_is_to_be_transposed():
     with pytest.raises(bbn.ModelError, match=r"row A=yes: sums to 0\.3, .*; the columns do: .* transpose"):
         bbn.CPT(B, [A], [[0.1, 0.2], [0.9, 0.8]])
-    with pytest.raises(bbn.ModelError, match="sums to 0.3, expected 1 .*more rows.$"):
+    with pytest.raises(bbn.ModelError, match=r"sums to 0\.3, expected 1 .*more rows.$"):
         bbn.CPT(B, [A], [[0.1, 0.2], [0.1, 0.8]])
 
 
 def test_percentages_are_named():
-    with pytest.raises(bbn.ModelError, match="sums to 100, expected 1; these are percentages"):
+    with pytest.raises(bbn.ModelError, match=r"sums to 100, expected 1; these are percentages"):
         bbn.CPT(A, table=[30, 70])
-    with pytest.raises(bbn.ModelError, match="row A=yes: sums to 100, .*; these are percentages"):
+    with pytest.raises(bbn.ModelError, match=r"row A=yes: sums to 100, .*; these are percentages"):
         bbn.CPT(B, [A], [[30, 70], [20, 80]])
 
 
