@@ -50,9 +50,7 @@ def tree_stats(model: FlatModel, order: str, limit: int | float | str | None = N
     """The size of a model's tree without evidence, as a rule of elimination, or "auto", makes it."""
     question = Question(goal=MARGINALS)
     cost = price(model, question, order, HOPELESS if order == "auto" else math.inf, limit=limit)
-    if (
-        order == "auto" and cost.cells > HOPELESS
-    ):  # they were given up: the quickest rule gives a whole tree
+    if order == "auto" and cost.cells > HOPELESS:  # they were given up: the quickest rule gives a whole tree
         cost = price(model, question, "min-neighbours", math.inf, limit=limit)
     names, cells, cliques = largest_clique(model, cost)
     width = int(np.diff(cost.elimination[1]).max(initial=0))
