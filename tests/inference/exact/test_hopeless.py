@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -110,9 +112,11 @@ def test_exact_draws_that_do_not_fit_are_given_up_before_an_order_is_whole(elimi
         parents = [variables[k] for k in rng.permutation(i)[:3]]
         cpts.append(bbn.CPT(v, parents, rng.dirichlet([1, 1], (2,) * len(parents))))
     net = bbn.BayesianNetwork(cpts)
-    net.sample(10, evidence={f"x{i}": "a" for i in range(190, 200)}, seed=1, memory_limit="10 MB")
+    with contextlib.suppress(bbn.AccuracyWarning):
+        net.sample(10, evidence={f"x{i}": "a" for i in range(190, 200)}, seed=1, memory_limit="10 MB")
     assert eliminated
-    assert max(length for _, length in eliminated) < 150
+    whole = len(net.ancestral_set([f"x{i}" for i in range(190, 200)])) - 10
+    assert max(length for _, length in eliminated) < whole
 
 
 def test_chains_on_a_factor_graph_start_in_time_linear_in_its_factors(monkeypatch):
@@ -120,7 +124,8 @@ def test_chains_on_a_factor_graph_start_in_time_linear_in_its_factors(monkeypatc
     names = bbn.Factor.names.fget
     monkeypatch.setattr(bbn.Factor, "names", property(lambda self: asked.append(1) or names(self)))
     model = grid(20)
-    bbn.GibbsSampling(model, n_samples=8, burn_in=1, seed=0).posteriors()
+    with contextlib.suppress(bbn.AccuracyWarning):
+        bbn.GibbsSampling(model, n_samples=400, burn_in=20, seed=0).posteriors()
     assert len(asked) < 100 * len(model.factors())
 
 
