@@ -9,8 +9,19 @@ neither numpy nor networkx.
 ('Storm', 'BusTourGroup')
 """
 
+from typing import Any
+
 import lazy_loader
 
 from bbn._version import __version__ as __version__
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_found, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, imported when it is first used."""
+    if name in __all__ or name.startswith("_"):
+        return _found(name)
+    from bbn.core.missing_names import MissingPublicNameError
+
+    raise MissingPublicNameError(__name__, name, __all__)

@@ -190,6 +190,11 @@ def save(
     ...     load(Path(folder, "coin.bif")) == net
     True
     """
+    if not isinstance(path, str | os.PathLike):
+        right = (
+            "; the network comes first: save(network, path)" if isinstance(network, str | os.PathLike) else ""
+        )
+        raise TypeError(f"save: path must be the path of a file, found {path!r}{right}")
     name = os.fspath(path)
     chosen = find_format(format) if format is not None else _by_suffix(name)
     if chosen is None:

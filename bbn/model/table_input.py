@@ -240,6 +240,10 @@ def _checked_rows(variable: Variable, parents: Sequence[Variable], table: Array)
     if len(wrong):
         index = tuple(int(i) for i in wrong[0])
         more = f" (and {len(wrong) - 1} more rows)" if len(wrong) > 1 else ""
+        if parents and np.allclose(table.reshape(-1, variable.card).sum(axis=0), 1.0, rtol=0.0, atol=ROUNDED):
+            more += "; the columns do: a row is a setting of the parents, so transpose the table"
+        elif np.allclose(sums, 100.0, rtol=0.0, atol=100 * ROUNDED):
+            more += "; these are percentages: divide them by 100"
         raise ModelError(f"{row_name(variable, parents, index)}: sums to {sums[index]:.9g}, expected 1{more}")
     return np.asarray(np.where(np.abs(sums - 1.0)[..., None] > EXACT, table / sums[..., None], table))
 

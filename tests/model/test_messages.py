@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import bbn
+from bbn.core import missing_names
 
 NET = bbn.example("asia")
 A, B = bbn.Variable("A", ["yes", "no"]), bbn.Variable("B", ["yes", "no"])
@@ -150,3 +151,52 @@ def test_sums_past_the_largest_number_are_named_without_numpys_warnings():
         joint = pd.DataFrame({"A": ["yes", "no"], "p": [1e308, 1e308]})
         with pytest.raises(bbn.ModelError, match="sums to inf, expected 1"):
             bbn.from_pandas_joint(joint, [])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("BayesNetwork", "BayesianNetwork"),
+        ("hillclimb", "hill_climb"),
+        ("naivebayes", "NaiveBayes"),
+        ("TabularCPD", "CPT"),
+        ("loadBN", "load"),
+        ("exampel", "example"),
+    ],
+)
+def test_a_public_name_that_is_not_there_names_the_nearest(wrong, right):
+    with pytest.raises(AttributeError, match=f"'bbn' has no attribute '{wrong}'; did you mean '{right}'"):
+        getattr(bbn, wrong)
+    assert not hasattr(bbn, wrong)
+
+
+def test_names_of_other_libraries_lead_to_public_names():
+    assert set(missing_names.PUBLIC.values()) <= set(bbn.__all__)
+    assert not set(missing_names.PUBLIC) & set(bbn.__all__)
+    for call in missing_names.FUNCTIONS.values():
+        assert hasattr(bbn, call.removeprefix("bbn.").split("(")[0])
+
+
+@pytest.mark.parametrize("call", ["fit", "learn"])
+def test_what_is_a_function_of_bbn_is_named_where_a_method_is_looked_for(call):
+    with pytest.raises(AttributeError, match=rf"no attribute '{call}'; did you mean bbn\.{call}\("):
+        getattr(NET, call)
+
+
+def test_a_table_whose_columns_sum_to_1_is_to_be_transposed():
+    with pytest.raises(bbn.ModelError, match=r"row A=yes: sums to 0\.3, .*; the columns do: .* transpose"):
+        bbn.CPT(B, [A], [[0.1, 0.2], [0.9, 0.8]])
+    with pytest.raises(bbn.ModelError, match=r"sums to 0\.3, expected 1 .*more rows.$"):
+        bbn.CPT(B, [A], [[0.1, 0.2], [0.1, 0.8]])
+
+
+def test_percentages_are_named():
+    with pytest.raises(bbn.ModelError, match=r"sums to 100, expected 1; these are percentages"):
+        bbn.CPT(A, table=[30, 70])
+    with pytest.raises(bbn.ModelError, match=r"row A=yes: sums to 100, .*; these are percentages"):
+        bbn.CPT(B, [A], [[30, 70], [20, 80]])
+
+
+def test_saving_with_the_arguments_the_other_way_round_names_their_order(tmp_path):
+    with pytest.raises(TypeError, match=r"the network comes first: save\(network, path\)"):
+        bbn.save(str(tmp_path / "a.bif"), NET)

@@ -190,3 +190,33 @@ def test_what_a_question_raises_keeps_its_attributes():
 def test_functions_are_pickled_by_name(name):
     function = getattr(bbn, name)
     assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.mark.parametrize("seen", [[], [{"Umbrella": "yes"}], [{"Umbrella": "yes"}, {}, {"Umbrella": "no"}]])
+def test_beliefs_over_time_are_the_same_afterwards(seen):
+    states = [CHAIN.start()]
+    for row in seen:
+        states.append(states[-1].update(row))
+    for state in states:
+        for again in (pickle.loads(pickle.dumps(state)), copy.deepcopy(state)):
+            assert again == state
+            assert hash(again) == hash(state)
+            assert again.update({"Umbrella": "no"})["Rain"] == pytest.approx(
+                state.update({"Umbrella": "no"})["Rain"], abs=0
+            )
+    assert len(set(states)) == len(states)
+    assert CHAIN.start() == CHAIN.start()
+    assert CHAIN.start().update({"Umbrella": "yes"}) != CHAIN.start().update({"Umbrella": "no"})
+
+
+def test_beliefs_in_numbers_over_time_are_the_same_afterwards():
+    level, seen = bbn.Continuous("Level"), bbn.Continuous("Seen")
+    prior = bbn.Gaussian(level, means=0.0, variances=1.0)
+    moved = bbn.Gaussian(level, [bbn.Previous("Level")], means=0.0, variances=0.5, weights=[0.9])
+    sensor = bbn.Gaussian(seen, [level], means=0.0, variances=0.1, weights=[1.0])
+    chain = bbn.DynamicNetwork(first=[prior], later=[moved, sensor])
+    state = chain.start().update({"Seen": 1.5}).update({"Seen": 0.5})
+    again = pickle.loads(pickle.dumps(state))
+    assert again == state
+    assert again != chain.start().update({"Seen": 1.5}).update({"Seen": 0.4})
+    assert again.update({"Seen": 2.0}) == state.update({"Seen": 2.0})

@@ -200,11 +200,12 @@ class Compiler:
             return Choice(ground, filtered, False)
         often = (options.get("runs") or 1.0) >= MANY
         plan = search_plan(model, question, needed, found, often=often, slab=slab, limit=means.limit)
-        if tried or question.masked:
+        if question.masked:
             return Choice(plan, None, False)
-        if not means.fit(plan.bytes):
+        if not means.fit(plan.bytes) and (fits or not tried):  # its cells alone would
             return Choice(plan, self._filtered(question, values, plan, False, means), False)
-        return Choice(plan, None, plan.seconds > FILTERED and plan.seconds > AGAIN * making(model))
+        untried = not tried and plan.seconds > FILTERED and plan.seconds > AGAIN * making(model)
+        return Choice(plan, None, untried)
 
     def _filtered(
         self, question: Question, values: Values, whole: TreePlan, fits: bool, means: Means

@@ -19,6 +19,7 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import TimeLimitError
 from bbn.core.progress import progress_bar
+from bbn.inference.exact.elimination_orders import HOPELESS
 from bbn.inference.exact.problem import INSTEAD, Factors, Question
 from bbn.inference.exact.tree_plan import largest_clique, plan_tree
 from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
@@ -199,7 +200,10 @@ class Stats(NamedTuple):
 
 def tree_stats(model: Factors, order: str, limit: int | float | str | None = None) -> Stats:
     """The size of a model's tree without evidence, as a rule of elimination, or "auto", makes it."""
-    plan = plan_tree(model, Question(goal=MARGINALS), order, math.inf, limit=limit)
+    question = Question(goal=MARGINALS)
+    plan = plan_tree(model, question, order, HOPELESS if order == "auto" else math.inf, limit=limit)
+    if order == "auto" and plan.cells > HOPELESS:  # they were given up: the quickest rule gives a whole tree
+        plan = plan_tree(model, question, "min-neighbours", math.inf, limit=limit)
     names, cells, cliques = largest_clique(plan)
     width = int(np.diff(plan.elimination[1]).max(initial=0))
     return Stats(

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from bbn.core.budget import memory_limit as bytes_allowed
 from bbn.core.budget import require_memory
 from bbn.inference.log_factor import LogFactor
 from bbn.inference.relevant_factors import ancestral_factors, observed_factors
@@ -68,10 +69,13 @@ def _elimination(factors: list[Factor], memory_limit: int | str | None) -> list[
     """An elimination order of the factors' variables; BudgetError if its tables would not fit."""
     cards = {v.name: v.card for factor in factors for v in factor.variables}
     scopes = [f.names for f in factors]
-    order = elimination_order(scopes, cards)
+    most = (
+        bytes_allowed(memory_limit) / BYTES_PER_CELL
+    )  # an order with a larger table is given up there, and refused
+    order = elimination_order(scopes, cards, most=most)
     cells = _cells(order, scopes, cards)
     for rule in ("weighted-min-fill", "min-weight") if cells > LARGE else ():
-        other = elimination_order(scopes, cards, rule)
+        other = elimination_order(scopes, cards, rule, most=most)
         fewer = _cells(other, scopes, cards)
         if fewer < cells:
             order, cells = other, fewer
@@ -85,7 +89,7 @@ def _elimination(factors: list[Factor], memory_limit: int | str | None) -> list[
 
 
 def _cells(order: list[str], scopes: Sequence[tuple[str, ...]], cards: Mapping[str, int]) -> int:
-    """The cells of all the tables that this order makes."""
+    """The cells of all the tables that this order, or the part of one, makes."""
     turn = {name: i for i, name in enumerate(order)}
     buckets: list[set[str]] = [set() for _ in range(len(order) + 1)]
     for scope in scopes:
@@ -99,5 +103,5 @@ def _cells(order: list[str], scopes: Sequence[tuple[str, ...]], cards: Mapping[s
 
 
 def _first(names: Collection[str], turn: Mapping[str, int]) -> int:
-    """The turn of the variable that is eliminated first; of none, the one after all."""
-    return min((turn[n] for n in names), default=len(turn))
+    """The turn of the variable that is eliminated first; of none that has a turn, the one after all."""
+    return min((turn.get(n, len(turn)) for n in names), default=len(turn))

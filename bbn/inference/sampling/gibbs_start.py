@@ -24,6 +24,7 @@ from bbn.inference.sampling.importance import learned_draws
 from bbn.inference.sampling.likelihood_weighting import weighing_draws
 from bbn.inference.sampling.seeded_blocks import Seeds
 from bbn.kernels.contracts.moves import Codes
+from bbn.kernels.watch import check
 from bbn.model import expansion
 from bbn.model.evidence import Findings, Model
 from bbn.model.factor import Factor
@@ -130,14 +131,19 @@ def _completed(
 ) -> Codes | None:
     """States drawn one variable after the other, weighed by the factors whose last variable it is."""
     rng = np.random.Generator(seeds.bits(2))
+    turn = {name: i for i, name in enumerate(columns)}
+    completed: dict[str, list[tuple[tuple[str, ...], Array]]] = {name: [] for name in columns}
+    for factor in factors:
+        if factor.names and all(name in turn for name in factor.names):
+            completed[max(factor.names, key=turn.__getitem__)].append((factor.names, factor.values))
     found = []
     for _ in range(n_chains * TRIES):
+        check()
         codes: dict[str, int] = {}
         for name in columns:
             weights = np.ones(model.variable(name).card)
-            for factor in factors:
-                if name in factor.names and all(n in codes or n == name for n in factor.names):
-                    weights = weights * factor.values[tuple(codes.get(n, slice(None)) for n in factor.names)]
+            for names, values in completed[name]:
+                weights = weights * values[tuple(codes.get(n, slice(None)) for n in names)]
             if not weights.sum() > 0:
                 break
             codes[name] = int(rng.choice(len(weights), p=weights / weights.sum()))

@@ -46,6 +46,8 @@ from bbn.model.noisy_max import NoisyMax
 
 NODES = 20_000
 """The most parts of the space of explanations that are looked at."""
+ARRAY_BYTES, PART_BYTES = 130, 3200
+"""What an array takes beside its numbers, and what the rest of a part does: what ranks its explanations, mostly."""
 WORK = 5e8
 """The most numbers that are looked at in all of them, by default."""
 CLOSE = 1e-11
@@ -189,7 +191,6 @@ class NoisyBest:
         least: list[float] = []  # a heap of the k highest ln P
         heap: list[tuple[float, int, Ints, _Part]] = []
         made = 0
-        part_bytes = 8 * self.model.tables.size + run_bytes(self.forest.layout)  # type: ignore[arg-type]
         most = min(NODES, int(self.work / (6 * (len(self.lines.shift) + self.forest.cells + OVERHEAD))))
 
         def offer(part: _Part | None) -> None:
@@ -201,7 +202,9 @@ class NoisyBest:
         low, high = np.zeros(len(self.variables), np.intp), np.diff(self.start) - 1
         for v, code in self.hard:
             low[v] = high[v] = code
-        offer(self._part(low, high, np.zeros(self.lines.n), self.pairs.slopes(), 30, -math.inf))
+        first = self._part(low, high, np.zeros(self.lines.n), self.pairs.slopes(), 30, -math.inf)
+        part_bytes = 0 if first is None else self._bytes(first)
+        offer(first)
         while heap:
             negative, _, codes, part = heapq.heappop(heap)
             if len(least) == k and -negative <= least[0] + CLOSE:
@@ -231,6 +234,13 @@ class NoisyBest:
                     "net.subnetwork(names), or ask for the states of a few variables with `map`"
                 )
         return self._named(found, k)
+
+    def _bytes(self, part: _Part) -> int:
+        """The memory that a part takes while it waits: its tables, its run, its bounds, and its best explanation."""
+        bounds = [part.low, part.high, part.logs, *part.pairs, *part.span]
+        run = 8 * self.model.tables.size + run_bytes(self.forest.layout)  # type: ignore[arg-type]
+        codes = 16 * len(self.variables)
+        return run + codes + sum(own.nbytes + ARRAY_BYTES for own in bounds) + PART_BYTES
 
     def _named(self, found: Mapping[tuple[int, ...], float], k: int) -> list[tuple[dict[str, int], float]]:
         """The answers by name, those that only exchange interchangeable variables among them."""

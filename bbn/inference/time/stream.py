@@ -46,7 +46,9 @@ class _Last(NamedTuple):
     findings: Findings
 
 
-class FilterState(Frozen):
+class FilterState(
+    Frozen, compared=("dyn", "step", "log_evidence", "_alpha", "_logs", "_recent", "_read_off", "_numbers")
+):
     """P(slice | evidence so far); `update` gives the next one.
 
     Attributes
@@ -117,6 +119,17 @@ class FilterState(Frozen):
             _logs=logs,
             _memo={},
         )
+
+    @property
+    def _read_off(self) -> tuple[Any, ...] | None:
+        """What tells the beliefs of the last step from those of other states."""
+        last = self._last
+        return last and (last.before, last.side, last.kind, last.findings.hard, last.findings.likelihood)
+
+    @property
+    def _numbers(self) -> tuple[Array, Array] | None:
+        """The mean of the numbers and the root of their covariance."""
+        return self._kalman and self._kalman[1:]
 
     def update(self, row: Evidence | None = None) -> FilterState:
         """The state after one more step.

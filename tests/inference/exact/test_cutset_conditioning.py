@@ -180,3 +180,20 @@ def test_weights_of_cases_are_far_below_the_range_of_a_double():
     assert answer.log == pytest.approx(-2000 + math.log(4), abs=1e-12)
     np.testing.assert_allclose(answer.values, [0.25, 0.75], atol=1e-12)
     assert together([case(-math.inf, [0.0])], 1).log == -math.inf
+
+
+@pytest.mark.parametrize("kind", ["posteriors", "mpe"])
+def test_a_larger_memory_limit_refuses_nothing_that_a_smaller_one_answers(kind):
+    """Also where the cells of the whole tree fit the limit and its plan does not."""
+    net = bbn.example("diabetes")
+    row = net.sample(1, seed=3).iloc[0]
+    found = {name: row[name] for name in net.names if not net.children(name)}
+    whole = getattr(net, kind)(found)
+    for limit in ("60 MB", "90 MB", "100 MB", "110 MB", "150 MB"):
+        answer = getattr(bbn.example("diabetes"), kind)(found, memory_limit=limit)
+        if kind == "mpe":
+            assert answer.log_probability == pytest.approx(whole.log_probability, abs=1e-9)
+        else:
+            assert answer.log_evidence == pytest.approx(whole.log_evidence, abs=1e-9)
+            for name, posterior in answer.items():
+                np.testing.assert_allclose(posterior.values, whole[name].values, atol=1e-9)

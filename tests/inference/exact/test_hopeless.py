@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,60 @@ def test_it_is_refused_without_working_it_out(monkeypatch):
         model.posteriors()
     assert len(eliminated) == len(PORTFOLIO)
     assert max(eliminated) < 300
+
+
+@pytest.fixture
+def eliminated(monkeypatch):
+    """How many variables each rule eliminates, every time that it is asked."""
+    lengths = []
+
+    def watched(name, rule):
+        def eliminate(*args, **options):
+            found = rule(*args, **options)
+            lengths.append((name, len(found[0])))
+            return found
+
+        return eliminate
+
+    for name, rule in list(ORDERS.items()):
+        monkeypatch.setitem(ORDERS, name, watched(name, rule))
+    return lengths
+
+
+def test_the_size_of_a_hopeless_tree_is_that_of_the_quickest_rule(eliminated):
+    model = relational(300, 1500)
+    stats = bbn.JunctionTree(model).stats()
+    flat = flatten(model)
+    by_rule = triangulate_py.eliminate(flat.cards, flat.scope_ptr, flat.scope, 3)
+    cliques = 2.0 ** (1 + np.diff(by_rule[1]).astype(float))
+    assert stats.treewidth == np.diff(by_rule[1]).max()
+    assert orders.HOPELESS < cliques.max() == stats.largest_cells
+    assert [name for name, length in eliminated if length == len(flat.cards)] == ["min-neighbours"]
+
+
+def test_exact_draws_that_do_not_fit_are_given_up_before_an_order_is_whole(eliminated):
+    rng = np.random.default_rng(0)
+    variables = [bbn.Variable(f"x{i}", ["a", "b"]) for i in range(200)]
+    cpts = []
+    for i, v in enumerate(variables):
+        parents = [variables[k] for k in rng.permutation(i)[:3]]
+        cpts.append(bbn.CPT(v, parents, rng.dirichlet([1, 1], (2,) * len(parents))))
+    net = bbn.BayesianNetwork(cpts)
+    with contextlib.suppress(bbn.AccuracyWarning):
+        net.sample(10, evidence={f"x{i}": "a" for i in range(190, 200)}, seed=1, memory_limit="10 MB")
+    assert eliminated
+    whole = len(net.ancestral_set([f"x{i}" for i in range(190, 200)])) - 10
+    assert max(length for _, length in eliminated) < whole
+
+
+def test_chains_on_a_factor_graph_start_in_time_linear_in_its_factors(monkeypatch):
+    asked = []
+    names = bbn.Factor.names.fget
+    monkeypatch.setattr(bbn.Factor, "names", property(lambda self: asked.append(1) or names(self)))
+    model = grid(20)
+    with contextlib.suppress(bbn.AccuracyWarning):
+        bbn.GibbsSampling(model, n_samples=400, burn_in=20, seed=0).posteriors()
+    assert len(asked) < 100 * len(model.factors())
 
 
 def grid(n):

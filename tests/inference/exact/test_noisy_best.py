@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -217,3 +219,28 @@ def test_effects_of_two_causes_need_no_clique_of_them_all():
             seen_here = own.variable.name in seen or not own.parents
             value += math.log(p[other[own.variable.name]] if seen_here else max(p.values()))
         assert value <= best.log_probability + 1e-9
+
+
+def test_a_search_keeps_to_its_memory_limit():
+    """Overlapping effects, half of them of causes drawn at random: hundreds of parts wait to be looked at."""
+    rng = np.random.default_rng(0)
+    causes = [bbn.Variable(f"d{i}", ["no", "yes"]) for i in range(40)]
+    parts = [bbn.CPT(v, table=[0.9, 0.1]) for v in causes]
+    for j in range(24):
+        few = sorted(rng.permutation(range(j, min(40, j + 18)))[:9])
+        parents = causes[j : j + 12] if j % 2 else [causes[k] for k in few]
+        chances = list(rng.random(len(parents)) * 0.8 + 0.1)
+        parts.append(bbn.NoisyOr(bbn.Variable(f"f{j}", ["no", "yes"]), parents, chances, leak=0.02))
+    net = bbn.BayesianNetwork(parts)
+    seen = {f"f{j}": "yes" for j in range(0, 24, 2)}
+    limit = 1_000_000
+    net.mpe({"f1": "yes"})  # what is imported late does not count
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        with contextlib.suppress(bbn.BudgetError):
+            bbn.JunctionTree(net, memory_limit=limit).mpe(seen)
+        used = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert used < 1.05 * limit + 2_000_000  # the engine, and its copies of the network
