@@ -82,14 +82,27 @@ class ArcSearch:
         self.note_best()
 
     def climb(self) -> None:
-        """Make the best change while there is one that gains."""
+        """Make the best change while there is one that gains.
+
+        In almost singular regressions a gain may be rounding alone. Such a change is undone and its pair left alone:
+        it could come again and again.
+        """
+        blocked = self.free.copy()
         while not self.ended:
             check()
-            change = self.best_change(self.tie, self.free, 0.0)
+            change = self.best_change(self.tie, blocked, np.inf)
             if change is None:
                 return
+            _, p, c = change
+            before, own, other = self.total, self.parents[c], self.parents[p]
             self.make(*change)
-            self.note_best()
+            if self.total > before:
+                self.note_best()
+            else:
+                parents = list(self.parents)
+                parents[c], parents[p] = own, other
+                self.move_to(parents)
+                blocked[p, c] = blocked[c, p] = 1
 
     def wander(self, top: Best, tabu: int, plateau: int) -> None:
         """From a top, make the best change that is not tabu, a loss or not, until that no longer beats the walk's best.

@@ -12,6 +12,7 @@ import bbn
 from bbn.core.errors import DataError, ModelError
 from bbn.data import as_source
 from tests.support.learning_data import random_data, sample
+from tests.support.raw_frames import frame
 
 
 def all_dags(names):
@@ -296,3 +297,15 @@ def test_a_constant_column_changes_nothing_about_the_others(kind, name):
     first = next(iter(data))
     must = bbn.hill_climb({**data, name: constant}, required=[(name, first)])
     assert (name, first) in must.edges
+
+
+def test_almost_singular_regressions_do_not_send_the_climb_round_in_a_circle():
+    """Columns that nearly follow from each other: gains there are rounding alone, and may come again and again."""
+    rows = frame("incomeInequality")
+    assert rows is not None
+    order = np.random.default_rng(1).permutation(len(rows))
+    numbers = rows.iloc[order[:46]].astype(float)
+    options = {"score": "bic-g", "continuous": list(numbers), "max_parents": 2}
+    found = bbn.hill_climb(numbers, **options, max_iter=400)
+    assert sorted(found.edges) == sorted(bbn.hill_climb(numbers, **options, max_iter=401).edges)
+    assert sorted(found.edges) == sorted(bbn.hill_climb(numbers, **options, max_iter=500).edges)
