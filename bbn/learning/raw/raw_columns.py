@@ -217,7 +217,9 @@ def read_raw(
     if not found and not description.numbers:
         told_why = "; ".join(f"{c.name}: {c.why}" for c in description.columns[:5])
         raise DataError(
-            f"no column is left to learn from ({told_why}); kinds= can say otherwise" if told_why else NO_COLUMNS
+            f"no column is left to learn from ({told_why}); kinds= can say otherwise"
+            if told_why
+            else NO_COLUMNS
         )
     chosen = description.weights if weights is None else weights
     return RawColumns(data, description, tuple(found.values()), description.numbers, chosen, missing)

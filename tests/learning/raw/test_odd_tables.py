@@ -1,11 +1,16 @@
-"""Tables that `bbn.learn` was not made for: each ends in a network of what counts, or in an error that says what to do."""
+"""Odd tables in `bbn.learn`: each ends in a network of what counts, or in an error that says what to do."""
 
 from __future__ import annotations
 
+import datetime
 import tracemalloc
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import bbn
@@ -44,14 +49,17 @@ def test_a_column_that_is_to_be_predicted_holds_no_weights():
         net = bbn.learn(rows, target="count", **more).network
         assert set(net.names) == {"a", "b", "count"}
         if not more:
-            assert list(net.predict(rows, "count")) == list(plain.predict(rows.rename(columns={"count": "z"}), "z"))
+            assert list(net.predict(rows, "count")) == list(
+                plain.predict(rows.rename(columns={"count": "z"}), "z")
+            )
     for more in ({"weights": "count"}, {"kinds": {"count": "counts"}}):
         with pytest.raises(bbn.DataError, match="'count' is the target and the weights of the rows"):
             bbn.learn(rows, target="count", **more)
 
 
 @pytest.mark.parametrize(
-    ("column", "why"), [([1] * 60, "always 1"), ([None] * 60, "no value in any row"), (["q", None] * 30, "'q' or missing")]
+    ("column", "why"),
+    [([1] * 60, "always 1"), ([None] * 60, "no value in any row"), (["q", None] * 30, "'q' or missing")],
 )
 def test_a_target_of_one_value_is_refused(column, why):
     with pytest.raises(bbn.DataError, match=rf"nothing to predict: the target 't' is constant \({why}\)"):
@@ -60,9 +68,13 @@ def test_a_target_of_one_value_is_refused(column, why):
 
 def test_a_structure_names_columns_that_there_are_and_that_hold_something():
     rows = table().assign(empty=np.nan)
-    with pytest.raises(bbn.DataError, match="the structure has 'aa', which is not a column; did you mean 'a'"):
+    with pytest.raises(
+        bbn.DataError, match="the structure has 'aa', which is not a column; did you mean 'a'"
+    ):
         bbn.learn(rows, [("aa", "b")])
-    with pytest.raises(bbn.DataError, match="the structure has 'empty', but that column has no value in any row"):
+    with pytest.raises(
+        bbn.DataError, match="the structure has 'empty', but that column has no value in any row"
+    ):
         bbn.learn(rows, [("empty", "b")])
 
 
@@ -105,3 +117,53 @@ def test_naive_bayes_is_not_trained_where_that_would_take_minutes():
     assert result.predictor is None
     assert result.network.n_parameters <= 10 * len(rows)
     assert all(np.isfinite(result.network.log_likelihood(rows)))
+
+
+NESTED = {
+    "list": [[k % 3] for k in range(60)],
+    "struct": [{"q": k % 2} for k in range(60)],
+    "words": [["a", "b"], None, ["c"]] * 20,
+    "decimal": [Decimal(k) / 4 for k in range(60)],
+    "huge": [10**25 + k % 20 for k in range(60)],
+    "period": pd.period_range("2020", periods=60),
+    "interval": pd.cut(np.arange(60.0), 4),
+    "time": [datetime.time(k % 24) for k in range(60)],
+}
+"""Columns of values that are neither text nor plain numbers."""
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_and_rare_types_are_read_alike_whatever_library_holds_them(name, tmp_path):
+    rows = table().assign(z=NESTED[name])
+    wanted = bbn.describe(rows)["z"]
+    tables = {"pandas": rows, "dict": {k: list(v) for k, v in rows.items()}}
+    if name != "huge":
+        tables["pyarrow"] = pa.Table.from_pandas(rows, preserve_index=False)
+    if name not in ("huge", "interval"):  # which Parquet does not hold
+        rows.to_parquet(tmp_path / "rows.parquet")
+        tables["parquet"] = tmp_path / "rows.parquet"
+    if name not in ("period", "interval"):
+        kind = {"dtype": pl.Int128} if name == "huge" else {}
+        tables["polars"] = pl.DataFrame(table().to_dict("list")).with_columns(
+            pl.Series("z", NESTED[name], **kind)
+        )
+    for library, data in tables.items():
+        line = bbn.describe(data)["z"]
+        assert (line.use, line.missing) == (wanted.use, wanted.missing), library
+        if name not in ("interval", "struct", "list", "words"):
+            assert (line.kind, line.states) == (wanted.kind, wanted.states), library
+        elif line.states is not None:
+            assert len(line.states) == len(wanted.states), library
+        net = bbn.learn(data).network
+        assert np.isfinite(np.asarray(net.log_likelihood(data), dtype=float)).all()
+
+
+@pytest.mark.parametrize("how", ["cut", "gaussian"])
+@pytest.mark.parametrize("kind", [Decimal, Fraction])
+def test_exact_numbers_are_evidence_and_rows_as_floats_are(how, kind):
+    rows = table(200)
+    net = bbn.learn(rows, numbers=how).network
+    exact = rows.assign(x=[kind(x) for x in rows["x"]])
+    assert list(net.log_likelihood(exact)) == list(net.log_likelihood(rows))
+    assert net.query("a", {"x": kind(0.5)}) == net.query("a", {"x": 0.5})
+    assert bbn.learn(exact, numbers=how).network == net

@@ -183,7 +183,9 @@ def test_the_structure_fits():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_columns_of_many_states_are_told_apart_by_the_rows_alone(weighted, monkeypatch):
-    monkeypatch.setenv("BBN_MEMORY_LIMIT", "100 MB")  # the table of the class and two columns would take 13 GB
+    monkeypatch.setenv(
+        "BBN_MEMORY_LIMIT", "100 MB"
+    )  # the table of the class and two columns would take 13 GB
     rng = np.random.default_rng(0)
     base = rng.integers(0, 1400, 3000)
     columns = {"A": base, "B": base % 1000, "C": rng.integers(0, 1200, 3000), "K": (base + 1) % 1300}
