@@ -47,6 +47,20 @@ def column_levels(column: Any) -> Levels:
     return _object_levels(np.fromiter(column, dtype=object, count=len(column)))
 
 
+def readable_levels(column: Any) -> Levels:
+    """The levels of one column; values that cannot be compared, such as lists, as their text."""
+    try:
+        return column_levels(column)
+    except NestedValuesError:
+        return text_levels(column)
+
+
+def text_levels(column: Any) -> Levels:
+    """The levels of the texts of a column's values."""
+    texts = [None if value is None else str(value) for value in plain_list(column)]
+    return column_levels(texts)
+
+
 def plain_list(column: Any) -> list[Any]:
     """The values of a column, of whatever library, as Python's own."""
     for name in ("to_pylist", "to_list", "tolist"):

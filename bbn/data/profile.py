@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError
 from bbn.core.threads import worker_map
-from bbn.data.column_levels import Levels, NestedValuesError, column_levels, plain_list
+from bbn.data.column_levels import Levels, NestedValuesError, text_levels
 from bbn.data.columns import Decimal, RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.text_values import ANY, NUMBERS, form_of, forms_of, is_missing_word, number_of
@@ -145,8 +145,7 @@ def readable_levels(table: RawTable, name: str) -> Levels:
     try:
         return table.levels(name)
     except NestedValuesError:
-        column = plain_list(table.column(name))
-        return column_levels([None if is_missing(value) else str(value) for value in column])
+        return text_levels(table.column(name))
 
 
 def _number_array(column: Any) -> NDArray[Any] | None:
