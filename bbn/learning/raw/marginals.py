@@ -143,7 +143,7 @@ def _drawn(table: Array, setting: NDArray[np.intp], rng: np.random.Generator) ->
     """A state for each setting, drawn from its row of the table: all rows' distribution functions lie end to end."""
     upto = np.cumsum(table, axis=1) + np.arange(len(table))[:, None]
     state = np.searchsorted(upto.ravel(), rng.random(len(setting)) + setting) - setting * table.shape[1]
-    return np.clip(state, 0, table.shape[1] - 1)
+    return np.asarray(np.clip(state, 0, table.shape[1] - 1), dtype=np.intp)
 
 
 def _rake(table: Array, weights: Array, share: Array) -> Array:
