@@ -20,7 +20,7 @@ from bbn import kernels
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
 from bbn.data.column_codes import code_column
-from bbn.data.column_levels import Levels, column_levels
+from bbn.data.column_levels import Levels, readable_levels
 from bbn.data.column_rules import NUMBER, OUT, STATES, are_states
 from bbn.data.column_rules import Column as Described
 from bbn.data.column_states import holds_fractions, meant
@@ -29,6 +29,7 @@ from bbn.data.describe import describe
 from bbn.data.discretize import mdlp_cuts, quantile_cuts
 from bbn.data.kinds import ColumnDict
 from bbn.data.number_columns import read_numbers
+from bbn.data.text_values import decimal_mark, number_form
 from bbn.kernels.watch import check
 from bbn.model.binned import Binned
 from bbn.model.evidence import is_missing
@@ -69,11 +70,13 @@ class Discrete:
 
     def codes(self, column: Any) -> Codes:
         """The code of each row's value."""
-        return code_column(self.variable, column_levels(column), set(), "missing")
+        if self.empty:  # a column that says nothing, so no row misses it
+            return np.zeros(len(column), dtype=np.uint8)
+        return code_column(self.variable, readable_levels(column), set(), "missing")
 
     def grown(self, column: Any) -> Discrete:
         """The column with the values of more rows beside its own states."""
-        other = _discrete(self.variable.name, column_levels(column))
+        other = _discrete(self.variable.name, readable_levels(column))
         if self.empty or other.empty:
             return other if self.empty else self
         states = list(dict.fromkeys((*self.variable.states, *other.variable.states)))
@@ -87,6 +90,8 @@ class Cut:
     """A column of numbers, cut into intervals [e_k−1, e_k), named as `bbn.discretize` names them."""
 
     variable: Binned
+    decimal: str = ""
+    """The decimal mark of the text that it was learned from, which that of later rows is read by."""
 
     @property
     def edges(self) -> Array:
@@ -98,7 +103,7 @@ class Cut:
         name = self.variable.name
         try:
             numbers = as_numbers(column)
-            numbers = read_numbers(name, column, set(), "raise") if numbers is None else numbers
+            numbers = read_numbers(name, column, set(), "raise", self.decimal) if numbers is None else numbers
         except DataError as error:
             raise DataError(
                 f"column {name!r} held numbers when the classifier was fitted, not now: {error}"
@@ -236,7 +241,10 @@ def as_numbers(column: Any) -> Array | None:
         return np.asarray(array, dtype=np.float64)
     if array.dtype.kind != "O" or any(not _is_number(v) and not is_missing(v) for v in array):
         return None
-    return np.array([np.nan if is_missing(value) else float(value) for value in array])
+    try:
+        return np.array([np.nan if is_missing(value) else float(value) for value in array])
+    except OverflowError:  # a whole number that no float reaches
+        return None
 
 
 def _described(name: str, column: Any, kind: str | None) -> Described:
@@ -252,15 +260,24 @@ def _learn(line: Described, column: Any, classes: Classes, bins: int | None, who
     if numbers is not None and np.isinf(numbers).any():
         raise ValueError(f"column {name!r}: Input X contains infinity or a value too large.")
     if line.use == NUMBER or (line.kind == "constant" and numbers is not None and (numbers % 1 > 0).any()):
-        numbers = read_numbers(name, column, set(), "raise") if numbers is None else numbers
-        return Cut(Binned(name, _cuts(name, numbers, classes, bins).tolist()))
+        mark = ""
+        if numbers is None:
+            mark = _decimal_mark(name, column)
+            numbers = read_numbers(name, column, set(), "raise", mark)
+        return Cut(Binned(name, _cuts(name, numbers, classes, bins).tolist()), mark)
     if line.use == STATES and line.states is not None:
         if line.kind != "category":
             return Discrete(Variable(name, line.states))
-        return _discrete(name, column_levels(column))
+        return _discrete(name, readable_levels(column))
     if line.use == OUT and (line.kind == "constant" or (line.kind == "identifier" and not whole)):
-        return _discrete(name, column_levels(column))
+        return _discrete(name, readable_levels(column))
     return LeftOut(Variable(name, ["left out"]))
+
+
+def _decimal_mark(name: str, column: Any) -> str:
+    """The decimal mark of a column of text, where some of it tells."""
+    texts = [value for value in readable_levels(column).values if isinstance(value, str)]
+    return decimal_mark(number_form(name, texts)) if any("," in text or "." in text for text in texts) else ""
 
 
 def _discrete(name: str, levels: Levels) -> Discrete:
@@ -327,6 +344,8 @@ def _blocks(table: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 def _state(value: Any) -> Any:
     """A value as a state; whole numbers that were stored as floats are integers."""
     value = plain(value)
+    if type(value).__name__ == "Interval":
+        return str(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -29,6 +29,10 @@ class Levels(NamedTuple):
     """What is known of the decimal mark of text; see `text_values.chosen_form`."""
 
 
+class NestedValuesError(DataError):
+    """A column holds values that cannot be compared, such as lists."""
+
+
 def column_levels(column: Any) -> Levels:
     """The levels of one column: a list, a numpy array, or a Series of some library."""
     if isinstance(column, np.ndarray):
@@ -43,12 +47,36 @@ def column_levels(column: Any) -> Levels:
     return _object_levels(np.fromiter(column, dtype=object, count=len(column)))
 
 
+def readable_levels(column: Any) -> Levels:
+    """The levels of one column; values that cannot be compared, such as lists, as their text."""
+    try:
+        return column_levels(column)
+    except NestedValuesError:
+        return text_levels(column)
+
+
+def text_levels(column: Any) -> Levels:
+    """The levels of the texts of a column's values."""
+    texts = [None if value is None else str(value) for value in plain_list(column)]
+    return column_levels(texts)
+
+
+def plain_list(column: Any) -> list[Any]:
+    """The values of a column, of whatever library, as Python's own."""
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, name):
+            return list(getattr(column, name)())
+    return list(column)
+
+
 def _object_levels(array: NDArray[Any]) -> Levels:
     try:
         return Levels(*kernels.coding.factorize_objects(array))
     except TypeError:
         row = next((i for i, value in enumerate(array) if not isinstance(value, Hashable)), 0)
-        raise DataError(f"row {row} of a column holds {array[row]!r}; expected one plain value") from None
+        raise NestedValuesError(
+            f"row {row} of a column holds {array[row]!r}; expected one plain value"
+        ) from None
 
 
 def _pandas_levels(column: Any) -> Levels:
@@ -74,8 +102,15 @@ def arrow_levels(array: Any) -> Levels:
     kind = array.type
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     declared = pa.types.is_dictionary(kind)
+    if isinstance(kind, pa.BaseExtensionType):  # such as pandas' intervals
+        return _pandas_levels(array.to_pandas())
     if not text and not declared:
-        array = array.dictionary_encode()
+        try:
+            array = array.dictionary_encode()
+        except pa.ArrowNotImplementedError:
+            raise NestedValuesError(
+                f"a column holds values of type {kind}; expected text, whole numbers or truth values"
+            ) from None
     if isinstance(array, pa.ChunkedArray):
         if not text and array.num_chunks > 1:
             array = array.unify_dictionaries()
@@ -85,7 +120,9 @@ def arrow_levels(array: Any) -> Levels:
     indices = array.indices
     if indices.null_count:
         indices = indices.cast(pa.int32()).fill_null(-1)
-    return Levels(indices.to_numpy(zero_copy_only=False), array.dictionary.to_pylist(), declared)
+    own = array.dictionary
+    values = own.to_pandas() if isinstance(own.type, pa.BaseExtensionType) else own.to_pylist()
+    return Levels(indices.to_numpy(zero_copy_only=False), list(values), declared)
 
 
 def _text_levels(array: Any, width: type[Any]) -> Levels:
@@ -102,7 +139,11 @@ def _text_levels(array: Any, width: type[Any]) -> Levels:
 
 
 def _narwhals_levels(series: Any) -> Levels:
+    import narwhals as nw
+
     try:
+        if series.dtype in (nw.Int128, nw.UInt128):  # which neither Arrow nor numpy knows
+            return _object_levels(np.array(series.to_list(), dtype=object))
         return arrow_levels(series.to_arrow())
     except ModuleNotFoundError:  # polars without pyarrow
         return _numpy_levels(series.to_numpy())

@@ -75,7 +75,8 @@ def plain_array(column: Any) -> NDArray[Any] | None:
         import narwhals as nw
 
         series: Any = nw.from_native(column, series_only=True, pass_through=True)
-        if series.dtype.is_numeric() and not series.dtype.is_decimal():
+        known = series.dtype.is_numeric() and series.dtype not in (nw.Int128, nw.UInt128)
+        if known and not series.dtype.is_decimal():
             whole = series.dtype.is_integer()  # Arrow casts none past 2⁵³
             return np.asarray((series if whole else series.cast(nw.Float64)).to_numpy())
     return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbn.core.errors import DataError
 from bbn.core.threads import worker_map
-from bbn.data.column_levels import Levels, column_levels
+from bbn.data.column_levels import Levels, NestedValuesError, text_levels
 from bbn.data.columns import Decimal, RawTable, read_table
 from bbn.data.error_places import located
 from bbn.data.text_values import ANY, NUMBERS, form_of, forms_of, is_missing_word, number_of
@@ -144,11 +144,8 @@ def readable_levels(table: RawTable, name: str) -> Levels:
     """The levels of a column; values that cannot be compared, such as lists, as their text."""
     try:
         return table.levels(name)
-    except DataError as error:
-        if "expected one plain value" not in str(error):
-            raise
-        column = list(table.column(name))
-        return column_levels([None if is_missing(value) else str(value) for value in column])
+    except NestedValuesError:
+        return text_levels(table.column(name))
 
 
 def _number_array(column: Any) -> NDArray[Any] | None:
@@ -169,7 +166,8 @@ def _number_array(column: Any) -> NDArray[Any] | None:
         import narwhals as nw
 
         series: Any = nw.from_native(column, series_only=True, pass_through=True)
-        if hasattr(series, "dtype") and series.dtype.is_numeric() and not series.dtype.is_decimal():
+        known = hasattr(series, "dtype") and series.dtype not in (nw.Int128, nw.UInt128)
+        if known and series.dtype.is_numeric() and not series.dtype.is_decimal():
             whole = series.dtype.is_integer() and not series.null_count()
             if series.dtype.is_integer():  # Arrow casts none past 2⁵³
                 array = np.asarray(series.to_numpy())

@@ -187,6 +187,11 @@ def learn(
         )
         if structure is None:
             check_options("hill-climb", options)
+        if target is not None:
+            raise DataError(
+                "target= chooses what predicts a column of rows that do not depend on each other; without it, filter, "
+                "smooth and forecast of the dynamic network give any column of any step"
+            )
         return learn_sequences(data, structure, hidden, method, prior, options, steps)
     began = clock()
     given = _Given(structure, hidden, method, target, prior, progress, unseen, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -85,7 +86,7 @@ class Binned(Variable):
             The code; None for anything else, and for NaN.
         """
         state = plain(state)
-        if isinstance(state, bool) or not isinstance(state, Real):
+        if isinstance(state, bool) or not isinstance(state, Real | Decimal):
             return self._codes.get(state) if type(state) is self._kind else None  # type: ignore[call-overload]
         try:
             number = float(state)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -198,7 +199,7 @@ class Continuous(Variable):
             It is not a finite number.
         """
         value = plain(value)
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if isinstance(value, bool) or not isinstance(value, Real | Decimal):
             raise EvidenceError(
                 f"variable {self.name!r} is continuous: expected a number, found {shown(value)} "
                 f"({type(value).__name__})"

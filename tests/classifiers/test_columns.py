@@ -117,3 +117,44 @@ def test_a_tree_predicts_measurements_about_as_well_as_learning_does(data, least
     X, y = data(return_X_y=True)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     assert cross_val_score(bbn.TAN(), X, y, cv=folds).mean() > least
+
+
+@pytest.mark.parametrize("comma", [False, True])
+def test_later_rows_are_read_with_the_decimal_mark_of_those_that_were_learned_from(comma):
+    rng = np.random.default_rng(0)
+    numbers = rng.uniform(500, 4000, 200).round(2)
+    labels = np.where(numbers + rng.normal(size=200) * 300 > 2200, "hi", "lo")
+
+    def text(x, places=2):
+        own = f"{x:,.{places}f}"
+        return own.translate(str.maketrans(",.", ".,")) if comma else own
+
+    plain = bbn.NaiveBayes().fit(pd.DataFrame({"x": numbers}), labels)
+    told = bbn.NaiveBayes().fit(pd.DataFrame({"x": [text(x) for x in numbers]}), labels)
+    for x in (1234.0, 3000.0, 987.0, 2345.67):
+        for places in (0, 2) if x.is_integer() else (2,):  # "1.234" by itself would be 1.234
+            row = pd.DataFrame({"x": [text(x, places)]})
+            np.testing.assert_array_equal(
+                told.predict_proba(row), plain.predict_proba(pd.DataFrame({"x": [x]}))
+            )
+
+
+@pytest.mark.parametrize("model", [bbn.NaiveBayes(), bbn.TAN(), bbn.BayesNetClassifier()])
+def test_odd_columns_are_states_or_say_nothing_in_every_classifier(model):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    X = pd.DataFrame({"x": x, "few": rng.integers(0, 3, 120)})
+    y = np.where(x + rng.normal(size=120) > 0, "p", "q")
+    plain = model.fit(X, y).predict_proba(X)
+    for nothing in ([None] * 120, [np.nan] * 120, [10**400 + k for k in range(120)]):
+        own = X.assign(z=nothing)
+        np.testing.assert_allclose(model.fit(own, y).predict_proba(own), plain, atol=1e-12)
+    words = [f"[{k % 3}]" for k in range(120)]
+    told = model.fit(X.assign(z=words), y).predict_proba(X.assign(z=words))
+    lists = X.assign(z=[[k % 3] for k in range(120)])
+    np.testing.assert_array_equal(model.fit(lists, y).predict_proba(lists), told)
+    parts = pd.cut(x, 4)
+    told = model.fit(X.assign(z=parts.astype(str)), y).predict_proba(X.assign(z=parts.astype(str)))
+    np.testing.assert_allclose(
+        model.fit(X.assign(z=parts), y).predict_proba(X.assign(z=parts)), told, atol=1e-12
+    )

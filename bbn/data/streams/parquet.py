@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bbn.core.errors import BBNError, DamagedFileError, DataError, nearest
 from bbn.core.extras import needed_by
-from bbn.data.column_levels import Levels
+from bbn.data.column_levels import Levels, NestedValuesError
 from bbn.data.columns import RawTable, checked_names
 from bbn.data.error_places import located
 from bbn.data.kinds import Kind, Narwhals, Pandas
@@ -44,9 +44,9 @@ class ArrowBatch(RawTable):
         """A column as levels."""
         try:
             return super().levels(name)
-        except pa.ArrowException:
+        except (pa.ArrowException, NestedValuesError):
             kind = self.column(name).type
-            raise DataError(
+            raise NestedValuesError(
                 f"column {name!r} holds values of type {kind}; expected text, whole numbers or truth values"
             ) from None
 

@@ -12,6 +12,7 @@ from bbn.core.budget import require_memory
 from bbn.core.errors import BudgetError, DataError, EvidenceError, nearest, shown
 from bbn.core.frozen import Array
 from bbn.data import code
+from bbn.data.column_levels import Levels
 from bbn.data.columns import RawTable
 from bbn.kernels.contracts.types import Ints
 from bbn.model.dynamic_network import DynamicNetwork
@@ -96,17 +97,18 @@ def timed_rows(
 ) -> tuple[Ints, Ints, tuple[int, ...], Ints]:
     """Rows sorted by time in each sequence, the sequences with their gaps, and the step that each row becomes."""
     levels = table.levels(time)
-    for value in levels.values:
-        if isinstance(value, bool) or not (isinstance(value, int) or (table.text and _is_whole(value))):
-            raise EvidenceError(f"the column {time!r} holds {value!r}; {_EXPECTED}")
+    odd = [i for i, value in enumerate(levels.values) if not _is_step(value, table.text)]
+    if odd:  # of whole numbers that another value made floats, the other value is named
+        worst = next((i for i in odd if not _is_whole_float(levels.values[i])), odd[0])
+        _refuse_step(time, levels, worst)
     if np.asarray(levels.codes).min() < 0:
         raise EvidenceError(
             f"row {int(np.argmin(levels.codes))}: the column {time!r} does not say which step it is"
         )
     numbers = [int(value) for value in levels.values]
-    for number in numbers:
-        if abs(number) >= LARGEST_STEP:
-            raise EvidenceError(f"the column {time!r} holds {number}; {_EXPECTED}")
+    far = next((i for i, number in enumerate(numbers) if abs(number) >= LARGEST_STEP), None)
+    if far is not None:
+        _refuse_step(time, levels, far)
     when = np.array(numbers, np.int64)[levels.codes][members]
     owner = np.repeat(np.arange(len(names)), np.diff(ptr))
     order = np.lexsort((when, owner))
@@ -132,6 +134,20 @@ def timed_rows(
     spread = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     place = spread[owner] + when - begin[owner]
     return members, spread, tuple(begin.tolist()), place
+
+
+def _refuse_step(time: str, levels: Levels, i: int) -> None:
+    """EvidenceError about a value that numbers no step, and the first row that holds it."""
+    row = int(np.argmax(np.asarray(levels.codes) == i))
+    raise EvidenceError(f"row {row}: the column {time!r} holds {shown(levels.values[i])}; {_EXPECTED}")
+
+
+def _is_step(value: Any, text: bool) -> bool:
+    return not isinstance(value, bool) and (isinstance(value, int) or (text and _is_whole(value)))
+
+
+def _is_whole_float(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 def _is_whole(value: Any) -> bool:

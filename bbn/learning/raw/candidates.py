@@ -56,6 +56,10 @@ STRENGTHS = (1.0, 0.1)
 """Of naive Bayes trained to predict: one over the weights of the penalty that are tried."""
 LINEAR = "linear"
 """Said of cuts: naive Bayes trained to predict takes whole numbers that are states as numbers."""
+MOST_STEPS = 2e6
+"""Naive Bayes is trained where an iteration takes no more steps than this, of about 2 nanoseconds."""
+STEPS_OF_WEIGHT = 20
+"""What the search for better weights takes for each of them."""
 EM_STEPS = 20
 """The most steps of EM for a candidate; they tell candidates apart, whose tables are learned anew."""
 FEW_ROWS = 18
@@ -285,11 +289,21 @@ def build(
     """Learn from rows with numbers as numbers; holes are filled at random for the search, and by EM for the tables."""
     source, cuts = modelled(table, way, target)
     if way.structure == TRAINED:
+        if _training_steps(source, str(target)) > MOST_STEPS:
+            raise DataError(f"{way}: {target!r} and the columns have too many states")
         return Built(*logistic_network(source, str(target), way.strength, way.cuts == LINEAR), cuts)
     graph = search(filled(source), way, target, options)
     if way.structure != "hill-climb" and n_parameters(graph, source) > TOO_MANY * table.n_rows:
         raise DataError(f"{way}: more parameters than {table.n_rows:,} rows can bear")
     return Built(fitted(graph, source, tuple(source.numbers), prior, EM_STEPS)[0], graph, cuts)
+
+
+def _training_steps(coded: CodedTable, target: str) -> float:
+    """About how many steps an iteration takes: for each class all values of the rows, and all weights."""
+    classes = next(v.card for v in coded.variables if v.name == target)
+    columns = len(coded.variables) - 1 + len(coded.numbers)
+    weights = sum(v.card for v in coded.variables) - classes + len(coded.numbers)
+    return float(classes) * (coded.n_rows * columns + STEPS_OF_WEIGHT * weights)
 
 
 def modelled(table: CodedTable, way: Candidate, target: str | None) -> tuple[CodedTable, dict[str, Binned]]:

@@ -10,6 +10,7 @@ import numpy as np
 from bbn.data import CodedTable, as_source
 from bbn.data.describe import Description
 from bbn.data.streams.readers import is_many
+from bbn.learning.evaluation.resample import take
 from bbn.learning.raw.candidates import (
     LINEAR,
     STRUCTURE_WORDS,
@@ -85,7 +86,7 @@ def learn_raw(problem: RawProblem, run: Run) -> Learned:
     """Learn from described columns; `run` runs a method on a coded source."""
     raw = problem.raw
     many = is_many(raw.data)
-    table = raw.coded() if not many else raw.sample() if _looks_at_rows(problem) else None
+    table = _counting(raw.coded()) if not many else raw.sample() if _looks_at_rows(problem) else None
     if table is None:  # states alone, all there: counting is enough
         return _counted(problem, run)
     if problem.structure is not None:
@@ -94,6 +95,13 @@ def learn_raw(problem: RawProblem, run: Run) -> Learned:
     if problem.method in ("hill-climb", "structural-em"):
         return _searched(problem, table, many, way, judged, run)
     return _by_method(problem, table, many, way, run)
+
+
+def _counting(table: CodedTable) -> CodedTable:
+    """The rows that count: those of weight 0 are no cases, so none is held out or drawn from."""
+    if table.weights is None or table.weights.all() or not table.weights.any():
+        return table
+    return take(table, np.flatnonzero(table.weights))
 
 
 def _looks_at_rows(problem: RawProblem) -> bool:

@@ -27,6 +27,9 @@ SAMPLE = 20_000
 """Rows of data larger than memory that cuts are found in, and that choices are made on."""
 
 
+NO_COLUMNS = "the data have no columns; expected one row per case, and one column per variable"
+
+
 class RawColumns(NamedTuple):
     """A raw table under its description, ready to be coded.
 
@@ -194,21 +197,18 @@ def read_raw(
     told |= {name: "category" for name in states or {} if name not in told}
     own = weights if isinstance(weights, str) else None
     description = describe(data, told, weights=own, missing=missing, decimal=decimal)
+    if target is not None and target == description.weights and own is None and target not in told:
+        told[target] = "whole number"  # it is to be predicted, whatever its name
+        description = describe(data, told, missing=missing, decimal=decimal)
     if not description.n_rows:
         raise DataError(NO_ROWS)
     if not isinstance(weights, str) and weights is not None:  # they are given, so no column holds them
         description = _without_weights(description)
-    there = [column.name for column in description]
     if names is not None:
+        _check_columns(names, description)
         description = _only(description, names, data, missing, decimal)
     elif target is not None:
-        if target not in there:
-            raise DataError(f"target: the data have no column {target!r}{nearest(target, there)}")
-        if description[target].use == OUT:
-            raise DataError(
-                f"the target {target!r} would be left out: {description[target].kind}, {description[target].why}; "
-                'kinds= can say otherwise, as in {"' + target + '": "category"}'
-            )
+        _check_target(target, weights, told, description)
     declared = {
         name: listed if isinstance(listed, Variable) else Variable(name, listed)
         for name, listed in (states or {}).items()
@@ -216,9 +216,43 @@ def read_raw(
     found = {v.name: declared.get(v.name, v) for v in description.variables}
     if not found and not description.numbers:
         told_why = "; ".join(f"{c.name}: {c.why}" for c in description.columns[:5])
-        raise DataError(f"no column is left to learn from ({told_why}); kinds= can say otherwise")
+        raise DataError(
+            f"no column is left to learn from ({told_why}); kinds= can say otherwise"
+            if told_why
+            else NO_COLUMNS
+        )
     chosen = description.weights if weights is None else weights
     return RawColumns(data, description, tuple(found.values()), description.numbers, chosen, missing)
+
+
+def _check_columns(names: Sequence[str], description: Description) -> None:
+    """DataError for a column of a known structure that is not there, or holds nothing."""
+    there = [column.name for column in description]
+    for name in names:
+        if name not in there:
+            raise DataError(f"the structure has {name!r}, which is not a column{nearest(name, there)}")
+        if not description[name].distinct and description[name].missing == description.n_rows:
+            raise DataError(
+                f"the structure has {name!r}, but that column has no value in any row; hidden= declares variables that "
+                "were never observed, with their states"
+            )
+
+
+def _check_target(target: str, weights: Any, told: Mapping[str, str], description: Description) -> None:
+    """DataError for a target that is not there, or that nothing could be learned of."""
+    there = [column.name for column in description]
+    if target not in there:
+        raise DataError(f"target: the data have no column {target!r}{nearest(target, there)}")
+    column = description[target]
+    if (isinstance(weights, str) and weights == target) or told.get(target) == "counts":
+        raise DataError(f"{target!r} is the target and the weights of the rows; it can be one of them")
+    if column.kind == "constant":
+        raise DataError(f"there is nothing to predict: the target {target!r} is constant ({column.why})")
+    if column.use == OUT:
+        raise DataError(
+            f"the target {target!r} would be left out: {column.kind}, {column.why}; "
+            'kinds= can say otherwise, as in {"' + target + '": "category"}'
+        )
 
 
 def _without_weights(description: Description) -> Description:

@@ -3,8 +3,9 @@
 A table with many more cells than there are rows cannot earn its score, yet counting it may take all of the memory. So a
 search looks at families of no more than CELLS_PER_ROW cells per row (with one parent twice as many), known from the
 cardinalities before anything is counted. Where all families together still have more than TOO_MANY parameters per row,
-it searches again with a lower bound; and with fewer parents where the junction tree would have so many cells that no
-question about the network could be answered in a second or so.
+it searches again with a lower bound (arcs may always add one parameter per row, however many states there are); and
+with fewer parents where the junction tree would have so many cells that no question about the network could be answered
+in a second or so.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def bounded_search(
         options = {"restarts": 0, "escapes": 0, **options}
     rows = max(int(source.n_rows), 1)
     most = float(CELLS_PER_ROW * rows)
+    total = max(TOO_MANY * rows, _without_arcs(source) + rows)
     told = dict(options)
     while True:
         found = search(source, **told, **more, max_cells=most)
@@ -59,14 +61,19 @@ def bounded_search(
         graph = found if network is None else network.graph
         sizes = family_sizes(graph, source)
         parents = max((degree for _, degree in graph.in_degree()), default=0)
-        if most >= LEAST_CELLS and sum(sizes) > TOO_MANY * rows:
-            most = min(most / 2, _level(sizes, TOO_MANY * rows))
+        if most >= LEAST_CELLS and sum(sizes) > total:
+            most = min(most / 2, _level(sizes, total))
         elif "max_parents" not in options and parents > 1 and clique_cells(graph, source) > MOST_CLIQUES:
             told["max_parents"] = parents - 1
         else:
             if network is None and told != options:
                 found.graph["fewer_parents"] = told["max_parents"]
             return found
+
+
+def _without_arcs(source: DataSource) -> int:
+    """The parameters that the variables have by themselves, however few rows there are."""
+    return sum(v.card - 1 for v in source.variables) + 2 * len(continuous_columns(source))
 
 
 def clique_cells(graph: Any, source: DataSource) -> float:

@@ -2,7 +2,8 @@
 
 The tree that minimises the divergence KL(P̂ ‖ P_tree) from the empirical distribution P̂ is the spanning tree of most
 mutual information Σ I(X; Y) over its edges (Chow & Liu 1968, eqs. 8 to 13); what remains is Σ H(X) − H(all) − Σ I.
-All pairs are counted in one request, O(n²) tables; the tree is found by Kruskal's algorithm.
+All pairs are counted in as few requests as memory allows, O(n²) tables; of a pair with far more cells than there are
+rows only the settings that rows have are counted. The tree is found by Kruskal's algorithm.
 
 TAN (Friedman, Geiger & Goldszmidt 1997, section 4) takes I(X; Y | class) instead, and adds an arc from the class to
 every attribute.
@@ -14,6 +15,7 @@ such a tree would point from a number to states (Edwards, de Abreu & Labouriau 2
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.threads import limited
 from bbn.data import CodedTable, DataSource, continuous_columns
 from bbn.data.reading import Reading
+from bbn.data.seen_settings import LEAST, SPARSE, seen_settings
 from bbn.learning.structure.constraints import (
     INSTEAD,
     TIE,
@@ -37,7 +40,7 @@ from bbn.learning.structure.constraints import (
     ranked,
     to_graph,
 )
-from bbn.learning.structure.discrete_scores import flatten, log_likelihood
+from bbn.learning.structure.discrete_scores import flatten, log_likelihood, seen_alone
 from bbn.learning.structure.score_cache import family_scorer
 from bbn.model.variable import State
 
@@ -48,6 +51,8 @@ Ints = NDArray[np.int64]
 
 BATCH = 2_000_000
 """Pairs to ask for at a time."""
+BATCH_CELLS = 2**24
+"""The most cells of their tables together, where the data are in memory and one more look at them is cheap."""
 
 
 @keywords_checked
@@ -200,24 +205,54 @@ def mutual_information(
     if continuous_columns(source):
         return _mixed_information(source, names, first, second, given)
     rest = () if given is None else (given,)
+    card = {v.name: float(v.card) for v in source.variables}
+    cards = np.array([card[name] for name in names])
+    sizes = cards[first] * cards[second] * math.prod(card[name] for name in rest)
     singles = [(*rest, name) for name in names]
     alone = np.empty(0)
     # pairs with the same second member side by side: they share their counting
     order = np.lexsort((first, second))
+    in_memory = isinstance(source, CodedTable)
+    sparse = sizes[order] > (SPARSE * source.n_rows + LEAST if in_memory else np.inf)
     result = np.empty(len(first))
-    for start in range(0, max(len(order), 1), BATCH):
-        part = order[start : start + BATCH]
+    for part in _batches(order[~sparse], sizes, BATCH_CELLS if in_memory else np.inf):
         pairs = [
             (names[i], *rest, names[j])
             for i, j in zip(first[part].tolist(), second[part].tolist(), strict=True)
         ]
-        if not start:  # one request for the singles and the first pairs
+        if not len(alone):  # one request for the singles and the first pairs
             pairs += singles
         together = log_likelihood(flatten(source.counts(pairs), source.total))
-        if not start:
+        if not len(alone):
             together, alone = np.split(together, [len(part)])
-        result[part] = together - alone[second[part]]
-    return np.maximum(result / source.total, 0.0)
+        result[part] = together
+    for pair in order[sparse].tolist():
+        parents = (names[first[pair]], *rest)
+        result[pair] = _seen_likelihood(source, parents, names[second[pair]])
+    return np.maximum((result - alone[second]) / source.total, 0.0)
+
+
+def _batches(pairs: Ints, sizes: Array, most_cells: float) -> list[Ints]:
+    """The pairs in runs of at most BATCH that together have at most so many cells, or one; one run if there is none."""
+    if not len(pairs):
+        return [pairs]
+    cells = np.cumsum(sizes[pairs])
+    found = []
+    start = 0
+    while start < len(pairs):
+        before = cells[start - 1] if start else 0.0
+        stop = int(np.searchsorted(cells, before + most_cells, side="right"))
+        stop = min(max(stop, start + 1), start + BATCH)
+        found.append(pairs[start:stop])
+        start = stop
+    return found
+
+
+def _seen_likelihood(source: Any, parents: Sequence[str], child: str) -> float:
+    """ln L(child | parents) at its maximum, from the settings that rows have, where a table would be far larger."""
+    place = {v.name: i for i, v in enumerate(source.variables)}
+    seen = seen_settings(source, [place[name] for name in parents])
+    return float(log_likelihood(seen_alone(source, [(seen, place[child])], source.total))[0])
 
 
 def _mixed_information(

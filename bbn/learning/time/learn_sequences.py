@@ -13,17 +13,19 @@ from bbn.core.display import counted, grid
 from bbn.core.errors import DataError, nearest
 from bbn.data.columns import NO_ROWS, read_table
 from bbn.data.describe import Description
+from bbn.data.reading import Reading
 from bbn.data.source import is_source
 from bbn.data.streams.readers import is_many
 from bbn.inference.time.sequences import one_table
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.learn_result import LearnResult
 from bbn.learning.raw.raw_columns import RawColumns, cut_variables, read_raw
+from bbn.learning.raw.small_families import bounded_search, is_wide, left_out
 from bbn.learning.structure.hill_climb import hill_climb
 from bbn.learning.structure.structure import read_structure
 from bbn.learning.tables.fit import fit
 from bbn.learning.tables.priors import BDeu
-from bbn.learning.time.lagged import Told
+from bbn.learning.time.lagged import Told, lagged_source
 from bbn.model.dynamic_network import DynamicNetwork
 from bbn.model.previous import split_name
 
@@ -80,7 +82,7 @@ def learn_sequences(
     if isinstance(structure, DynamicNetwork):
         return _of_network(data, structure, hidden, method, prior, options, steps)
     data, told = _one(data, steps.told)
-    raw = _described(data, structure, told, steps)
+    raw = _described(data, structure, hidden, told, steps)
     columns, reading = _columns(raw, told, steps)
     how: dict[str, Any] = {
         **told._asdict(),
@@ -89,7 +91,7 @@ def learn_sequences(
         "unseen": steps.unseen,
     }
     if structure is None:
-        graph = hill_climb(columns, lag=1 if steps.lag is None else steps.lag, **reading, **how, **options)
+        graph = _searched(columns, 1 if steps.lag is None else steps.lag, {**reading, **how}, options)
         network: Any = fit(graph, columns, BDeu(1.0) if prior is None else prior, **how)
         words, detail = "structure unknown: hill-climb over time, then counting", graph
     else:
@@ -97,6 +99,20 @@ def learn_sequences(
         network, detail = _tables(chosen, structure, columns, hidden, prior, {**reading, **how, **options})
         words = f"structure known: {'counting' if chosen == 'mle' else 'EM'}"
     return _result(network, words, "hill-climb" if structure is None else chosen, detail, raw.description)
+
+
+def _searched(columns: Any, lag: int, how: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """The structure over time, among families that are small enough for the steps."""
+    reading = {name: own for name, own in how.items() if name not in Told._fields}
+    told = Told(*(how[name] for name in Told._fields))
+    source = lagged_source(columns, told, lag, Reading(**reading))
+    if is_wide(source):
+        options = {"restarts": 0, "escapes": 0, **options}
+
+    def search(_: Any, **own: Any) -> Any:
+        return hill_climb(columns, lag=lag, **how, **own)
+
+    return bounded_search(search, source, options)
 
 
 def _one(data: Any, told: Told) -> tuple[Any, Told]:
@@ -111,7 +127,7 @@ def _one(data: Any, told: Told) -> tuple[Any, Told]:
     return data, Told(lengths=lengths)
 
 
-def _described(data: Any, structure: Any, told: Told, steps: Steps) -> RawColumns:
+def _described(data: Any, structure: Any, hidden: Any, told: Told, steps: Steps) -> RawColumns:
     """The columns besides those that name sequences and steps, or weigh them."""
     if is_source(data) and not is_many(data):
         raise DataError(
@@ -121,7 +137,8 @@ def _described(data: Any, structure: Any, told: Told, steps: Steps) -> RawColumn
     roles = [own for own in (told.sequence, told.time, steps.weights) if isinstance(own, str)]
     names = None
     if structure is not None:
-        names = list(dict.fromkeys(split_name(name)[0] for name in read_structure(structure).names))
+        slices = dict.fromkeys(split_name(name)[0] for name in read_structure(structure).names)
+        names = [name for name in slices if name not in (hidden or ())]
     kinds = {**dict.fromkeys(roles, "drop"), **(steps.kinds or {})}
     table = None if is_many(data) else read_table(data)
     if table is not None and not table.n_rows:
@@ -198,6 +215,7 @@ def _result(network: Any, words: str, method: str, detail: Any, columns: Descrip
     score = getattr(detail, "graph", {}).get("score")
     if score is not None:
         lines.append(f"score of the structure: {score:.6f}")
+        lines += left_out(detail, 0 if columns is None else columns.n_rows)
         lines += ["", *(f"{a} → {b}" for a, b in sorted(detail.edges))]
     if columns is not None:
         rows = [[c.name, c.kind, str(c.missing) if c.missing else "", c.will, c.why] for c in columns]

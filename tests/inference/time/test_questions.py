@@ -1,6 +1,7 @@
 """How evidence over time may be given, what is refused, filters that stream, Kalman's case and particles."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -97,10 +98,14 @@ def test_a_number_far_from_the_other_steps_is_named_with_its_row(stray):
         assert "row 9" in str(refused.value) or "(row 9)" in str(refused.value)
 
 
-@pytest.mark.parametrize("stray", [2**63, -(2**70), "2024-13-45", 1.5, pd.Timestamp("2024-01-01")])
+@pytest.mark.parametrize("stray", [2**63, -(2**70), "2024-13-45", 1.5, np.inf, pd.Timestamp("2024-01-01")])
 def test_what_cannot_number_a_step(stray):
-    with pytest.raises(bbn.EvidenceError, match=r"the column 't' holds .* expected whole numbers of steps"):
-        UMBRELLA.filter({"Umbrella": DAYS, "t": [0, 1, 2, 3, stray]}, time="t")
+    said = rf"row 3: the column 't' holds {re.escape(repr(stray))}; expected whole numbers of steps"
+    for values in ([0, 1, 2, stray, 4], [0, 1, 2, stray, stray], pd.Series([0, 1, 2, stray, 4])):
+        if isinstance(stray, pd.Timestamp):
+            said = r"row 3: the column 't' holds .*2024.*; expected whole numbers of steps"
+        with pytest.raises(bbn.EvidenceError, match=said):
+            UMBRELLA.filter({"Umbrella": DAYS, "t": values}, time="t")
 
 
 def test_gaps_within_reason_are_unobserved_steps():

@@ -179,3 +179,25 @@ def test_the_structure_fits():
     data = sample(bbn.example("burglary"), 500, 1)
     net = bbn.fit(bbn.chow_liu(data), data)
     assert set(net.names) == set(data)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_of_many_states_are_told_apart_by_the_rows_alone(weighted, monkeypatch):
+    monkeypatch.setenv(
+        "BBN_MEMORY_LIMIT", "100 MB"
+    )  # the table of the class and two columns would take 13 GB
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 1400, 3000)
+    columns = {"A": base, "B": base % 1000, "C": rng.integers(0, 1200, 3000), "K": (base + 1) % 1300}
+    data = {name: [f"{name}{value:04}" for value in column.tolist()] for name, column in columns.items()}
+    times = rng.integers(1, 4, 3000) if weighted else np.ones(3000, int)
+    repeated = {name: np.repeat(column, times).tolist() for name, column in data.items()}
+    tree = bbn.chow_liu(data, weights=times)
+    assert tree.number_of_edges() == 3
+    for a, b, told in tree.edges(data="information"):
+        assert told == pytest.approx(information(repeated, a, b), abs=1e-12)
+    tree = bbn.tan(data, "K", weights=times)
+    edges = [(a, b, told) for a, b, told in tree.edges(data="information") if a != "K"]
+    assert len(edges) == 2
+    for a, b, told in edges:
+        assert told == pytest.approx(information(repeated, a, b, given=["K"]), abs=1e-12)

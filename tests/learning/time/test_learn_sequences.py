@@ -110,3 +110,32 @@ def test_what_does_not_go_over_time(options, said):
     with pytest.raises(TypeError, match="did you mean 'tabu'"):
         bbn.learn(STEPS, sequence="sequence", tabuu=3)
     assert pd.isna(STEPS).sum().sum() == 0
+
+
+def test_families_over_time_are_no_larger_than_the_steps_bear():
+    rng = np.random.default_rng(0)
+    common = rng.integers(0, 30, 400)
+    rows = pd.DataFrame({"id": np.repeat(range(20), 20), "step": np.tile(range(20), 20)})
+    for i in range(8):
+        own = np.where(rng.random(400) < 0.7, common, rng.integers(0, 30, 400))
+        rows[f"z{i}"] = [f"s{v:02}" for v in own]
+    rows["day"] = np.where(rows["step"] % 2 == 0, "even", "odd")
+    result = bbn.learn(rows, sequence="id", time="step")
+    assert result.network.n_parameters <= 10 * len(rows)
+    assert ("day[-1]", "day") in result.detail.edges
+    assert "left out of the search" in result.report
+
+
+def test_hidden_variables_of_a_known_structure_over_time():
+    structure = [("H[-1]", "H"), ("H", "Rain"), ("H", "Umbrella")]
+    result = bbn.learn(STEPS, structure, hidden={"H": ["0", "1"]}, sequence="sequence", time="step", seed=0)
+    assert result.method == "em"
+    alone = bbn.fit_em(structure, STEPS, {"H": ["0", "1"]}, sequence="sequence", time="step", seed=0)
+    assert result.detail.log_likelihood == pytest.approx(alone.log_likelihood, rel=1e-9)
+
+
+def test_a_target_over_time_is_refused():
+    with pytest.raises(
+        bbn.DataError, match="target= chooses what predicts a column of rows that do not depend"
+    ):
+        bbn.learn(STEPS, sequence="sequence", time="step", target="Rain")
