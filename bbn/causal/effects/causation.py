@@ -11,8 +11,8 @@ P(y_x | z) and P(y_x' | z) and no more, and the bounds of Tian and Pearl (2000) 
 
     max(0, P(y_x | z) − P(y_x' | z))  ≤  PNS(z)  ≤  min(P(y_x | z), P(y'_x' | z))
 
-Every point between is the truth in some model, at every z apart from the others, so the sums over z are sharp too, where
-the cause acts on the effect directly, or through what is not in the network:
+Every point between is the truth in some model, at every z apart from the others, so the sums over z are sharp too,
+where the cause acts on the effect directly, or through what is not in the network:
 
     PNS = Σ_z P(z) PNS(z),    PN = Σ_z P(z, x) PNS(z) / P(x, y),    PS = Σ_z P(z, x') PNS(z) / P(x', y')
 
