@@ -532,3 +532,40 @@ def test_tables_too_large_to_draw_are_refused_and_sparse_ones_agree():
     found = bbn.effect(rows(14), arcs(14), "X", "Y", n_draws=50)
     low, high = found.average_effect.interval
     assert low + 0.2 * (high - low) < found.average_effect < high - 0.2 * (high - low)
+
+
+def test_outcomes_under_numbers_have_intervals_that_hold():
+    """E[Y | do(x)] = 3 + 2 x of the doubly robust slope, at a number near the mean and at one far from it."""
+    hits = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=150)
+        x = z + rng.normal(size=150)
+        rows = {"Z": z, "X": x, "Y": 3 + 2 * x + z + rng.normal(size=150)}
+        found = bbn.effect(rows, TRIANGLE, "X", "Y", treated=2.0, control=0.2, n_draws=2)
+        one = found.estimates["doubly robust"]
+        hits.append([one.treated.low <= 7 <= one.treated.high, one.control.low <= 3.4 <= one.control.high])
+    assert (np.abs(np.mean(hits, axis=0) - 0.95) < 0.038).all()  # three standard errors
+
+
+@pytest.mark.parametrize("interval", ["credible", "bootstrap"])
+def test_no_number_of_an_effect_has_a_point_for_an_interval(interval):
+    """Outcomes that are constant, in one arm or in both, and treatments and outcomes of every kind and size."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([8, 20, 60]))
+        rows = {"Z": rng.integers(0, 2, n), "X": rng.integers(0, 2, n)}
+        rows["X"][:2] = 0, 1
+        kind = seed % 4
+        rows["Y"] = np.full(n, 3) if kind == 0 else np.where(rows["X"] == 1, rng.integers(0, 2, n), 0)
+        if kind == 2:
+            rows["X"], rows["Y"] = rng.normal(size=n), rng.integers(0, 4, n)
+        if kind == 3:
+            rows["Y"] = np.where(rows["X"] == 1, 0.1, rng.normal(size=n))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bbn.BBNWarning)
+            found = bbn.effect(rows, TRIANGLE, "X", "Y", interval=interval, n_draws=30)
+        for one in found.estimates.values():
+            numbers = [one.treated, one.control, one.average_effect, one.risk_ratio]
+            for number in [number for number in numbers if number is not None]:
+                assert np.isnan(number.low) or number.high - number.low > 1e-7, (seed, number)
