@@ -189,7 +189,7 @@ class Effect(Tabular):
                 kept[method] = bare.with_intervals(self.level, self._question.has_ratio)
                 empty.append(method)
                 continue
-            points = {
+            points: dict[str, Any] = {
                 name: Number(number)
                 for name in ("treated", "control", "risk_ratio")
                 if (number := getattr(one, name)) is not None and _is_point(number, size)
