@@ -17,7 +17,7 @@ counts and for moments.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import inf, prod
+from math import prod
 
 import numpy as np
 
@@ -74,29 +74,41 @@ class CountTests:
             p[chosen] = self._tested(counts, [triples[i] for i in chosen])
         return p
 
-    def _batches(self, triples: Sequence[Triple]) -> Iterator[tuple[list[int], FlatCounts]]:
+    def _batches(self, triples: Sequence[Triple]) -> Iterator[tuple[Sequence[int], FlatCounts]]:
         """Tests with their counts, at most MAX_CELLS cells at a time of data in memory.
 
         Settings that no row has change neither a statistic nor its degrees of freedom, so where tables would be far
         larger than such data only the settings that rows have are counted.
         """
-        sizes = [prod(self.cards[name] for name in (x, y, *given)) for x, y, given in triples]
+        if not triples:
+            return
         table = self.source if isinstance(self.source, CodedTable) else None
-        most = inf if table is None else SPARSE * table.n_rows + LEAST
+        most = 0 if table is None else SPARSE * table.n_rows + LEAST
+        largest = max(self.cards.values()) ** (2 + max([len(given) for _, _, given in triples]))
+        if table is None or (largest <= most and largest * len(triples) <= MAX_CELLS):
+            yield range(len(triples)), self._laid_out(triples)
+            return
         batch: list[int] = []
-        cells = 0
-        for i, size in enumerate(sizes):
+        seen: list[tuple[int, FlatCounts]] = []
+        cells = n_seen = 0
+        for i, (x, y, given) in enumerate(triples):
+            size = prod([self.cards[name] for name in (x, y, *given)])
             if size > most:
-                assert table is not None
-                yield [i], _seen_counts(table, triples[i])
+                if n_seen > MAX_CELLS:
+                    yield [k for k, _ in seen], _joined([own for _, own in seen])
+                    seen, n_seen = [], 0
+                seen.append((i, _seen_counts(table, (x, y, given))))
+                n_seen += len(seen[-1][1].cells)
                 continue
-            if batch and table is not None and cells + size > MAX_CELLS:
+            if batch and cells + size > MAX_CELLS:
                 yield batch, self._laid_out([triples[k] for k in batch])
                 batch, cells = [], 0
             batch.append(i)
             cells += size
         if batch:
             yield batch, self._laid_out([triples[k] for k in batch])
+        if seen:
+            yield [k for k, _ in seen], _joined([own for _, own in seen])
 
     def _laid_out(self, triples: Sequence[Triple]) -> FlatCounts:
         """Whole tables, from one request for counts."""
@@ -120,6 +132,13 @@ class CountTests:
             chosen, small = small_count_tests(counts, firsts)
             p[chosen] = small
         return np.asarray(p)
+
+
+def _joined(counts: Sequence[FlatCounts]) -> FlatCounts:
+    """The counts of several tests end to end."""
+    ptr = np.concatenate([[0], np.cumsum([len(own.cells) for own in counts])])
+    cells, cards = (np.concatenate([own[k] for own in counts]) for k in (0, 2))
+    return FlatCounts(cells, ptr, cards, counts[0].total)
 
 
 def _seen_counts(table: CodedTable, triple: Triple) -> FlatCounts:
