@@ -221,3 +221,32 @@ def test_bounds_hold_the_exact_answer_of_a_functional_model():
             assert found.necessity[0] - 1e-9 <= exact <= found.necessity[1] + 1e-9
     with pytest.raises(bbn.EvidenceError, match="expected two"):
         bbn.causation_bounds(random_network(rng, [("X", "Y")], ["X", "Y"], {"X": 3}), "X", "Y")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_of_causation_hold_whatever_lies_between(seed):
+    """X → M → Y with functions drawn for M and Y: the truth by counting pairs of functions."""
+    rng = np.random.default_rng(seed)
+    functions = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    of_m, of_y, p_x = rng.dirichlet(np.full(4, 0.4)), rng.dirichlet(np.full(4, 0.4)), rng.uniform(0.1, 0.9)
+    m, y = (
+        [sum(p for p, f in zip(own, functions, strict=True) if f[k]) for k in (0, 1)] for own in (of_m, of_y)
+    )
+    names = [bbn.Variable(name, [False, True]) for name in "XMY"]
+    net = bbn.BayesianNetwork(
+        [
+            bbn.CPT(names[0], table=[1 - p_x, p_x]),
+            bbn.CPT(names[1], [names[0]], [[1 - p, p] for p in m]),
+            bbn.CPT(names[2], [names[1]], [[1 - p, p] for p in y]),
+        ]
+    )
+    both = with_cause = without = 0.0
+    for p, f in zip(of_m, functions, strict=True):
+        for q, g in zip(of_y, functions, strict=True):
+            y_x, y_o = g[f[1]], g[f[0]]
+            both += p * q * y_x * (1 - y_o)
+            with_cause += p * q * y_x
+            without += p * q * (1 - y_o)
+    truths = (both / with_cause, both / without, both)
+    for truth, (low, high) in zip(truths, bbn.causation_bounds(net, "X", "Y"), strict=True):
+        assert low - 1e-12 <= truth <= high + 1e-12

@@ -471,3 +471,101 @@ def test_tilted_weights_balance_the_covariates():
     # rows that do not surround the others cannot balance them
     share = tilted(design, design[:, 1] > 1.0, weights)
     assert ((share > 0) & (share < 1)).all()
+
+
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.OverlapWarning")
+@pytest.mark.parametrize("states", [True, False])
+def test_groups_that_never_had_a_treatment_are_taken_to_be_like_all_that_had_it(states):
+    """By hand: P(z) times the mean of each group, and the mean of the arm where a group has none."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        n = 300
+        z, w, x = rng.integers(0, 4, n), rng.integers(0, 3, n), rng.integers(0, 2, n)
+        x[(z == 2) & (w == 1)] = 0
+        x[z == 3] = 1
+        y = (rng.random(n) < 0.2 + 0.4 * x).astype(int) if states else x + z + rng.normal(size=n)
+        table = pd.DataFrame({"Z": z, "W": w, "X": x, "Y": y})
+        arcs = [("Z", "W"), ("Z", "X"), ("W", "X"), ("Z", "Y"), ("W", "Y"), ("X", "Y")]
+        truth = 0.0
+        for treatment, sign in ((1, 1), (0, -1)):
+            arm = table.groupby("X").get_group(treatment)
+            for (a, b), group in table.groupby(["Z", "W"]):
+                own = arm[arm.Z.eq(a) & arm.W.eq(b)]
+                truth += sign * len(group) / n * (own if len(own) else arm).Y.mean()
+        options = {"event": 1} if states else {"continuous": ["Y"]}
+        found = bbn.effect(table, arcs, "X", "Y", n_draws=200, **options)
+        assert found.average_effect == pytest.approx(truth, abs=1e-9)
+        assert found.estimates["doubly robust"].average_effect == pytest.approx(truth, abs=1e-9)
+        assert found.average_effect.low < truth < found.average_effect.high
+
+
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.OverlapWarning")
+def test_a_group_without_rows_has_the_line_of_its_arm():
+    rng = np.random.default_rng(1)
+    n = 200
+    z, c, x = rng.integers(0, 3, n), rng.normal(size=n), rng.integers(0, 2, n)
+    x[z == 2] = 0
+    y = x * (1 + c) + z + 2 * c + rng.normal(size=n)
+    arcs = [("Z", "X"), ("C", "X"), ("Z", "Y"), ("C", "Y"), ("X", "Y")]
+    found = bbn.effect({"Z": z, "C": c, "X": x, "Y": y}, arcs, "X", "Y", interval=None)
+    line = np.polyfit(c[x == 1], y[x == 1], 1)
+    truth = 0.0
+    for group in range(3):
+        has = (z == group) & (x == 1)
+        treated = np.polyval(np.polyfit(c[has], y[has], 1) if group < 2 else line, c.mean())
+        control = np.polyval(np.polyfit(c[(z == group) & (x == 0)], y[(z == group) & (x == 0)], 1), c.mean())
+        truth += (z == group).mean() * (treated - control)
+    assert found.average_effect == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::bbn.core.errors.OverlapWarning")
+def test_tables_too_large_to_draw_are_refused_and_sparse_ones_agree():
+    def rows(k):
+        rng = np.random.default_rng(k)
+        return {name: rng.integers(0, 2, 300) for name in (*(f"Z{i:02d}" for i in range(k)), "X", "Y")}
+
+    def arcs(k):
+        return [(f"Z{i:02d}", v) for i in range(k) for v in "XY"] + [("X", "Y")]
+
+    with pytest.raises(bbn.BudgetError, match=r"300 rows, 1,000 times; n_draws=\d+ or fewer, interval=None"):
+        bbn.effect(rows(19), arcs(19), "X", "Y")
+    found = bbn.effect(rows(14), arcs(14), "X", "Y", n_draws=50)
+    low, high = found.average_effect.interval
+    assert low + 0.2 * (high - low) < found.average_effect < high - 0.2 * (high - low)
+
+
+def test_outcomes_under_numbers_have_intervals_that_hold():
+    """E[Y | do(x)] = 3 + 2 x of the doubly robust slope, at a number near the mean and at one far from it."""
+    hits = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=150)
+        x = z + rng.normal(size=150)
+        rows = {"Z": z, "X": x, "Y": 3 + 2 * x + z + rng.normal(size=150)}
+        found = bbn.effect(rows, TRIANGLE, "X", "Y", treated=2.0, control=0.2, n_draws=2)
+        one = found.estimates["doubly robust"]
+        hits.append([one.treated.low <= 7 <= one.treated.high, one.control.low <= 3.4 <= one.control.high])
+    assert (np.abs(np.mean(hits, axis=0) - 0.95) < 0.038).all()  # three standard errors
+
+
+@pytest.mark.parametrize("interval", ["credible", "bootstrap"])
+def test_no_number_of_an_effect_has_a_point_for_an_interval(interval):
+    """Outcomes that are constant, in one arm or in both, and treatments and outcomes of every kind and size."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([8, 20, 60]))
+        rows = {"Z": rng.integers(0, 2, n), "X": rng.integers(0, 2, n)}
+        rows["X"][:2] = 0, 1
+        kind = seed % 4
+        rows["Y"] = np.full(n, 3) if kind == 0 else np.where(rows["X"] == 1, rng.integers(0, 2, n), 0)
+        if kind == 2:
+            rows["X"], rows["Y"] = rng.normal(size=n), rng.integers(0, 4, n)
+        if kind == 3:
+            rows["Y"] = np.where(rows["X"] == 1, 0.1, rng.normal(size=n))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bbn.BBNWarning)
+            found = bbn.effect(rows, TRIANGLE, "X", "Y", interval=interval, n_draws=30)
+        for one in found.estimates.values():
+            numbers = [one.treated, one.control, one.average_effect, one.risk_ratio]
+            for number in [number for number in numbers if number is not None]:
+                assert np.isnan(number.low) or number.high - number.low > 1e-7, (seed, number)

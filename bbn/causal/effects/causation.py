@@ -11,11 +11,14 @@ P(y_x | z) and P(y_x' | z) and no more, and the bounds of Tian and Pearl (2000) 
 
     max(0, P(y_x | z) − P(y_x' | z))  ≤  PNS(z)  ≤  min(P(y_x | z), P(y'_x' | z))
 
-Every point between is the truth in some model, at every z apart from the others, so the sums over z are sharp too:
+Every point between is the truth in some model, at every z apart from the others, so the sums over z are sharp too,
+where the cause acts on the effect directly, or through what is not in the network:
 
     PNS = Σ_z P(z) PNS(z),    PN = Σ_z P(z, x) PNS(z) / P(x, y),    PS = Σ_z P(z, x') PNS(z) / P(x', y')
 
-Where the cause never prevents the effect (monotonicity), the lower ends are the truth. The cost is that of the joint
+What lies between in the network is not used: the bounds hold, but knowing that its noises are independent can lower the
+upper ends (Dawid, Musio and Murtas 2017). Where the cause never prevents the effect (monotonicity), the lower ends are
+the truth. The cost is that of the joint
 of Z, cause and effect.
 """
 
@@ -86,7 +89,7 @@ def causation_bounds(
     ----------
     net
         A network whose arcs are causal, all common causes included. What its tables say of other causes of the effect
-        makes the bounds tighter.
+        makes the bounds tighter, and sharp; what lies between cause and effect is not used.
     cause
         A variable of two states.
     effect
@@ -117,7 +120,8 @@ def causation_bounds(
 
     References
     ----------
-    Tian and Pearl (2000), Probabilities of causation: bounds and identification.
+    Tian and Pearl (2000), Probabilities of causation: bounds and identification. Dawid, Musio and Murtas (2017), The
+    probability of causation.
 
     Examples
     --------

@@ -111,11 +111,15 @@ def effect(
         If a formula that is not an adjustment conditions on what never occurs.
     DataError, EvidenceError, ModelError
         For data that lack a column or a value, for unknown names and states, and for graphs that are not causal.
+    BudgetError
+        If the causes of a variable have so many settings together that their tables, or the draws of them, are too
+        large.
 
     Warns
     -----
     OverlapWarning
-        If some groups of rows never had a treatment: what is said about them is a guess.
+        If some groups of rows never had a treatment: what is said about them is a guess, that they are like all rows
+        that had it.
     CollapsedWarning
         If the rows leave no spread at all, so that there is an estimate but no interval.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
+from bbn.causal.effects.arm_rows import with_arm_rows
 from bbn.causal.effects.outcome_regression import OutcomeRegression, needs_regression
 from bbn.causal.graph.causal_graph import CausalGraph, as_causal_graph
 from bbn.causal.graph.graph_parts import Names
@@ -224,4 +225,5 @@ def fitted(
         return plan.estimand
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenRowsWarning)  # those that matter are told as a lack of overlap
-        return fit(structure(plan, source), source, prior, keep_counts=keep_counts)
+        net = fit(structure(plan, source), source, prior, keep_counts=keep_counts)
+    return with_arm_rows(net, source, plan.treatment) if prior is None else net

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 POINT = 1e-9
-"""An interval no wider than this, for an effect of 1, is but rounding."""
+"""An interval no wider than this, for outcomes of size 1, is but rounding."""
 
 
 class Effect(Tabular):
@@ -181,11 +181,21 @@ class Effect(Tabular):
 
     def _without_empty_intervals(self) -> Effect:
         """The same with no interval, and a warning, where one would be a point: no data are as sure as that."""
-        empty = [
-            name
-            for name, one in self.estimates.items()
-            if one.average_effect.high - one.average_effect.low <= POINT * abs(one.average_effect)
-        ]
+        kept, empty = {}, []
+        for method, one in self.estimates.items():
+            size = max(abs(float(one.treated)), abs(float(one.control)))
+            if _is_point(one.average_effect, size):
+                bare = Estimate(Number(one.treated), Number(one.control))
+                kept[method] = bare.with_intervals(self.level, self._question.has_ratio)
+                empty.append(method)
+                continue
+            points: dict[str, Any] = {
+                name: Number(number)
+                for name in ("treated", "control", "risk_ratio")
+                if (number := getattr(one, name)) is not None and _is_point(number, size)
+            }
+            kept[method] = one._replace(**points)
+            empty += [f"{method} ({', '.join(name.replace('_', ' ') for name in points)})"] * bool(points)
         if not empty:
             return self
         warn_user(
@@ -193,10 +203,7 @@ class Effect(Tabular):
             f"too few rows, or {self.outcome!r} is a function of the others in all of them",
             CollapsedWarning,
         )
-        points = ((name, self.estimates[name]) for name in empty)
-        gone = {name: Estimate(Number(one.treated), Number(one.control)) for name, one in points}
-        bare = {name: one.with_intervals(self.level, self._question.has_ratio) for name, one in gone.items()}
-        return self._with({**self.estimates, **bare})
+        return self._with(kept)
 
     def _with(self, estimates: Mapping[str, Estimate], level: float | None = None) -> Effect:
         return Effect(self._question, self._plan, self._models, self._source, estimates, level or self.level)
@@ -246,3 +253,8 @@ class Effect(Tabular):
             f"<Effect of {self.treatment} ({self.treated} against {self.control}) on {self._question.measure}: "
             f"{self.average_effect!r}>"
         )
+
+
+def _is_point(number: Number, size: float) -> bool:
+    """Whether an interval is but rounding, for numbers of this size."""
+    return number.high - number.low <= POINT * max(size, abs(float(number)))

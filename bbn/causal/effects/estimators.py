@@ -182,10 +182,11 @@ class _Rows:
         slope = self.mean(moved * left) / square if square > 0 else 0.0
         influence = moved * (left - slope * moved) / square if square > 0 else np.zeros_like(moved)
         middle, centre = self.mean(self.y), self.mean(self.x)
-        treated, control = (float(v) - centre for v in (self.question.treated, self.question.control))
-        variance = self.mean(influence**2) / self.n * (treated - control) ** 2
-        covariance = np.array([[variance, 0.0], [0.0, 0.0]])
-        return Estimate(Number(middle + slope * treated), Number(middle + slope * control), covariance)
+        ahead = np.array([float(v) - centre for v in (self.question.treated, self.question.control)])
+        about = self.y - middle - slope * (self.x - centre)
+        apart = about[:, None] + influence[:, None] * ahead
+        one, other = (Number(middle + slope * step) for step in ahead.tolist())
+        return Estimate(one, other, (apart * self.weights[:, None]).T @ apart / self.n)
 
 
 def _merged(source: CodedTable, names: Sequence[str]) -> Block:

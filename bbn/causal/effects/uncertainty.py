@@ -8,17 +8,18 @@ model, which every factor holds, so a thousand draws are one query with a thousa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbn.causal.effects.arm_means import POOLED
+from bbn.causal.effects.arm_rows import by_treatment
 from bbn.causal.effects.estimate import EffectQuestion
 from bbn.causal.identification.estimand import Estimand
 from bbn.causal.identification.gaussian_evaluation import normal_draws
-from bbn.core.errors import DataError
+from bbn.core.errors import BudgetError, DataError
 from bbn.core.frozen import Array
 from bbn.data import CodedTable, DataSource
 from bbn.learning.gaussian.estimates import GaussianFamily, Moments, read_gaussians
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 CELLS = 4_000_000
 """As many cells of all tables together are drawn at a time."""
+MOST_DRAWN = 1_000_000_000
+"""As many cells are drawn in all, which takes a minute or so; more are refused."""
 REFERENCE = 0.5
 """What each entry of a table's row begins with, where no prior says more (Jeffreys 1946)."""
 
@@ -56,12 +59,9 @@ def credible_draws(
         size = source.n_rows if not isinstance(source, CodedTable) else source.merged().n_rows
         chunk = max(1, min(n_draws, CELLS // max(1, size)))
     else:
-        chunk = max(
-            1,
-            min(
-                n_draws, CELLS // max(1, sum(c.table.size for c in models.conditionals if isinstance(c, CPT)))
-            ),
-        )
+        cells = sum(c.table.size for c in models.conditionals if isinstance(c, CPT))
+        _require_few(cells, n_draws, int(source.total))
+        chunk = max(1, min(n_draws, CELLS // max(1, cells)))
     moments = _moments(models, source) if isinstance(models, BayesianNetwork) and models.continuous else {}
     while left > 0:
         n = min(chunk, left)
@@ -71,6 +71,15 @@ def credible_draws(
         else:
             pairs.append(_network_draws(models, question, moments, prior, rng, n))
     return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
+
+
+def _require_few(cells: int, n_draws: int, rows: int) -> None:
+    """BudgetError if drawing all tables so often would take minutes or hours."""
+    if cells * n_draws > MOST_DRAWN:
+        raise BudgetError(
+            f"the interval of the g-formula would draw tables of {cells:,} cells, fitted to {rows:,} rows, {n_draws:,} "
+            f"times; n_draws={MOST_DRAWN // cells} or fewer, interval=None, or adjusted= with fewer variables"
+        )
 
 
 def bootstrap_draws(source: DataSource, n_draws: int, seed: Any) -> Iterator[CodedTable]:
@@ -119,27 +128,18 @@ def _network_draws(
             counts = getattr(conditional, "counts", None)
             assert counts is not None
             # without a prior the counts hold one each
-            alpha = _pooled(counts - 1.0, _by_treatment(conditional.parents, x)) if prior is None else counts
+            alpha = _pooled(counts - 1.0, by_treatment(conditional.parents, x)) if prior is None else counts
             gammas = rng.standard_gamma(np.broadcast_to(alpha, (n, *alpha.shape)))
             shares = gammas / np.maximum(gammas.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
             factors.append(Factor.trusted((draw, *conditional.parents, conditional.variable), shares))
     lines = {
-        name: _gaussian_draws(net, family, own, _by_treatment(family.discrete, x), rng, n)
+        name: _gaussian_draws(net, family, own, by_treatment(family.discrete, x), rng, n)
         for name, (family, own) in moments.items()
     }
     one, other = (
         _under(net, question, draw, factors, lines, value) for value in (question.treated, question.control)
     )
     return one, other
-
-
-def _by_treatment(parents: Sequence[Variable], x: str) -> NDArray[np.intp]:
-    """Settings of some parents in groups of the same treatment: the group of each."""
-    groups = np.zeros(tuple(p.card for p in parents), np.intp)
-    for k, parent in enumerate(parents):
-        if parent.name == x:
-            groups = groups + np.indices(groups.shape)[k]
-    return groups.reshape(-1)
 
 
 def _pooled(counts: Array, group: NDArray[np.intp]) -> Array:

@@ -1,7 +1,8 @@
 """Pilot runs: which sampling method answers a question that exact inference refuses, and how well.
 
 Each method draws a few samples in a fraction of a second. Those whose own report calls them reliable are compared by
-their largest standard error; the same question gets the same advice, unless a method is too slow to have a say.
+their largest standard error; the same question gets the same advice, unless a method is too slow to have a say. Where
+none is left, the advice says of each why.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from bbn.core.errors import BBNError, BudgetError, TimeLimitError
+from bbn.core.budget import show_bytes
+from bbn.core.errors import BBNError, BudgetError, ImpossibleEvidenceError, NoSampleError, TimeLimitError
 from bbn.core.threads import time_limit
 from bbn.model.evidence import Evidence, Model
 
@@ -29,6 +31,7 @@ def advised(
     from bbn.inference import engine_class
 
     errors: dict[str, float] = {}
+    faults: list[str] = []
     limit = MEMORY if refusal.limit is None else min(MEMORY, refusal.limit)
     for method in CONTENDERS:
         kind = engine_class(method)
@@ -46,11 +49,14 @@ def advised(
                     **options,
                 )
                 answer = engine.posteriors(evidence) if targets is None else engine.query(targets, evidence)
-        except (BBNError, TypeError):
+        except (BBNError, TypeError) as fault:
+            faults.append(f"{method} {_in_words(fault)}")
             continue
         report = answer.sampling
         if report is not None and report.reliable and report.std_error is not None:
             errors[method] = float(report.std_error.max(initial=0.0))
+        else:
+            faults.append(f"{method} was not reliable")
     if errors:
         best = min(errors, key=errors.__getitem__)
         advice = (
@@ -58,11 +64,22 @@ def advised(
             f"in a pilot run of {N_SAMPLES:,} samples"
         )
     else:
-        tried = ", ".join(CONTENDERS[:-1]) + f" and {CONTENDERS[-1]}"
         advice = (
-            f"of the sampling methods none was reliable in a pilot run of {N_SAMPLES:,} samples ({tried})"
+            f"no sampling method answered it in a pilot run of {N_SAMPLES:,} samples: {', '.join(faults[:-1])} and "
+            f"{faults[-1]}"
         )
     return BudgetError(f"{refusal}; {advice}", refusal.needed, refusal.limit)
+
+
+def _in_words(fault: Exception) -> str:
+    """Why a pilot run gave no answer, after the method's name."""
+    if isinstance(fault, TimeLimitError):
+        return f"took longer than {SECONDS:g} s"
+    if isinstance(fault, BudgetError):
+        return "needs more memory" if fault.needed is None else f"needs {show_bytes(fault.needed)}"
+    if isinstance(fault, NoSampleError | ImpossibleEvidenceError):
+        return "met no sample that agrees with the evidence"
+    return "does not apply to such models"
 
 
 def is_advisable(refusal: BudgetError) -> bool:

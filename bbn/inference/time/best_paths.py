@@ -2,7 +2,8 @@
 
 The chain's matrices hold maxima instead of sums: what is not in the chain's state is maximised out of each slice,
 variable by variable, and read back once the chain's own path is known. Everything is a logarithm here, so only
-additions and comparisons are made and no product can underflow. The k best paths are those of the unrolled network.
+additions and comparisons are made and no product can underflow. The k best paths are those of the unrolled network, and
+so is the best one where the chain does not fit or would take longer (`prices`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import require_table
-from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
+from bbn.core.errors import BudgetError, EvidenceError, ImpossibleEvidenceError, TimeLimitError
 from bbn.core.frozen import Array
 from bbn.inference.time.chain import distinct_rows, slices_for, state_likelihood
 from bbn.inference.time.numbers import hidden_numbers, log_densities, numbers_of
+from bbn.inference.time.prices import is_wide
 from bbn.inference.time.sequences import Sequences
 from bbn.inference.time.slices import BEFORE, NOTHING, Slices
 from bbn.kernels.contracts.types import Int32s
@@ -31,6 +33,13 @@ from bbn.results.beliefs import Path
 
 def best_paths(dyn: DynamicNetwork, sequences: Sequences, k: int | None, limit: Any = None) -> list[Any]:
     """The best path of each sequence, or the list of its k best."""
+    if k is None and is_wide(dyn, sequences, limit, beliefs=False):
+        try:
+            return [_k_best(dyn, sequences.only(s), 1, limit)[0] for s in range(len(sequences.names))]
+        except TimeLimitError:
+            raise
+        except BudgetError:
+            pass  # the chain fits, or says what does not
     slices = slices_for(dyn, sequences, limit)
     if len(dyn.continuous) == len(dyn.names):
         raise EvidenceError(
@@ -205,9 +214,17 @@ def _k_best(dyn: DynamicNetwork, one: Sequences, k: int, limit: Any) -> list[Pat
             in_slice(name, t): float(numbers[t]) for t in np.flatnonzero(~np.isnan(numbers)).tolist()
         }
     for name, own in one.likelihoods.items():
-        for t in np.flatnonzero((own != 1).any(axis=1)).tolist():
-            key = name if name in dyn.static else in_slice(name, t)
-            evidence[key] = Virtual(dict(zip(dyn.states(name), own[t].tolist(), strict=True)))
+        told = np.flatnonzero((own != 1).any(axis=1)).tolist()
+        if name in dyn.static and told:  # one variable, whatever step it is told in
+            weights = own.prod(axis=0)
+            if name in evidence:
+                weights = weights * (np.arange(len(weights)) == dyn.variable(name).code(evidence[name]))
+            evidence[name] = Virtual(dict(zip(dyn.states(name), weights.tolist(), strict=True)))
+        elif told:
+            evidence |= {
+                in_slice(name, t): Virtual(dict(zip(dyn.states(name), own[t].tolist(), strict=True)))
+                for t in told
+            }
     paths = []
     for found in dyn.unroll(steps).mpe(evidence, k, memory_limit=limit):
         known = {**evidence, **found.states}

@@ -16,7 +16,7 @@ counts and for moments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -24,9 +24,10 @@ import numpy as np
 from bbn import kernels
 from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
-from bbn.data import DataSource, continuous_columns
+from bbn.data import CodedTable, DataSource, continuous_columns
+from bbn.data.seen_settings import LEAST, SPARSE, seen_settings
 from bbn.learning.structure.constraints import tie_of
-from bbn.learning.structure.discrete_scores import flatten
+from bbn.learning.structure.discrete_scores import FlatCounts, flatten
 from bbn.learning.structure.gaussian_scores import MomentScores
 from bbn.learning.structure.neighbours import MAX_CELLS
 from bbn.learning.structure.permutation_moments import small_count_tests
@@ -67,27 +68,88 @@ class CountTests:
         self.cards = {v.name: v.card for v in source.variables}
 
     def __call__(self, triples: Sequence[Triple]) -> Array:
-        """The p-value of each test, all of them from one request for counts."""
+        """The p-value of each test; all from one request for counts, or from a few where their tables are large."""
+        p = np.ones(len(triples))
+        for chosen, counts in self._batches(triples):
+            p[chosen] = self._tested(counts, [triples[i] for i in chosen])
+        return p
+
+    def _batches(self, triples: Sequence[Triple]) -> Iterator[tuple[Sequence[int], FlatCounts]]:
+        """Tests with their counts, at most MAX_CELLS cells at a time of data in memory.
+
+        Settings that no row has change neither a statistic nor its degrees of freedom, so where tables would be far
+        larger than such data only the settings that rows have are counted.
+        """
+        if not triples:
+            return
+        table = self.source if isinstance(self.source, CodedTable) else None
+        most = 0 if table is None else SPARSE * table.n_rows + LEAST
+        largest = max(self.cards.values()) ** (2 + max([len(given) for _, _, given in triples]))
+        if table is None or (largest <= most and largest * len(triples) <= MAX_CELLS):
+            yield range(len(triples)), self._laid_out(triples)
+            return
+        batch: list[int] = []
+        seen: list[tuple[int, FlatCounts]] = []
+        cells = n_seen = 0
+        for i, (x, y, given) in enumerate(triples):
+            size = prod([self.cards[name] for name in (x, y, *given)])
+            if size > most:
+                if n_seen > MAX_CELLS:
+                    yield [k for k, _ in seen], _joined([own for _, own in seen])
+                    seen, n_seen = [], 0
+                seen.append((i, _seen_counts(table, (x, y, given))))
+                n_seen += len(seen[-1][1].cells)
+                continue
+            if batch and cells + size > MAX_CELLS:
+                yield batch, self._laid_out([triples[k] for k in batch])
+                batch, cells = [], 0
+            batch.append(i)
+            cells += size
+        if batch:
+            yield batch, self._laid_out([triples[k] for k in batch])
+        if seen:
+            yield [k for k, _ in seen], _joined([own for _, own in seen])
+
+    def _laid_out(self, triples: Sequence[Triple]) -> FlatCounts:
+        """Whole tables, from one request for counts."""
+        families = [(x, *given, y) for x, y, given in triples]
+        return flatten(self.source.counts(families), self.source.total)
+
+    def _tested(self, counts: FlatCounts, triples: Sequence[Triple]) -> Array:
         from scipy.special import chdtrc
 
-        if not triples:
-            return np.empty(0)
-        families = [(x, *given, y) for x, y, given in triples]
-        counts = flatten(self.source.counts(families), self.source.total)
-        firsts = np.array([self.cards[family[0]] for family in families], dtype=np.int64)
+        firsts = np.array([self.cards[x] for x, _, _ in triples], dtype=np.int64)
         statistics, freedom = kernels.score.independence(
             counts.cells, counts.ptr, firsts, counts.cards, self.test == "chi2"
         )
         if self.test == "mi":
-            slices = np.diff(counts.ptr) // (firsts * counts.cards)
-            freedom = (firsts - 1) * (counts.cards - 1) * slices
+            slices = [float(prod(self.cards[name] for name in given)) for _, _, given in triples]
+            freedom = (firsts - 1) * (counts.cards - 1) * np.array(slices)
         # where a statistic is 0 but for rounding, its p-value would not be 1 by much more than that
         statistics[statistics <= tie_of(self.source.total)] = 0.0
         p = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistics), 1.0)
         if self.test == "permutation" and not np.any(counts.cells % 1):  # shares of rows cannot be shuffled
             chosen, small = small_count_tests(counts, firsts)
             p[chosen] = small
-        return p
+        return np.asarray(p)
+
+
+def _joined(counts: Sequence[FlatCounts]) -> FlatCounts:
+    """The counts of several tests end to end."""
+    ptr = np.concatenate([[0], np.cumsum([len(own.cells) for own in counts])])
+    cells, cards = (np.concatenate([own[k] for own in counts]) for k in (0, 2))
+    return FlatCounts(cells, ptr, cards, counts[0].total)
+
+
+def _seen_counts(table: CodedTable, triple: Triple) -> FlatCounts:
+    """The counts of x and y in the settings of the others that some row has."""
+    x, y, given = triple
+    place = {v.name: i for i, v in enumerate(table.variables)}
+    settings = seen_settings(table, [place[name] for name in given])
+    cards = [table.variables[place[name]].card for name in (x, y)]
+    index = (table.codes[x].astype(np.int64) * settings.n_seen + settings.of_row) * cards[1] + table.codes[y]
+    cells = np.bincount(index, table.weights, cards[0] * settings.n_seen * cards[1])
+    return FlatCounts(cells, np.array([0, len(cells)]), np.array([cards[1]], np.int64), table.total)
 
 
 class _MixedTests:

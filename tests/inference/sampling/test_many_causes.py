@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -156,3 +157,27 @@ def test_a_refusal_names_a_method_that_works():
         net.query("C0", evidence, memory_limit="10 MB")
     with pytest.raises(bbn.BudgetError, match="pilot run"):
         net.posteriors(evidence, memory_limit="10 MB")
+
+
+def test_a_refusal_says_of_each_method_why_it_is_no_way_out():
+    """A limit that no sampler keeps to is not blamed on the samplers, and each needs what it says it needs."""
+    rng = np.random.default_rng(4)
+    causes = [bbn.Variable(f"C{i}", ["yes", "no"]) for i in range(14)]
+    table = rng.dirichlet([1, 1], (2,) * 14)
+    net = bbn.BayesianNetwork(
+        [
+            *(bbn.CPT(v, table=[0.3, 0.7]) for v in causes),
+            bbn.CPT(bbn.Variable("F", ["yes", "no"]), causes, table),
+        ]
+    )
+    with pytest.raises(bbn.BudgetError, match="no sampling method answered it in a pilot run") as caught:
+        net.query("C0", {"F": "yes"}, memory_limit="250 kB")
+    told = dict(
+        re.findall(r"(importance|gibbs|likelihood-weighting) needs ([\d.]+ [kM]?B)", str(caught.value))
+    )
+    assert set(told) == {"importance", "gibbs", "likelihood-weighting"}
+    for method, size in told.items():
+        number, unit = size.split()
+        less = f"{0.9 * float(number):.3f} {unit}"
+        with pytest.raises(bbn.BudgetError):
+            net.query("C0", {"F": "yes"}, method=method, n_samples=2000, memory_limit=less)

@@ -41,6 +41,11 @@ def check(seed: int, **kind: bool) -> None:
     best = dyn.unroll(steps).mpe(whole)
     path = dyn.viterbi(columns)
     assert path.log_probability == pytest.approx(best.log_probability, abs=1e-9)
+    listed = dyn.viterbi(columns, k=2)
+    expected = dyn.unroll(steps).mpe(whole, 2)
+    assert [one.log_probability for one in listed] == pytest.approx(
+        [one.log_probability for one in expected], abs=1e-9
+    )
     found = {
         name if name in dyn.static else f"{name}[{t}]": s for name in path for t, s in enumerate(path[name])
     }

@@ -105,7 +105,11 @@ def test_what_is_observed_takes_no_room():
     with pytest.raises(bbn.BudgetError, match=r"interface \('C00'.*particles"):
         dyn.smooth({"S00": [0] * 40}, memory_limit="100 MB")
     with pytest.raises(bbn.BudgetError, match=r"interface \('C00'"):
-        dyn.viterbi({"S00": [0] * 4}, memory_limit="100 MB")
+        dyn.viterbi({"S00": [0] * 40}, memory_limit="100 MB")
+    path = dyn.viterbi({"S00": [0] * 4}, memory_limit="100 MB")  # four steps fit as one network
+    assert path.log_probability == pytest.approx(
+        dyn.unroll(4).mpe({f"S00[{t}]": 0 for t in range(4)}).log_probability, abs=1e-9
+    )
 
 
 def test_sixty_variables_of_one_state_take_no_axes(monkeypatch):
@@ -167,3 +171,27 @@ def test_what_the_unrolled_network_answers_at_once_never_waits_for_a_chain(n, st
             for name in (f"C{i}", f"H{i}"):
                 np.testing.assert_allclose(found[name][t], unrolled[f"{name}[{t}]"].values, atol=1e-9)
     assert dyn.log_likelihood(data) == pytest.approx(unrolled.log_evidence, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "states", "lag"), [(9, 2, 1), (3, 2, 7), (1, 2, 12)])
+def test_the_best_path_never_waits_for_a_chain_either(n, states, lag, monkeypatch):
+    """Interfaces of 512 to 4,096 joint states: the path is that of the unrolled network, and none is better."""
+    monkeypatch.setattr("bbn.inference.time.best_paths._maximised", None)  # asking for a chain fails
+    dyn = helped(n, states, lag)
+    data = dyn.sample(20, seed=1)[[f"S{i}" for i in range(n)]]
+    path = dyn.viterbi(data)
+    unrolled = dyn.unroll(20)
+    whole = {f"{name}[{t}]": path[name][t] for name in dyn.names for t in range(20)}
+    assert all(path[name] == data[name].tolist() for name in data)
+    log = sum(
+        np.log(own.factor().values[tuple(unrolled.variable(v).code(whole[v]) for v in own.factor().names)])
+        for own in unrolled.conditionals
+    )
+    assert path.log_probability == pytest.approx(float(log), abs=1e-9)
+    rng = np.random.default_rng(0)
+    rows = unrolled.sample(200, {k: v for k, v in whole.items() if k[0] == "S"}, seed=rng)
+    names = list(rows.columns)
+    factors = [own.factor() for own in unrolled.conditionals]
+    codes = {v: np.array([unrolled.variable(v).code(s) for s in rows[v]]) for v in names}
+    others = sum(np.log(f.values[tuple(codes[v] for v in f.names)]) for f in factors)
+    assert others.max() <= path.log_probability + 1e-9

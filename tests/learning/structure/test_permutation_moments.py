@@ -111,3 +111,51 @@ def test_five_in_a_hundred_true_independences_are_rejected_at_five_per_cent(name
         alarms += not found.holds
     assert 0.04 <= np.mean(rejected) <= 0.06
     assert alarms / n_sets <= 0.06
+
+
+@pytest.mark.parametrize("test", ["g2", "chi2", "mi", "permutation"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tables_far_larger_than_the_data_give_the_same_from_the_settings_that_rows_have(test, weighted):
+    """The settings of 14 columns, and the same settings as the states of one column that only lists them."""
+    rng = np.random.default_rng(3)
+    n = 600
+    given = [f"Z{i:02d}" for i in range(14)]
+    kinds = rng.integers(0, 2, (25, 14))
+    kind = rng.integers(0, 25, n)
+    rows = {name: kinds[kind, i] for i, name in enumerate(given)}
+    rows |= {"X": rng.integers(0, 3, n), "Y": rng.integers(0, 2, n)}
+    rows["V"] = np.where(rng.random(n) < 0.3, rows["X"], rng.integers(0, 3, n))
+    settings = {tuple(row): k for k, row in enumerate(np.unique(kinds, axis=0).tolist())}
+    rows["All"] = [settings[tuple(row)] for row in kinds[kind].tolist()]
+    weights = rng.integers(1, 4, n) if weighted else None
+    source = bbn.data.code(rows, weights=weights)
+    wide = [("X", "Y", tuple(given)), ("X", "V", tuple(given))]
+    narrow = [("X", "Y", ("All",)), ("X", "V", ("All",)), ("X", "V", ())]
+    found = CountTests(source, test)([*wide, ("X", "V", ())])
+    if test == "mi":  # counts every setting, also those that no row has
+        ratio = CountTests(source, "g2")(narrow)
+        freedom = np.array([2 * 2**14, 4 * 2**14])
+        from scipy.stats import chi2
+
+        statistic = chi2.isf(ratio[:2], [2 * len(settings), 4 * len(settings)])
+        assert found[:2] == pytest.approx(chi2.sf(statistic, freedom), rel=1e-6)
+        return
+    assert found.tolist() == pytest.approx(CountTests(source, test)(narrow).tolist(), rel=1e-9)
+
+
+def test_causes_that_no_table_could_hold_are_tested():
+    """X has 40 causes, and W is said to be none: true in half of the data sets."""
+    names = [f"Z{i:02d}" for i in range(40)]
+    graph = bbn.CausalGraph([(name, "X") for name in names] + [("W", "Z00")])
+    p_values = {True: [], False: []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = {name: (rng.random(300) < 0.02).astype(int) for name in (*names, "W")}
+        rows["W"] = rng.integers(0, 2, 300)
+        acts = bool(seed % 2)
+        rows["X"] = (rng.random(300) < 0.3 + 0.3 * rows["Z01"] + 0.4 * acts * rows["W"]).astype(int)
+        one = next(c for c in bbn.check_independences(graph, rows) if {c.x, c.y} == {"W", "X"})
+        assert len(one.given) == 40
+        p_values[acts].append(one.p_value)
+    assert np.mean(np.array(p_values[False]) <= 0.05) <= 4 / 30  # a binomial has more once in 300
+    assert np.median(p_values[True]) < 0.01
