@@ -24,7 +24,7 @@ from bbn import kernels
 from bbn.core.budget import memory_limit, require_memory
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.orders import HUGE, SHARE_OF_MANY, Order, in_pieces, triangulate
+from bbn.inference.exact.orders import HUGE, Order, in_pieces, triangulate
 from bbn.kernels.contracts.tree import Tree
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.graphs import flat_scopes, junction_forest
@@ -33,8 +33,8 @@ MOST_TERMS = 8
 """Tables and messages that meet in one clique; a clique below it takes the others, so that no product underflows."""
 MOST_ENTRIES = 2.0**32
 """Tables and messages have fewer entries than this: their indices are of 32 bits."""
-PIECES = 300
-"""The pieces of an order that are ordered anew where no run of the tree would be long: rows run it again and again."""
+SHARE = 10.0
+"""How many runs of the tree a better order may cost where runs are short: rows run it again and again."""
 CELL_BYTES = 40
 """About what a cell takes in a row that leaves it open: its value, and an index for each table and message."""
 AT_ONCE = 4096
@@ -173,7 +173,7 @@ def filtered_plan(families: Families, domain: Flags, n_shared: int) -> RowPlan:
     cards = np.array([len(own) for own in alive], np.int64)
     entries = [np.empty(0, np.int64)]
     for start, scope in zip(families.table_ptr.tolist(), families.scopes, strict=False):
-        steps = _strides(families.cards, scope)
+        steps = _strides(families.cards.tolist(), scope)
         at = np.array([start])
         for v in scope:
             at = (at[:, None] + steps[v] * alive[v]).ravel()
@@ -193,7 +193,7 @@ class _Clique:
     """A clique of the tree: its variables, its tables by number, and the cliques below it."""
 
     def __init__(self, axes: list[int]) -> None:
-        self.axes = axes
+        self.axes, self.held = axes, set(axes)
         self.factors: list[int] = []
         self.below: list[_Clique] = []
         self.shared = -1  # how many axes it shares with the clique above, once ordered; they come first
@@ -202,24 +202,27 @@ class _Clique:
 
 def _lowered(families: Families) -> Tree:
     """The tree of some tables: an order, its cliques, how they hang together, and what lies where."""
-    scopes = families.scopes
-    cliques, roots = _hung(_cliques(families), families.cards)
-    holders = _holders(cliques, len(families.cards))
-    sizes = [_size(families.cards, clique.axes) for clique in cliques]
+    cards, scopes = families.cards.tolist(), families.scopes
+    cliques = _cliques(families)
+    sizes = [math.prod(map(float, [cards[v] for v in clique.axes])) for clique in cliques]
+    holders: list[list[int]] = [[] for _ in cards]
+    for c, clique in enumerate(cliques):
+        for v in clique.axes:
+            holders[v].append(c)
     for f, scope in enumerate(scopes):
-        fewest = min((holders[v] for v in scope), key=len)
-        inside = [c for c in fewest if set(scope).issubset(cliques[c].axes)]
+        fewest = min([holders[v] for v in scope], key=len)
+        inside = [c for c in fewest if cliques[c].held.issuperset(scope)]
         cliques[min(inside, key=sizes.__getitem__)].factors.append(f)
+    roots = _hung(cliques, np.array(sizes), [np.array(own, np.intp) for own in holders])
     ordered = [c for c in roots if c.factors or c.below] or roots[:1]
     cells = 0
     for clique in ordered:
         _spread(clique, scopes)
         for child in clique.below:
-            own = set(child.axes)
-            shared = [v for v in clique.axes if v in own]
-            child.axes = [*shared, *(v for v in child.axes if v not in shared)]
+            shared = [v for v in clique.axes if v in child.held]
+            child.axes = [*shared, *(v for v in child.axes if v not in clique.held)]
             child.shared, child.message = len(shared), cells
-            cells += math.prod(families.cards[shared].tolist())
+            cells += math.prod([cards[v] for v in shared])
         ordered.extend(clique.below)
     _require_messages(families, cells)
     return _streams(families, ordered, cells)
@@ -230,7 +233,7 @@ def _cliques(families: Families) -> list[_Clique]:
     cards, scopes = families.cards, flat_scopes(families.scopes)
     order = triangulate(cards, *scopes, thorough=True, needs=_share_of_limit)
     if order.cells <= HUGE:
-        order = in_pieces(cards, *scopes, order, SHARE_OF_MANY, PIECES)
+        order = in_pieces(cards, *scopes, order, SHARE)
     return [_Clique(axes) for axes in junction_forest(order.elimination)[0]]
 
 
@@ -239,47 +242,33 @@ def _share_of_limit(order: Order) -> float:
     return CELL_BYTES * order.cells / memory_limit()
 
 
-def _hung(cliques: list[_Clique], cards: Ints) -> tuple[list[_Clique], list[_Clique]]:
-    """The cliques, each hung below one before it, and those that hang below none.
+def _hung(cliques: list[_Clique], sizes: Array, holders: list[NDArray[np.intp]]) -> list[_Clique]:
+    """Hang each clique below another, but for one in each part of the graph; those are given.
 
     Cliques that share most variables are joined first, and of equals those with the fewest cells (Prim's algorithm).
     """
     n = len(cliques)
-    sizes = np.array([_size(cards, clique.axes) for clique in cliques])
-    holders = [np.array(own, np.intp) for own in _holders(cliques, len(cards))]
-    shared, above = np.zeros(n, np.int64), np.full(n, -1)  # shared: with the best of those that hang, -1 once it hangs
-    met = sizes.copy()  # the cells of a clique and of that
-    joined, roots = [], []
-    for _ in range(n):
+    roots = []
+    shared, above = np.zeros(n, np.int64), np.full(n, -1)  # with the best of those that hang; -1 once it hangs itself
+    met = sizes.copy()  # the cells of a clique and of that one
+    for _ in cliques:
         best = np.flatnonzero(shared == shared.max())
         c = int(best[met[best].argmin()])
-        clique = cliques[c]
-        (cliques[above[c]].below if above[c] >= 0 else roots).append(clique)
-        joined.append(clique)
+        (cliques[above[c]].below if above[c] >= 0 else roots).append(cliques[c])
         shared[c] = -1
-        common = np.bincount(np.concatenate([holders[v] for v in clique.axes]), minlength=n)
+        common = np.bincount(np.concatenate([holders[v] for v in cliques[c].axes]), minlength=n)
         both = sizes + sizes[c]
-        closer = (shared >= 0) & ((common > shared) | ((common == shared) & (common > 0) & (both <= met)))
+        closer = (common > 0) & (shared >= 0) & ((common > shared) | ((common == shared) & (both <= met)))
         shared[closer], met[closer], above[closer] = common[closer], both[closer], c
-    return joined, roots
-
-
-def _holders(cliques: list[_Clique], n: int) -> list[list[int]]:
-    """The cliques that hold each variable."""
-    holders: list[list[int]] = [[] for _ in range(n)]
-    for c, clique in enumerate(cliques):
-        for v in clique.axes:
-            holders[v].append(c)
-    return holders
+    return roots
 
 
 def _spread(clique: _Clique, scopes: list[list[int]]) -> None:
     """Leave at most MOST_TERMS tables and children at a clique: one below takes the others, the smallest."""
     if len(clique.factors) + len(clique.below) <= MOST_TERMS:
         return
-    inside = set(clique.axes)
     terms: list[tuple[set[int], int | _Clique]] = [(set(scopes[f]), f) for f in clique.factors]
-    terms += [(inside.intersection(child.axes), child) for child in clique.below]
+    terms += [(clique.held & child.held, child) for child in clique.below]
     terms.sort(key=lambda term: -len(term[0]))
     kept, moved = terms[: MOST_TERMS - 1], terms[MOST_TERMS - 1 :]
     held = set().union(*(scope for scope, _ in moved))
@@ -300,35 +289,36 @@ def _require_messages(families: Families, cells: int) -> None:
 
 def _streams(families: Families, cliques: list[_Clique], message_size: int) -> Tree:
     """Where each clique's tables and messages lie, and how they are walked."""
+    cards, starts = families.cards.tolist(), families.table_ptr.tolist()
     base: list[int] = []
     strides: list[list[int]] = []
     ends = [0]
     for clique in cliques:
-        sources = [(int(families.table_ptr[f]), families.scopes[f]) for f in clique.factors]
+        sources = [(starts[f], families.scopes[f]) for f in clique.factors]
         messages = [*clique.below, clique] if clique.shared >= 0 else clique.below
         sources += [(other.message, other.axes[: other.shared]) for other in messages]
         for start, scope in sources:
-            step = _strides(families.cards, scope)
+            steps = _strides(cards, scope)
             base.append(start)
-            strides.append([step.get(v, 0) for v in clique.axes])
+            strides.append([steps.get(v, 0) for v in clique.axes])
         ends.append(len(base))
-    axes_ptr, axes = flat_scopes(clique.axes for clique in cliques)
-    stride_ptr, flat = flat_scopes(strides)
-    per_clique = [(clique.shared, len(clique.factors), len(clique.below)) for clique in cliques]
-    separator, n_factors, n_children = np.array(per_clique, np.int64).reshape(-1, 3).T.copy()
-    stream_ptr, starts = np.array(ends, np.int64), np.array(base, np.int64)
     return Tree(
-        *(families.cards, axes_ptr, axes, separator, n_factors, n_children),
-        *(stream_ptr, starts, stride_ptr, flat, message_size),
+        families.cards,
+        *flat_scopes([clique.axes for clique in cliques]),
+        np.array([clique.shared for clique in cliques], np.int64),
+        np.array([len(clique.factors) for clique in cliques], np.int64),
+        np.array([len(clique.below) for clique in cliques], np.int64),
+        np.array(ends, np.int64),
+        np.array(base, np.int64),
+        *flat_scopes(strides),
+        message_size,
     )
 
 
-def _strides(cards: Ints, scope: Sequence[int]) -> dict[int, int]:
+def _strides(cards: list[int], scope: Sequence[int]) -> dict[int, int]:
     """How far apart the states of each variable of a table lie."""
-    steps = accumulate((int(cards[v]) for v in reversed(scope[1:])), int.__mul__, initial=1)
-    return dict(zip(reversed(scope), steps, strict=True))
-
-
-def _size(cards: Ints, variables: Sequence[int]) -> float:
-    """The cells of a table of some variables."""
-    return math.prod(map(float, cards[list(variables)].tolist()))
+    steps, step = {}, 1
+    for v in reversed(scope):
+        steps[v] = step
+        step *= cards[v]
+    return steps
