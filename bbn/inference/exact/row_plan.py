@@ -24,7 +24,7 @@ from bbn import kernels
 from bbn.core.budget import memory_limit, require_memory
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.orders import HUGE, Order, in_pieces, triangulate
+from bbn.inference.exact.orders import HUGE, NEAR, Order, in_pieces, triangulate
 from bbn.kernels.contracts.tree import Tree
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.graphs import flat_scopes, junction_forest
@@ -231,15 +231,20 @@ def _lowered(families: Families) -> Tree:
 def _cliques(families: Families) -> list[_Clique]:
     """The maximal cliques of the order that the search finds."""
     cards, scopes = families.cards, flat_scopes(families.scopes)
-    order = triangulate(cards, *scopes, thorough=True, needs=_share_of_limit)
+    order = triangulate(cards, *scopes, thorough=True, enough=_far_too_large, needs=_times_the_limit)
     if order.cells <= HUGE:
         order = in_pieces(cards, *scopes, order, SHARE)
     return [_Clique(axes) for axes in junction_forest(order.elimination)[0]]
 
 
-def _share_of_limit(order: Order) -> float:
+def _times_the_limit(order: Order) -> float:
     """How many times the memory limit a row without any values takes."""
     return CELL_BYTES * order.cells / memory_limit()
+
+
+def _far_too_large(order: Order) -> bool:
+    """Whether such a row would not fit with a better order either; others may, by what they observe."""
+    return _times_the_limit(order) > NEAR
 
 
 def _hung(cliques: list[_Clique], sizes: Array, holders: list[NDArray[np.intp]]) -> list[_Clique]:
