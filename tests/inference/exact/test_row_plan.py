@@ -253,6 +253,25 @@ def test_the_slope_at_a_zero_is_not_lost_unless_its_table_is_held():
 
 
 @pytest.mark.usefixtures("eager")
+def test_slopes_where_some_tables_are_held_are_those_of_all_states():
+    """Zeros of the tables that are not held rule nothing out."""
+    rng, made = np.random.default_rng(9), 0
+    for _ in range(150):
+        net = banded_network(rng) if rng.random() < 0.5 else random_network(rng, 6, zeros=True)
+        block, tables = random_block(net, rng), flat_tables(net)
+        truth, logs = Expectation(net, 1).block(tables, block)
+        expectation = Expectation(net, 1)
+        expectation.held = held = np.zeros(tables.size, bool)
+        for own in by_name(net, held).values():
+            own[...] = rng.random() < 0.5
+        slopes, found = expectation.block(tables, block)
+        np.testing.assert_allclose(found, logs, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(slopes[~held], truth[~held], rtol=1e-9, atol=1e-9)
+        made += expectation._chosen is not None and expectation._chosen[1].left is not None
+    assert made >= 40
+
+
+@pytest.mark.usefixtures("eager")
 def test_states_that_a_function_rules_out_are_left_out_of_gradients():
     """A function that never gives 2 has no entries of its own; the slopes of all others are those of its table."""
     a, b, c = (bbn.Variable(name, [0, 1, 2]) for name in "ABC")
