@@ -30,7 +30,13 @@ ROWS = 100_000
 EM_ROWS = 10_000
 THEIR_ROWS = 200
 PASSES = 10
-STEPS = (("asia", 400, 0.3), ("alarm", 1000, 0.2), ("water", 400, 0.3), ("water", 400, 0.7), ("munin1", 400, 0.1))
+STEPS = (
+    ("asia", 400, 0.3),
+    ("alarm", 1000, 0.2),
+    ("water", 400, 0.3),
+    ("water", 400, 0.7),
+    ("munin1", 400, 0.1),
+)
 """Networks, rows, and the share of values that are missing."""
 
 

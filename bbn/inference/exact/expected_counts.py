@@ -7,13 +7,14 @@ For a row d and the table entry w = P(x = k | parents = j), the gradient of the 
 so w times the gradient, summed over rows, is the expected count of the entry. One pass over the data gives the gradient
 of every entry, computed from the messages without the entry's own table, and the log-likelihood.
 
-States that only zeros agree with are left out where that is cheaper: of counts by the zeros of the tables at hand, which
-each step finds anew, as the next may fill them; of gradients by those of tables that are held, as the slope at a zero
-need not be zero.
+States that only zeros agree with are left out where that is cheaper: of counts by the zeros of the tables at hand,
+looked for anew at each step, as the next may fill them; of gradients by those of tables that are held, as the slope at
+a zero need not be zero.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -80,6 +81,10 @@ class Rows:
         visits = self.visits_if(plan, plan.tree.cards)
         self._known = [(plan, visits), *self._known[:1]]
         return visits
+
+    def share(self, part: float) -> Rows:
+        """So many of them, drawn at random."""
+        return Rows(math.ceil(part * self.n_rows), self.gaps)
 
     def visits_if(self, plan: RowPlan, cards: Ints) -> float:
         """The same if variables had so many states."""
@@ -153,11 +158,11 @@ class Expectation:
         left = self._states_left(tables)
         if left is None:
             return self.whole
-        last, current = self._chosen or (None, whole)
-        if last is None or (left & ~last).any():
-            current = whole
-        elif (left == last).all():
-            return current
+        current, known = whole, self._chosen
+        if known is not None and not (left & ~known[0]).any():
+            current = known[1]
+            if (left == known[0]).all():
+                return known[1]
         if isinstance(current, RowPlan):
             cards = np.add.reduceat(left, np.cumsum(self.cards) - self.cards, dtype=np.int64)
             if rows.visits(current) - rows.visits_if(current, cards) < MAKING * len(self.names):
@@ -206,7 +211,9 @@ class Expectation:
         """The rows of a block, of which some are looked at."""
         weights, rows = self._looked_at
         if weights is not block.weights or rows is None:  # else the same block, in the next step of a climb
-            rows = Rows(block.n_rows, self._gaps(block, slice(None, None, -(-block.n_rows // LOOKED_AT) or 1)))
+            rows = Rows(
+                block.n_rows, self._gaps(block, slice(None, None, -(-block.n_rows // LOOKED_AT) or 1))
+            )
             self._looked_at = block.weights, rows
         return rows
 
@@ -275,6 +282,7 @@ class Pass:
         self.plan = expectation.plan(tables[: expectation.n_entries], rows)
 
     def __call__(self, block: Block) -> list[Array]:
+        """The gradient, ln P of the rows that are possible, and the weight of those that are not."""
         gradient, logs = self.expectation.block(self.tables, block, self.plan)
         counted = block.weights > 0
         impossible = np.isneginf(logs) & counted
@@ -310,9 +318,10 @@ class EntryGradient:
         self.expectation = Expectation(self.whole, n_jobs, ledger)
         self.tables = flat_tables(self.whole)
         if held:
-            self.expectation.held = np.zeros(len(self.tables), bool)
-            for name, own in by_name(self.whole, self.expectation.held).items():
+            marks = np.zeros(len(self.tables))
+            for name, own in by_name(self.whole, marks).items():
                 own[...] = name in held
+            self.expectation.held = marks > 0
 
     def by_name(self, flat: Array) -> dict[str, Array]:
         """Variable to an array like `entries` of its conditional."""

@@ -253,8 +253,11 @@ def _hung(cliques: list[_Clique], sizes: Array, holders: list[NDArray[np.intp]])
     Cliques that share most variables are joined first, and of equals those with the fewest cells (Prim's algorithm).
     """
     n = len(cliques)
-    roots = []
-    shared, above = np.zeros(n, np.int64), np.full(n, -1)  # with the best of those that hang; -1 once it hangs itself
+    roots: list[_Clique] = []
+    shared, above = (
+        np.zeros(n, np.int64),
+        np.full(n, -1),
+    )  # with the best of those that hang; -1 once it hangs itself
     met = sizes.copy()  # the cells of a clique and of that one
     for _ in cliques:
         best = np.flatnonzero(shared == shared.max())

@@ -93,7 +93,11 @@ def test_trees_keep_the_laws_of_junction_trees(seed, monkeypatch):
             steps = np.cumprod([1, *cards[scope[:0:-1]]])[::-1].tolist()
             assert read[int(families.table_ptr[f])] == dict(zip(scope, steps, strict=True))
         # messages lie end to end
-        ends = [math.prod(cards[cliques[c][: tree.separator[c]]].tolist()) for c, p in enumerate(parents) if p >= 0]
+        ends = [
+            math.prod(cards[cliques[c][: tree.separator[c]]].tolist())
+            for c, p in enumerate(parents)
+            if p >= 0
+        ]
         starts = sorted(streams_of(tree, c)[-1][0] for c, p in enumerate(parents) if p >= 0)
         assert tree.message_size == sum(ends)
         assert len(set(starts)) == len(starts)
@@ -164,7 +168,9 @@ def counts_of(net: bbn.BayesianNetwork, tables: np.ndarray, block: Block) -> tup
     logs = np.full(block.n_rows, -np.inf)
     for i, weight in enumerate(block.weights):
         seen = tuple(
-            slice(None) if block.codes[v.name][i] == v.card else slice(block.codes[v.name][i], block.codes[v.name][i] + 1)
+            slice(None)
+            if block.codes[v.name][i] == v.card
+            else slice(block.codes[v.name][i], block.codes[v.name][i] + 1)
             for v in net.variables
         )
         here = np.zeros_like(joint)
@@ -189,7 +195,9 @@ def random_block(net: bbn.BayesianNetwork, rng: np.random.Generator, n: int = 4)
     return Block(codes, rng.uniform(0.5, 2.0, n))
 
 
-def assert_counts(expectation: Expectation, net: bbn.BayesianNetwork, tables: np.ndarray, block: Block) -> None:
+def assert_counts(
+    expectation: Expectation, net: bbn.BayesianNetwork, tables: np.ndarray, block: Block
+) -> None:
     truth, logs = counts_of(net, tables, block)
     gradient, found = expectation.block(tables, block)
     np.testing.assert_allclose(found, logs, rtol=0, atol=1e-10)
@@ -225,7 +233,9 @@ def chain() -> tuple[bbn.BayesianNetwork, Block]:
     """A → B → C, in which B is never 2; three rows that say nothing of B."""
     a, b, c = (bbn.Variable(name, [0, 1, 2]) for name in "ABC")
     tables = [[0.2, 0.3, 0.5]], [[0.4, 0.6, 0.0]] * 3, [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.8, 0.1, 0.1]]
-    net = bbn.BayesianNetwork([bbn.CPT(a, [], tables[0][0]), bbn.CPT(b, [a], tables[1]), bbn.CPT(c, [b], tables[2])])
+    net = bbn.BayesianNetwork(
+        [bbn.CPT(a, [], tables[0][0]), bbn.CPT(b, [a], tables[1]), bbn.CPT(c, [b], tables[2])]
+    )
     codes = {"A": np.array([0, 1, 3]), "B": np.array([3, 3, 3]), "C": np.array([1, 3, 2])}
     return net, Block({name: own.astype(np.int32) for name, own in codes.items()}, np.ones(3))
 
@@ -277,7 +287,10 @@ def test_states_that_a_function_rules_out_are_left_out_of_gradients():
     a, b, c = (bbn.Variable(name, [0, 1, 2]) for name in "ABC")
     other = bbn.Variable("D", [0, 1])
     low = bbn.Deterministic(b, [a, other], "min")
-    first, last = bbn.CPT(a, [], [0.2, 0.3, 0.5]), bbn.CPT(c, [b], [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.8, 0.1, 0.1]])
+    first, last = (
+        bbn.CPT(a, [], [0.2, 0.3, 0.5]),
+        bbn.CPT(c, [b], [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.8, 0.1, 0.1]]),
+    )
     second = bbn.CPT(other, [], [0.6, 0.4])
     net = bbn.BayesianNetwork([first, second, low, last])
     plain = bbn.BayesianNetwork([first, second, low.to_cpt(), last])
@@ -298,7 +311,9 @@ def test_em_from_tables_with_zeros_equals_brute_force_step_by_step(seed):
     rng = np.random.default_rng([8, seed])
     net = random_network(rng, 5, zeros=True)
     frame = net.sample(int(rng.integers(1, 12)), seed=seed, missing=0.4)
-    rows = [{k: None if s != s or s is None else s for k, s in row.items()} for row in frame.to_dict("records")]
+    rows = [
+        {k: None if s != s or s is None else s for k, s in row.items()} for row in frame.to_dict("records")
+    ]
     hidden = [name for name in net.names if all(row[name] is None for row in rows)]
     alpha = [0.0, 0.5][seed % 2]
     slow, logs = net, []
@@ -327,7 +342,9 @@ def test_the_plan_is_kept_while_the_states_that_are_left_stay(monkeypatch):
     monkeypatch.setattr(expected_counts, "filtered_plan", lambda *given: made.append(given) or make(*given))
     data = code(net.sample(100, seed=0, missing=0.3), net.variables)
     bbn.fit_em(net, data, max_iter=12, tol=-np.inf)
-    assert len(made) == 2  # those of the network, and those of the first step, which leaves out what no row calls for
+    assert (
+        len(made) == 2
+    )  # those of the network, and those of the first step, which leaves out what no row calls for
     assert (made[0][1] != made[1][1]).any()
     made.clear()
     bbn.fit_em(net, data, prior=bbn.Dirichlet(1.0), max_iter=5, tol=-np.inf)

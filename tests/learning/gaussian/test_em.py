@@ -445,7 +445,9 @@ def test_em_without_states_that_cannot_occur(seed, monkeypatch):
             monkeypatch.setattr(expected_counts, name, -1.0)
         made = []
         make = expected_counts.filtered_plan
-        monkeypatch.setattr(expected_counts, "filtered_plan", lambda *given: made.append(given) or make(*given))
+        monkeypatch.setattr(
+            expected_counts, "filtered_plan", lambda *given: made.append(given) or make(*given)
+        )
         found = bbn.fit_em(net, columns(net, rows), max_iter=2, tol=-np.inf)
     assert made
     with np.errstate(divide="ignore"):
@@ -454,7 +456,9 @@ def test_em_without_states_that_cannot_occur(seed, monkeypatch):
     for name in net.names:
         if name in net.continuous:
             np.testing.assert_allclose(found.network[name].means, whole.network[name].means, atol=1e-8)
-            np.testing.assert_allclose(found.network[name].variances, whole.network[name].variances, atol=1e-8)
+            np.testing.assert_allclose(
+                found.network[name].variances, whole.network[name].variances, atol=1e-8
+            )
         else:
             np.testing.assert_allclose(found.network[name].table, whole.network[name].table, atol=1e-9)
 
