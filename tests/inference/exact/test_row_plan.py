@@ -25,6 +25,8 @@ EXPECT = [
     for kind in (("compiled", "pure") if kernels.COMPILED else ("pure",))
 ]
 
+LARGE = pytest.mark.skipif(not kernels.COMPILED, reason="water has ten million entries for each row")
+
 
 @pytest.fixture
 def eager(monkeypatch):
@@ -335,6 +337,7 @@ def test_rows_with_a_state_that_cannot_occur_are_counted_as_impossible():
         bbn.fit_em(net, data)
 
 
+@LARGE
 def test_the_plan_is_kept_while_the_states_that_are_left_stay(monkeypatch):
     net = bbn.example("water")
     made = []
@@ -354,6 +357,7 @@ def test_the_plan_is_kept_while_the_states_that_are_left_stay(monkeypatch):
     assert not made
 
 
+@LARGE
 def test_em_fits_where_only_the_states_that_can_occur_do(monkeypatch):
     """A row of water that says next to nothing: gradients look at each cell, counts at those that may be."""
     net = bbn.example("water")
@@ -366,7 +370,7 @@ def test_em_fits_where_only_the_states_that_can_occur_do(monkeypatch):
         bbn.gradient(net, data)
 
 
-def test_family_marginals_are_the_joint_of_the_states_that_can_occur(monkeypatch):
+def test_family_marginals_are_the_joint_of_the_states_that_can_occur():
     net = bbn.example("water")
     found = expected_counts.family_marginals(net)
     for name in ("C_NI_12_15", "CNOD_12_30", "CKNI_12_45"):
