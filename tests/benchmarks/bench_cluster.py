@@ -93,10 +93,11 @@ def row(name: str, work: Any, sources: dict[int, Any], local: Any, n_rows: int) 
 
 def traffic(source: Any, client: Client) -> Iterator[Figure]:
     """What one pass moves, of counts and of expected counts, beside what is worked out on paper."""
-    from bbn.inference.exact.expected_counts import Expectation, _Pass, flat_tables
+    from bbn.inference.exact.expected_counts import Expectation, Pass, flat_tables
 
     families = tuple((*NET.parents(name), name) for name in NET.names)
-    expected = _Pass(Expectation(NET), flat_tables(NET))
+    expectation = Expectation(NET)
+    expected = Pass(expectation, flat_tables(NET), expectation.rows_of(source))
     cells = sum(NET[name].table.size for name in NET.names)
     parts = len(list(source.partitions.source.parts(source.rows)))
     passes = {

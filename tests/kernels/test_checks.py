@@ -336,7 +336,7 @@ def test_expected_counts_of_arrays_that_do_not_fit_are_refused(twin):
 
     module = module_of(twin, "expect")
     net = bbn.example("burglary")
-    tables, tree = flat_tables(net), Expectation(net).tree
+    tables, tree = flat_tables(net), Expectation(net).whole.tree
     codes = np.array([[0, 1, 0, 1, 0], [2, 2, 2, 0, 1]], np.int32)
     good = [tables, codes, np.ones(2), tree, np.zeros(len(tables)), np.empty(2)]
     module.gradient_rows(*good)

@@ -20,7 +20,6 @@ from bbn.inference.time.chain import distinct_rows, slices_for
 from bbn.inference.time.factored import wide_tables
 from bbn.inference.time.sequences import Sequences
 from bbn.inference.time.slices import BEFORE, Slices
-from bbn.kernels.contracts.tree import Tree
 from bbn.model.dynamic_network import DynamicNetwork
 
 TREE_CELL = 3e-9
@@ -57,7 +56,7 @@ def _chain(slices: Slices, sequences: Sequences, rows: int, passes: int, beliefs
     if 16 * rows * square + 32 * sequences.n_steps * slices.n_states > memory_limit(limit):
         return inf
     summed_out = sum(slices.variables[n].card for n in _asked(slices, sequences)) if beliefs else 0
-    matrices = TREE_CELL * _work(slices.trees[-1].tree)
+    matrices = TREE_CELL * slices.trees[-1].plan.visits
     return (
         rows * (1 + summed_out) * matrices + sequences.n_steps * (passes + summed_out) * CHAIN_CELL * square
     )
@@ -69,12 +68,6 @@ def _asked(slices: Slices, sequences: Sequences) -> Iterable[str]:
         codes = sequences.codes.get(name)
         if name in slices.dyn.names and (codes is None or int(codes.max()) == slices.variables[name].card):
             yield name
-
-
-def _work(tree: Tree) -> float:
-    """The cells of each clique times its tables and messages, added up."""
-    ends = zip(tree.axes_ptr, tree.axes_ptr[1:], np.diff(tree.stream_ptr).tolist(), strict=False)
-    return float(sum(n * prod(tree.cards[tree.axes[begin:end]].tolist()) for begin, end, n in ends))
 
 
 def _step_of_tables(dyn: DynamicNetwork, sequences: Sequences) -> float:

@@ -24,12 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbn import kernels
 from bbn.core.budget import MAX_AXES, require_memory
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.expected_counts import build_tree, read_families, tabled
-from bbn.kernels.contracts.tree import Tree
+from bbn.inference.exact.expected_counts import read_families, tabled
+from bbn.inference.exact.row_plan import row_plan
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.cpt import CPT
 from bbn.model.dynamic_network import DynamicNetwork
@@ -238,7 +237,7 @@ class SliceTree:
         self.conditionals = [net[n] for n in net.names if n not in (*roots, NOTHING.name)]
         self.names = tabled(net)
         self.cards = families.cards
-        self.tree: Tree = build_tree(families)
+        self.plan = row_plan(families)
         self.table_ptr = families.table_ptr
         self.n_own = int(families.table_ptr[-1] - families.table_ptr[-2])
         tables = [np.ones(net[n].table.size) if n in roots else net[n].table.ravel() for n in self.names]
@@ -254,11 +253,10 @@ class SliceTree:
         """Per row of evidence the table over the scope, divided by its sum, and the logarithm of that sum."""
         gradient = np.zeros((n_rows, self.n_own))
         logs = np.empty(n_rows)
-        kernels.expect.gradient_rows(
+        self.plan.run(
             self.tables,
             self.codes(rows, n_rows),
             np.ones(n_rows),
-            self.tree,
             np.zeros(len(self.tables)),
             logs,
             np.ones((n_rows, self.n_own)),
@@ -270,11 +268,10 @@ class SliceTree:
         """The gradient in all tables of ln Σ own · (the table over the scope), rows weighted and added up."""
         gradient = np.zeros(len(self.tables))
         logs = np.empty(len(own))
-        kernels.expect.gradient_rows(
+        self.plan.run(
             self.tables,
             self.codes(rows, len(own)),
             np.ascontiguousarray(weights),
-            self.tree,
             gradient,
             logs,
             np.ascontiguousarray(own),

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.frozen import Array
 from bbn.data import Block
-from bbn.inference.exact.expected_counts import Expectation, build_tree, read_families, tabled
+from bbn.inference.exact.expected_counts import Expectation
+from bbn.inference.exact.row_plan import RowPlan
 from bbn.learning.gaussian.estimates import GaussianParameters
 from bbn.learning.gaussian.linked import LinkedGaussians
 from bbn.learning.gaussian.m_step import GaussianFamilies
@@ -110,40 +111,34 @@ class MixedExpectation(Expectation):
     def __init__(self, net: BayesianNetwork, gaussians: GaussianFamilies, n_jobs: int | None = None) -> None:
         self.gaussians = gaussians
         self.groups = _groups(net, gaussians)
-        self.names = tabled(net)
-        scopes = [group.scope for group in self.groups if group.scope]
-        families = read_families(net, scopes)
-        self.cards = families.cards
-        self.table_ptr = families.table_ptr
-        self.n_tables = int(families.table_ptr[len(self.names)])
-        self.tree = build_tree(families)
+        super().__init__(net, n_jobs, scopes=[group.scope for group in self.groups if group.scope])
         settings = sum(group.n_settings for group in self.groups)
         self.rows = max(64, min(ROWS, CELLS // settings))
         self.row_bytes = 32 * settings
-        self.asked_jobs, self.ledger = n_jobs, None
 
-    def block(self, tables: Array, block: Block) -> tuple[Array, Array]:
+    def block(self, tables: Array, block: Block, plan: RowPlan | None = None) -> tuple[Array, Array]:
         """The gradient of the tables and the moments of the Gaussians over a block, and ln p of each of its rows."""
         logs = np.empty(block.n_rows)
-        chunk = _Chunk(self, tables)
+        plan = plan or self.plan(tables[: self.n_entries], self._rows(block))
+        chunk = _Chunk(self, tables, plan)
 
         def work(start: int) -> Array:
             rows = slice(start, min(start + self.rows, block.n_rows))
             return chunk(block, rows, logs[rows])
 
         starts = range(0, block.n_rows, self.rows)
-        zero = np.zeros(self.n_tables + self.gaussians.stats_size)
-        return self._added(work, block, starts, zero), logs
+        zero = np.zeros(self.n_entries + self.gaussians.stats_size)
+        return self._added(work, plan, block, starts, zero), logs
 
 
 class _Chunk:
     """The E step of some rows under given parameters."""
 
-    def __init__(self, expectation: MixedExpectation, flat: Array) -> None:
-        self.whole = expectation
-        self.tables = np.ascontiguousarray(flat[: expectation.n_tables])
-        self.numbers = expectation.gaussians.numbers(flat[expectation.n_tables :])
-        gaussians = flat[expectation.n_tables :]
+    def __init__(self, expectation: MixedExpectation, flat: Array, plan: RowPlan) -> None:
+        self.whole, self.plan = expectation, plan
+        self.tables = np.ascontiguousarray(flat[: expectation.n_entries])
+        self.numbers = expectation.gaussians.numbers(flat[expectation.n_entries :])
+        gaussians = flat[expectation.n_entries :]
         self.laid_out = [group.laid_out(self.numbers, gaussians) for group in expectation.groups]
 
     def __call__(self, block: Block, rows: slice, logs: Array) -> Array:
@@ -185,9 +180,7 @@ class _Chunk:
     ) -> tuple[Array, list[Array]]:
         """The tables' gradient, and per group the weight of each setting in each row (J, rows)."""
         whole = self.whole
-        codes = np.empty((len(weights), len(whole.names)), dtype=np.int32)
-        for v, name in enumerate(whole.names):
-            codes[:, v] = block.codes[name][rows] if name in block.codes else whole.cards[v]
+        codes = whole.codes(block, rows)
         within = [own for group, own in zip(whole.groups, densities, strict=True) if group.scope]
         if len(whole.names) == 1 and len(within) == 1:
             gradient, found = self._one_parent(codes[:, 0], weights, within[0], logs)
@@ -321,9 +314,8 @@ class _Chunk:
             tables.append(np.where(relative > SMALLEST, np.exp(np.minimum(relative, 700.0)), 0.0))
         row_tables = np.ascontiguousarray(np.concatenate([np.empty((0, len(weights))), *tables]).T)
         row_gradient = np.zeros(row_tables.shape)
-        kernels.expect.gradient_rows(
-            self.tables, codes, weights, self.whole.tree, gradient, logs, row_tables, row_gradient
-        )
+        counts = self.whole.counts
+        self.plan.run(self.tables, codes, weights, gradient, logs, row_tables, row_gradient, counts)
         row_gradient *= row_tables
         for peak in peaks:
             logs += peak

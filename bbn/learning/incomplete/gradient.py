@@ -20,8 +20,8 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.threads import limited
 from bbn.data import Block
 from bbn.data.reading import Reading
-from bbn.inference.exact.entry_gradient import EntryGradient
-from bbn.inference.exact.expected_counts import Expectation
+from bbn.inference.exact.expected_counts import EntryGradient, Expectation
+from bbn.inference.exact.row_plan import RowPlan
 from bbn.learning.incomplete.climbing import climb
 from bbn.learning.incomplete.em import INSTEAD, maximise, problem_of
 from bbn.learning.incomplete.fit_result import FitResult
@@ -306,9 +306,11 @@ class Minibatches:
         """A pass in steps of `size` rows, then a look at all the data."""
         passed = 0 if memory is None else int(memory[0])
         steps = max(1, round(problem.source.n_rows / self.size))
-        tables = point.tables
+        tables, expectation = point.tables, problem.expectation
+        rows = expectation.rows_of(problem.source).share(1.0 / steps)
         for t in range(passed * steps, (passed + 1) * steps):
-            part = Sampled(problem.expectation, tables, 1.0 / steps, (self.seed, t))
+            plan = expectation.plan(tables, rows)
+            part = Sampled(expectation, tables, plan, 1.0 / steps, (self.seed, t))
             slope = problem.source.reduce(part)[0]
             here = Point(tables, slope, 0.0, 0.0)
             shrink = (1.0 + t / steps) ** -0.5
@@ -327,8 +329,11 @@ class Minibatches:
 class Sampled:
     """The gradient of a random part of each block, scaled up to all of it."""
 
-    def __init__(self, expectation: Expectation, tables: Array, share: float, seed: tuple[int, int]) -> None:
-        self.expectation, self.tables, self.share, self.seed = expectation, tables, share, seed
+    def __init__(
+        self, expectation: Expectation, tables: Array, plan: RowPlan, share: float, seed: tuple[int, int]
+    ) -> None:
+        self.expectation, self.tables, self.plan = expectation, tables, plan
+        self.share, self.seed = share, seed
 
     def __call__(self, block: Block) -> list[Array]:
         """The estimate of the block's gradient."""
@@ -337,7 +342,7 @@ class Sampled:
         part = Block(
             {name: column[chosen] for name, column in block.codes.items()}, drawn[chosen] / self.share
         )
-        slope, logs = self.expectation.block(self.tables, part)
+        slope, logs = self.expectation.block(self.tables, part, self.plan)
         if np.isneginf(logs).any():
             raise DataError(
                 "some rows have probability 0 under the tables at hand; a prior keeps tables positive"

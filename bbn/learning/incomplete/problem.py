@@ -125,6 +125,8 @@ class Problem:
         self.expectation.beside = kept
         self._rows()
         self.free = self._free_entries(fixed)
+        if not self.free.all():
+            self.expectation.held = ~self.free
         self.groups = self._tied_entries(ties)
         self.n_passes = 0
         self._seeds: MixtureSeeds | None = None

@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import bbn
 from bbn.data import Block, code
+from bbn.inference.exact import expected_counts
 from bbn.kernels import gaussians as kernels
 from bbn.kernels.pure import gaussians as gaussians_py
 from bbn.learning.gaussian import e_step as mixed
@@ -422,6 +423,44 @@ def test_em_climbs_the_brute_force_likelihood_to_a_stationary_point(seed):
     steps = np.diff(result.log_likelihoods)
     assert steps.min() >= -1e-9 * np.abs(result.log_likelihoods).max()
     assert steps[0] > 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_em_without_states_that_cannot_occur(seed, monkeypatch):
+    """A state of each variable is ruled out by zeros: the likelihood by brute force, and the same steps as with it."""
+    rng = np.random.default_rng([3, seed])
+    net = random_network(seed)
+    cpts = []
+    for name in net.names:
+        if name not in net.continuous:
+            table = net[name].table.copy()
+            table[..., rng.integers(table.shape[-1])] = 0.0
+            cpts.append(bbn.CPT(net.variable(name), net[name].parents, table / table.sum(-1, keepdims=True)))
+    net = net.with_cpts(cpts)
+    rows = random_rows(net, 30, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few rows
+        whole = bbn.fit_em(net, columns(net, rows), max_iter=2, tol=-np.inf)
+        for name in ("LOOKING", "LOOKING_TABLE", "LOOKING_ENTRY", "MAKING"):
+            monkeypatch.setattr(expected_counts, name, -1.0)
+        made = []
+        make = expected_counts.filtered_plan
+        monkeypatch.setattr(
+            expected_counts, "filtered_plan", lambda *given: made.append(given) or make(*given)
+        )
+        found = bbn.fit_em(net, columns(net, rows), max_iter=2, tol=-np.inf)
+    assert made
+    with np.errstate(divide="ignore"):
+        assert found.log_likelihoods[0] == pytest.approx(brute_log_likelihood(net, rows), rel=1e-9)
+    np.testing.assert_allclose(found.log_likelihoods, whole.log_likelihoods, rtol=1e-9)
+    for name in net.names:
+        if name in net.continuous:
+            np.testing.assert_allclose(found.network[name].means, whole.network[name].means, atol=1e-8)
+            np.testing.assert_allclose(
+                found.network[name].variances, whole.network[name].variances, atol=1e-8
+            )
+        else:
+            np.testing.assert_allclose(found.network[name].table, whole.network[name].table, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [1, 4])

@@ -359,7 +359,7 @@ def test_the_compiled_kernel_and_its_twin_agree():
         results = []
         for kernel in (expect.gradient_rows, expect_py.gradient_rows):
             gradient, logs = np.zeros(len(flat_tables(net))), np.empty(8)
-            kernel(flat_tables(net), codes, block.weights, expectation.tree, gradient, logs)
+            kernel(flat_tables(net), codes, block.weights, expectation.whole.tree, gradient, logs)
             results.append((gradient, logs))
         np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-10)
         np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-12, atol=1e-14)

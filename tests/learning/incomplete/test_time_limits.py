@@ -102,7 +102,7 @@ def test_entries_of_a_pass_are_counted_by_what_rows_leave_open(monkeypatch):
     codes = {"A": np.array([2, 2, 0, 0]), "B": np.array([3, 0, 3, 0])}  # 2 and 3 are gaps
     rows = Block(codes, np.ones(4))
     expectation = Expectation(net, 1)
-    assert expectation._open(expectation._gaps(rows, slice(None)))[1].tolist() == [12, 4, 6, 2]
+    assert expectation.whole.open(expectation._gaps(rows, slice(None)))[1].tolist() == [12, 4, 6, 2]
     assert expectation.visits(rows) == 4 * 12  # at most: so few are not counted
     monkeypatch.setattr(expected_counts, "ROWS_FROM", 0.0)
     assert expectation.visits(rows) == 12 + 4 + 6 + 2
