@@ -24,7 +24,7 @@ from bbn.inference.exact.tree_plan import plan_on, plan_tree
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.model.graphs import ORDERS
 
-OFF = 2.0
+OFF = 4.0
 """How far a price may be off beside the machine's own speed."""
 NOTHING = Values((), (), 0.0)
 

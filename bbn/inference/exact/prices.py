@@ -10,7 +10,7 @@ CELL = 0.8e-9
 """A cell of a tree in a run of one goal: about four steps of a sweep."""
 RUN = 16e-6
 """A run more of a plan whose values change by likelihoods, beside its cells: reading them, scaling, the answer."""
-PLAN_FACTOR, PLAN_ENTRY = 240e-9, 0.4e-9
+PLAN_FACTOR, PLAN_ENTRY = 240e-9, 0.8e-9
 """Making a plan for new values on an order that is known: for each factor, and for each entry of the tables."""
 PIECE = 4.8e-6
 """Ordering a piece of an elimination anew."""

@@ -234,7 +234,7 @@ def _cliques(families: Families) -> list[_Clique]:
     order = greedy(cards, *scopes)
     if (
         _times_the_limit(order) <= NEAR
-    ):  # beyond that a better order would not fit either; rows may, by what they observe
+    ):  # else none would fit; rows may, by what they observe
         order = searched(cards, *scopes, order, thorough=True, needs=_times_the_limit)
     if order.cells <= HUGE:
         order = in_pieces(cards, *scopes, order, SHARE)
