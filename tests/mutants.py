@@ -102,7 +102,7 @@ def record(workers: int, files: list[str] | None = None) -> None:
         Record these test files again, and keep what is known about the others.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "tests.mutants"]
-    command += ["-n", str(workers), "--dist", "worksteal"] if workers > 1 and not files else []
+    command += ["-n", str(workers), "--dist", "worksteal", "-p", "no:cacheprovider"] if workers > 1 and not files else []
     command += ["--cov=bbn", "--cov-branch", "--cov-context=test", "--cov-report="]
     command += ["--cov-append", *files] if files else []
     environment = {**os.environ, "COVERAGE_FILE": str(BUILD / "coverage"), "BBN_RECORD": str(BUILD)}
