@@ -54,11 +54,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="only record anew which test runs which line")
     options = parser.parse_args(arguments)
     BUILD.mkdir(parents=True, exist_ok=True)
-    if options.record or not (BUILD / "tests.json").exists():
+    if options.room is None and (options.record or not (BUILD / "tests.json").exists()):
         record(options.workers)
         if options.record:
             return 0
-    record_changed(options.workers)
+    record_changed(options.workers, options.room)
+    if options.record:
+        return 0
     mutants = draw(options.n, options.seed, options.room)
     results = BUILD / "results.jsonl"
     rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
@@ -80,7 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
             with lock, results.open("a") as file:
                 known[tuple(mutant)] = result, by
                 file.write(json.dumps({"mutant": mutant, "result": result, "by": by}) + "\n")
-                print(f"{result:10} {mutant.path}:{mutant.line}: {mutant.old} -> {mutant.new}", by, flush=True)
+                print(
+                    f"{result:10} {mutant.path}:{mutant.line}: {mutant.old} -> {mutant.new}", by, flush=True
+                )
 
     threads = [threading.Thread(target=worker, args=(number,)) for number in range(options.workers)]
     for thread in threads:
@@ -99,23 +103,34 @@ def record(workers: int, files: list[str] | None = None) -> None:
     workers
         Processes.
     files
-        Record these test files again, and keep what is known about the others.
+        Record these test files, and keep what is known about the others.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "tests.mutants"]
-    command += ["-n", str(workers), "--dist", "worksteal", "-p", "no:cacheprovider"] if workers > 1 and not files else []
+    command += ["-n", str(workers), "--dist", "worksteal"] if workers > 1 else []
     command += ["--cov=bbn", "--cov-branch", "--cov-context=test", "--cov-report="]
     command += ["--cov-append", *files] if files else []
     environment = {**os.environ, "COVERAGE_FILE": str(BUILD / "coverage"), "BBN_RECORD": str(BUILD)}
     subprocess.run(command, cwd=ROOT, env=environment, check=False)  # a test that fails kills nothing
-    known = json.loads((BUILD / "tests.json").read_text()) if files else {"seconds": {}}
-    seconds = known["seconds"] | json.loads((BUILD / "seconds.json").read_text())
-    (BUILD / "tests.json").write_text(json.dumps({"seconds": seconds, "files": digests()}))
+    before = recorded() if files else {"seconds": {}, "files": {}}
+    now = digests()
+    before["seconds"] |= json.loads((BUILD / "seconds.json").read_text())
+    before["files"] |= {name: now[name] for name in files or now}
+    (BUILD / "tests.json").write_text(json.dumps(before))
 
 
-def record_changed(workers: int) -> None:
-    """Record the test files that are new or differ from those recorded."""
-    before = json.loads((BUILD / "tests.json").read_text())["files"]
-    files = [name for name, digest in digests().items() if before.get(name) != digest]
+def recorded() -> dict[str, Any]:
+    """How long each recorded test took, and a digest of each recorded test file."""
+    path = BUILD / "tests.json"
+    return json.loads(path.read_text()) if path.exists() else {"seconds": {}, "files": {}}
+
+
+def record_changed(workers: int, room: str | None) -> None:
+    """Record the test files (of a room) that are new or differ from those recorded."""
+    before = recorded()["files"]
+    own = f"tests/{room}/" if room else "tests/"
+    files = [
+        name for name, digest in digests().items() if name.startswith(own) and before.get(name) != digest
+    ]
     if files:
         record(workers, files)
 
@@ -157,7 +172,7 @@ class Tests:
 
         self.data = CoverageData(str(BUILD / "coverage"))
         self.data.read()
-        self.seconds: dict[str, float] = json.loads((BUILD / "tests.json").read_text())["seconds"]
+        self.seconds: dict[str, float] = recorded()["seconds"]
         self.of_file: dict[str, list[str]] = {}
         for test in self.seconds:
             self.of_file.setdefault(test.partition("::")[0], []).append(test)
@@ -242,7 +257,18 @@ class Trial:
         """Whether the tests pass, and the first that does not."""
         environment = {**os.environ, "PYTHONPATH": str(self.tree), "PYTHONDONTWRITEBYTECODE": "1"}
         environment |= {"OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-rfE",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+        ]
         done = subprocess.run(
             [*command, *tests], cwd=self.tree, env=environment, timeout=self.seconds, capture_output=True,
             text=True, errors="replace", check=False,
@@ -263,7 +289,9 @@ def report(mutants: list[Mutant], known: dict[tuple[Any, ...], str]) -> None:
     listed = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
     counted = [m for m in mutants if tuple(m) in known and not any(line.startswith(m.key) for line in listed)]
     kinds = (*NOTICED, "survived", "not run")
-    print(f"\n{'room':14}{'mutants':>8}{'killed':>8}{'timed out':>11}{'survived':>10}{'not run':>9}{'rate':>8}")
+    print(
+        f"\n{'room':14}{'mutants':>8}{'killed':>8}{'timed out':>11}{'survived':>10}{'not run':>9}{'rate':>8}"
+    )
     for room in [*sorted({m.room for m in counted}), "all"]:
         found = [known[tuple(m)] for m in counted if room in (m.room, "all")]
         parts = [found.count(kind) for kind in kinds]

@@ -57,6 +57,8 @@ def test_what_they_run_is_there(path: Path) -> None:
 
 
 def test_every_version_of_python_that_is_declared_is_tested() -> None:
-    tested = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["platforms"]["strategy"]
+    tested = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["platforms"][
+        "strategy"
+    ]
     assert tested["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert 'requires-python = ">=3.11"' in (ROOT / "pyproject.toml").read_text()

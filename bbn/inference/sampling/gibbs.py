@@ -172,7 +172,9 @@ class GibbsSampling(MonteCarlo):
 
         def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
-            stretch = max(1, STRETCH // (1 + states[i].size + JOINS * len(causes.member) * states[i].shape[1]))
+            stretch = max(
+                1, STRETCH // (1 + states[i].size + JOINS * len(causes.member) * states[i].shape[1])
+            )
             for done in range(0, n, stretch):
                 check()
                 n_sweeps = min(stretch, n - done)
