@@ -206,9 +206,8 @@ def draw(n: int, seed: int, room: str | None) -> list[Mutant]:
     rooms.pop("bbn", None)
     if room is not None:
         rooms = {room: rooms[room]}
-    random_ = random.Random(seed)
-    for found in rooms.values():
-        random_.shuffle(found)
+    for name, found in rooms.items():
+        random.Random(f"{seed} {name}").shuffle(found)
     depths = range(max(map(len, rooms.values())))
     drawn = [found[depth] for depth in depths for found in rooms.values() if len(found) > depth]
     return drawn[:n]

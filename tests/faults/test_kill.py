@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import bbn
-from tests.support.writes import HOLES, NET, WRITES, content
+from tests.support.writes import HOLES, NET, WRITES
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,4 +1,4 @@
-"""The workflow files of a forge: well formed, pinned, without rights they do not need, and running what there is here."""
+"""The workflow files of a forge: well formed, pinned, without rights that they do not need; what they run is here."""
 
 from __future__ import annotations
 
