@@ -8,7 +8,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
@@ -114,13 +113,6 @@ def test_faults():
         TextNaiveBayes().fit(["text", "more"], ["a"])
     with pytest.raises(DataError, match="labels are missing"):
         TextNaiveBayes().fit(["text", "more"], ["a", None])
-
-
-@pytest.mark.parametrize("ask", ["predict", "predict_proba", "predict_joint_log_proba", "network_"])
-def test_what_is_not_fitted_says_so(ask):
-    model = TextNaiveBayes()
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(model, ask)(["some words"])
 
 
 def test_the_experiment_is_one_command(capsys):
