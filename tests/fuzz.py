@@ -391,7 +391,7 @@ def reached(data: bytes, format: str) -> set[tuple[str, int, int]]:
     steps: set[tuple[str, int, int]] = set()
     folder = str(Path(bbn.io.__file__).parent)
 
-    def called(frame: Any, _: str, __: Any) -> Any:
+    def entered(frame: Any, _: str, __: Any) -> Any:
         name = frame.f_code.co_filename
         if not name.startswith(folder):
             return None
@@ -405,7 +405,7 @@ def reached(data: bytes, format: str) -> set[tuple[str, int, int]]:
 
         return line
 
-    sys.settrace(called)
+    sys.settrace(entered)
     try:
         outcome(data, format)
     finally:
