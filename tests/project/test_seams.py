@@ -17,6 +17,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -43,7 +44,7 @@ def questions(draw: Any) -> tuple[bbn.BayesianNetwork, dict[str, Any], int]:
 
 
 @pytest.mark.parametrize("method", ENGINES)
-@settings(max_examples=40)
+@settings(max_examples=80)
 @given(question=questions())
 def test_every_engine_agrees_with_enumeration(method: str, question: Any) -> None:
     net, evidence, seed = question
@@ -118,7 +119,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("score", ["bic", "bdeu", "k2", "aic", "log-likelihood"])
-@settings(max_examples=8)
+@settings(max_examples=15)
 @given(rows=tables())
 def test_what_is_learned_scores_the_sum_of_its_families(search: str, score: str, rows: pd.DataFrame) -> None:
     if search == "ges" and score in ("k2",):
@@ -144,9 +145,9 @@ def sources(rows: pd.DataFrame, variables: list[bbn.Variable], folder: Path) -> 
     yield "columns", code(lists, variables=variables)
     yield "frame", code(rows, variables=variables)
     yield "records", code(rows.to_dict("records"), variables=variables)
-    import polars as pl
-
-    yield "polars", code(pl.DataFrame(lists, schema=dict.fromkeys(lists, pl.String)), variables=variables)
+    if not any("\0" in name for name in lists):  # which polars takes, but cannot give away
+        frame = pl.DataFrame(lists, schema=dict.fromkeys(lists, pl.String))
+        yield "polars", code(frame, variables=variables)
     arrow = pa.table({name: pa.array(values, pa.string()) for name, values in lists.items()})
     yield "arrow", code(arrow, variables=variables)
     pieces = [rows.iloc[start : start + 7] for start in range(0, len(rows), 7)]
