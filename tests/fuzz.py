@@ -474,7 +474,10 @@ def main(seconds: float = 60.0, seed: int = 0) -> None:
         seconds /= 2
         for format in FORMATS:
             share = max(1, round(seconds / len(FORMATS)))
-            print(f"{format.name}, guided:", called(format.name, [f"-max_total_time={share}", f"-seed={seed + 1}"]))
+            print(
+                f"{format.name}, guided:",
+                called(format.name, [f"-max_total_time={share}", f"-seed={seed + 1}"]),
+            )
     for format in FORMATS:
         end = time.monotonic() + seconds / len(FORMATS)
         counts = fuzz(format.name, seed, lambda _, end=end: time.monotonic() > end)

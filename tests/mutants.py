@@ -286,7 +286,9 @@ class Trial:
 def report(mutants: list[Mutant], known: dict[tuple[Any, ...], str]) -> None:
     """The table by room, and every survivor that is not listed as equivalent."""
     listed = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
-    counted = [m for m in mutants if tuple(m) in known and not any(line.startswith(m.key) for line in listed)]
+    counted = [
+        m for m in mutants if tuple(m) in known and not any(line.startswith(f"{m.key}  #") for line in listed)
+    ]
     kinds = (*NOTICED, "survived", "not run")
     print(
         f"\n{'room':14}{'mutants':>8}{'killed':>8}{'timed out':>11}{'survived':>10}{'not run':>9}{'rate':>8}"

@@ -345,7 +345,7 @@ def test_evidence_that_no_candidate_agrees_with_is_refused_and_not_made_up():
     sums = [bbn.Variable(f"s{i:02}", [0, 1]) for i in range(k - 1)]
     rng = np.random.default_rng(0)
     cpts = [bbn.CPT(bit, table=[0.5, 0.5]) for bit in bits]
-    for i, total in enumerate(sums):  # each the parity of three bits: together they fix nearly all
+    for total in sums:  # each the parity of three bits: together they fix nearly all
         parents = [bits[int(j)] for j in sorted(rng.choice(k, 3, replace=False))]
         cells = np.indices((2, 2, 2)).sum(axis=0) % 2
         cpts.append(bbn.CPT(total, parents, np.stack([1 - cells, cells], axis=-1).astype(float)))
