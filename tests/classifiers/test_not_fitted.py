@@ -32,9 +32,9 @@ CASES = [
 @pytest.mark.parametrize(("name", "ask"), CASES)
 def test_what_is_not_fitted_says_so(name: str, ask: str) -> None:
     model = MODELS[name]()
+    given = [] if ask == "sample" else [["some words"] if name == "TextNaiveBayes" else [[0], [1]]]
     with pytest.raises(NotFittedError, match=f"{name} instance is not fitted"):
-        asked = getattr(model, ask)  # a property says so here
-        asked() if ask == "sample" else asked(["some words"] if name == "TextNaiveBayes" else [[0], [1]])
+        getattr(model, ask)(*given)  # a property says so by itself
 
 
 def test_every_estimator_is_asked() -> None:
