@@ -77,6 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 mutant = work.get_nowait()
             except queue.Empty:
+                shutil.rmtree(trial.tree)
                 return
             result, by = trial.of(mutant, tests.of(mutant, options.seconds / 3))
             with lock, results.open("a") as file:
@@ -217,7 +218,7 @@ class Trial:
     """A copy of what the tests need, in which one mutant at a time is tried."""
 
     def __init__(self, number: int, seconds: float) -> None:
-        self.tree = BUILD / f"tree{number}"
+        self.tree = BUILD / f"tree{os.getpid()}-{number}"
         self.seconds = seconds
         self.sound: set[str] = set()
         """Tests that pass in the copy without a fault."""
