@@ -42,7 +42,7 @@ def test_each_thread_is_told_what_one_thread_alone_is_told() -> None:
     alone = bbn.example("alarm")
     asked = [(kind, k) for kind in QUESTIONS for k in range(12)]
     expected = {(kind, k): QUESTIONS[kind](alone, k) for kind, k in asked}
-    shared = bbn.BayesianNetwork(list(bbn.example("alarm").cpts.values()), name="alarm")
+    shared = bbn.BayesianNetwork(bbn.example("alarm").conditionals, name="alarm")
     start, wrong, done = threading.Barrier(THREADS), [], []
 
     def work(number: int) -> None:
