@@ -11,6 +11,7 @@ import pytest
 
 import bbn
 from bbn.cli import main
+from bbn.view.report import report_page
 from tests.support.raw_frames import frame
 
 NAMES = (
@@ -106,6 +107,21 @@ def test_the_report_page_is_one_file_with_everything(tmp_path, capsys):
     assert set(bbn.load(out).names) == {"Sepal.Length", "Petal.Length", "Petal.Width"}
     assert main(["learn", str(path), "--kinds", "Specie=drop"]) == 1
     assert "--kinds names 'Specie'" in capsys.readouterr().err
+
+
+def test_the_report_is_held_out_on_the_kinds_that_were_told(tmp_path, monkeypatch):
+    """Its measures are of the same columns as its network."""
+    path, page, asked = tmp_path / "iris.csv", tmp_path / "report.html", []
+    frame("iris").to_csv(path, index=False)
+    real = report_page
+    monkeypatch.setattr(
+        "bbn.view.report.report_page",
+        lambda *args, **told: asked.append(told["kinds"]) or real(*args, **told),
+    )
+    options = ["--kinds", "Sepal.Width=drop", "--drop", "Petal.Width", "--report", str(page)]
+    assert main(["learn", str(path), *options, "-o", str(tmp_path / "net.yaml"), "-q"]) == 0
+    assert asked == [{"Sepal.Width": "drop", "Petal.Width": "drop"}]
+    assert page.exists()
 
 
 def test_cross_validation_of_raw_rows_gives_all_metrics():
