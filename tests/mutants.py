@@ -8,7 +8,8 @@ Small faults are put into the package one at a time, and the tests that run the 
 `make coverage`; test files that are new or changed since are recorded again by themselves. A mutant then costs only
 those tests, the ones of its own room first, quickest first. A test that kills counts only if it passes without the
 fault. Faults are drawn with a seed, evenly over the rooms. Results are kept, so a run that was stopped goes on where it
-was; `--retry` tries the survivors again, with the tests that have been written since. Start only one run at a time: all share a record.
+was; `--retry` tries the survivors again, with the tests that have been written since.
+Start only one run at a time: all share a record.
 
 A survivor is a hole in the tests, or means the same as the code (or only its speed): the latter are listed with the
 reason in tests/mutants_equivalent.txt and not counted.
