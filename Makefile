@@ -75,10 +75,10 @@ calibrate: venv
 mutants: venv
 	$(BIN)/python -m tests.mutants
 
-# Which lines and branches the tests run, by room.
+# Which lines and branches the tests run, by room; `make mutants` goes by the same record.
 coverage: venv
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" --cov=bbn --cov-branch --cov-report=
-	$(BIN)/python -m tests.coverage_by_room
+	$(BIN)/python -m tests.mutants --record
+	COVERAGE_FILE=build/mutants/coverage $(BIN)/python -m tests.coverage_by_room
 
 docs: venv
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build

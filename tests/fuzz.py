@@ -1,15 +1,18 @@
 """Fuzzing of the readers: broken files by the thousand, each of which must give a network or a ParseError.
 
     python -m tests.fuzz [SECONDS] [SEED]        (or `make fuzz`; 60 seconds unless told otherwise)
+    python -m tests.fuzz keep [SECONDS] [SEED]   (with atheris: put what reaches new code into tests/fuzz/corpus)
 
 Files are made from good ones by seeded mutation, so a failure is reproduced by its seed. Where atheris is installed
-(the extra `fuzz`), half of the time goes to its mutations, which look for code that no file has reached. `NASTY` are
-the inputs made to hurt: bombs, deep nesting, endless numbers, tables that a few words ask to be huge.
+(the extra `fuzz`), half of the time goes to its mutations, which look for code that no file has reached. They start
+from `tests/fuzz/corpus`, the smallest files found so far that reach each part of a reader. `NASTY` are the inputs made
+to hurt: bombs, deep nesting, endless numbers, tables that a few words ask to be huge.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import importlib.util
 import json
 import os
@@ -26,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import bbn
 from bbn.io import FORMATS, dumps, loads
@@ -190,10 +194,10 @@ def time_limit(seconds: int) -> Iterator[None]:
 def fuzz(format: str, seed: int, enough: Callable[[int], bool]) -> Counter[str]:
     """Mutate and read until it is enough; the outcomes counted."""
     rng = random.Random(f"{format} {seed}")
-    starts = seeds(format)
+    good = starts(format)
     counts: Counter[str] = Counter()
     while not enough(counts.total()):
-        data = mutated(rng, rng.choice(starts), starts)
+        data = mutated(rng, rng.choice(good), good)
         try:
             counts[outcome(data, format)] += 1
         except BaseException:
@@ -365,20 +369,100 @@ with atheris.instrument_imports(include=["bbn.io"]):
 """The readers, with a note taken of each branch."""
 
 
-def guided(format: str, seconds: int, seed: int) -> None:
+CORPUS = Path(__file__).parent / "fuzz" / "corpus"
+
+
+SMALL = "-max_len=1000"
+"""The most bytes of a file that is kept."""
+
+
+def corpus(format: str) -> list[Path]:
+    """The files kept for a format."""
+    return sorted((CORPUS / format).glob("*"))
+
+
+def starts(format: str) -> list[bytes]:
+    """What mutations of the format start from: good files, and those kept."""
+    return [*seeds(format), *(path.read_bytes() for path in corpus(format))]
+
+
+def reached(data: bytes, format: str) -> set[tuple[str, int, int]]:
+    """The steps from line to line of the readers that reading makes."""
+    steps: set[tuple[str, int, int]] = set()
+    folder = str(Path(bbn.io.__file__).parent)
+
+    def entered(frame: Any, _: str, __: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(folder):
+            return None
+        last = frame.f_lineno
+
+        def line(frame: Any, *_: Any) -> Any:
+            nonlocal last
+            steps.add((name, last, frame.f_lineno))
+            last = frame.f_lineno
+            return line
+
+        return line
+
+    sys.settrace(entered)
+    try:
+        outcome(data, format)
+    finally:
+        sys.settrace(None)
+    return steps
+
+
+def guided(format: str, *options: str, folders: tuple[str, ...] = ()) -> None:
     """Let atheris mutate files of the format, guided by the code that they reach; this ends the process.
 
     The readers must have been imported through `INSTRUMENTED`. A file that fails is written to the folder of the
     process, and named.
+
+    Parameters
+    ----------
+    format
+        Its name.
+    options
+        Of libFuzzer, as in "-max_total_time=60".
+    folders
+        New files go to the first of these, and mutations start from all; by default new files are forgotten.
     """
     import atheris
 
-    with tempfile.TemporaryDirectory() as corpus:
-        for k, data in enumerate(seeds(format)):
-            Path(corpus, f"seed{k}").write_bytes(data)
-        limits = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=20000", "-rss_limit_mb=0"]
-        atheris.Setup([sys.argv[0], *limits, corpus], lambda data: outcome(data, format) and None)
+    with tempfile.TemporaryDirectory() as made:
+        for k, data in enumerate(starts(format)):
+            Path(made, f"seed{k}").write_bytes(data)
+        limits = ["-max_len=20000", "-rss_limit_mb=0", *options]
+        atheris.Setup([sys.argv[0], *limits, *folders, made], lambda data: outcome(data, format) and None)
         atheris.Fuzz()
+
+
+def called(format: str, options: list[str], folders: tuple[str, ...] = ()) -> str:
+    """What `guided` says in a process of its own; exits with it if a file failed."""
+    call = f"{INSTRUMENTED}\nfrom tests.fuzz import guided; guided({format!r}, *{options!r}, folders={folders!r})"
+    done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{format}: {done.stdout}{done.stderr}")
+    return done.stderr.strip().splitlines()[-1]
+
+
+def keep(seconds: float = 60.0, seed: int = 0) -> None:
+    """Search for an equal time in each format, and add the smallest files that reach what the corpus does not."""
+    for format in (format.name for format in FORMATS):
+        (CORPUS / format).mkdir(parents=True, exist_ok=True)
+        before = len(corpus(format))
+        with tempfile.TemporaryDirectory() as found:
+            share = f"-max_total_time={round(seconds / len(FORMATS))}"
+            called(format, [share, f"-seed={seed + 1}", SMALL], (found,))
+            known = set().union(*(reached(data, format) for data in starts(format)))
+            for data in sorted((path.read_bytes() for path in Path(found).iterdir()), key=len):
+                steps = reached(data, format)
+                if not steps <= known:
+                    known |= steps
+                    name = hashlib.sha256(data).hexdigest()[:12]
+                    (CORPUS / format / name).write_bytes(data)
+        print(f"{format}: {len(corpus(format)) - before} files more, {len(corpus(format))} in all")
 
 
 def main(seconds: float = 60.0, seed: int = 0) -> None:
@@ -390,11 +474,10 @@ def main(seconds: float = 60.0, seed: int = 0) -> None:
         seconds /= 2
         for format in FORMATS:
             share = max(1, round(seconds / len(FORMATS)))
-            call = f"{INSTRUMENTED}\nfrom tests.fuzz import guided; guided({format.name!r}, {share}, {seed})"
-            done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(f"{format.name}: {done.stdout}{done.stderr}")
-            print(f"{format.name}, guided: {done.stderr.strip().splitlines()[-1]}")
+            print(
+                f"{format.name}, guided:",
+                called(format.name, [f"-max_total_time={share}", f"-seed={seed + 1}"]),
+            )
     for format in FORMATS:
         end = time.monotonic() + seconds / len(FORMATS)
         counts = fuzz(format.name, seed, lambda _, end=end: time.monotonic() > end)
@@ -404,4 +487,5 @@ def main(seconds: float = 60.0, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:2]), *map(int, sys.argv[2:3]))
+    run, given = (keep, sys.argv[2:]) if sys.argv[1:2] == ["keep"] else (main, sys.argv[1:])
+    run(*map(float, given[:1]), *map(int, given[1:2]))

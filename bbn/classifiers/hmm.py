@@ -318,7 +318,8 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         X, lengths
             As in `predict`.
         """
-        return chain_beliefs(self.network_, self._sequences(X, lengths), None, None, self.n_jobs)[0]["State"]
+        sequences = self._sequences(X, lengths)
+        return chain_beliefs(self.network_, sequences, None, None, self.n_jobs)[0]["State"]
 
     @keywords_checked
     def score(self, X: Any, y: Any = None, lengths: Sequence[int] | None = None) -> float:
@@ -331,7 +332,8 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """
         if lengths is None and y is not None:
             lengths = self._lengths(y, None, len(np.asarray(X)))
-        return float(log_evidences(self.network_, self._sequences(X, lengths), None, self.n_jobs).sum())
+        sequences = self._sequences(X, lengths)
+        return float(log_evidences(self.network_, sequences, None, self.n_jobs).sum())
 
     def score_samples(self, X: Any, lengths: Sequence[int] | None = None) -> tuple[float, Array]:
         """ln P(X), and P(state of each row | its sequence), as hmmlearn gives them.
@@ -341,7 +343,8 @@ class HMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         X, lengths
             As in `predict`.
         """
-        arrays, logs = chain_beliefs(self.network_, self._sequences(X, lengths), None, None, self.n_jobs)
+        sequences = self._sequences(X, lengths)
+        arrays, logs = chain_beliefs(self.network_, sequences, None, None, self.n_jobs)
         return float(logs.sum()), arrays["State"]
 
     @keywords_checked

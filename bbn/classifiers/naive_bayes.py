@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from bbn import kernels
 from bbn.classifiers.encoding import Codes, Encoder
-from bbn.classifiers.estimator import UNLABELLED, AttributePrior, Examples, NetworkClassifier, available_if
+from bbn.classifiers.estimator import (
+    UNLABELLED,
+    AttributePrior,
+    Examples,
+    NetworkClassifier,
+    available_if,
+    check_is_fitted,
+)
 from bbn.classifiers.measured import MeasuredColumns
 from bbn.core.errors import DataError
 from bbn.core.frozen import Array
@@ -171,6 +178,7 @@ class NaiveBayes(NetworkClassifier):
     @property
     def network_(self) -> BayesianNetwork:
         """The network, with its Gaussians from the first time that it is asked for."""
+        check_is_fitted(self)
         if self._network is None:
             measured = getattr(self, "_measured", None)
             gaussians = [] if measured is None else measured.gaussians()

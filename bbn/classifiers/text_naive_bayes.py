@@ -184,7 +184,8 @@ class TextNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         ndarray
             One class per document.
         """
-        return np.asarray(self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)])
+        best = self.predict_joint_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     @property
     def network_(self) -> BayesianNetwork:

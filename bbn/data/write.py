@@ -90,7 +90,11 @@ def _write_csv(file: IO[bytes], target: Path, tables: Iterator[pd.DataFrame], ou
     suffixes = [suffix.lower() for suffix in target.suffixes]
     tabs = output.kind == "tsv" if output.kind else ".tsv" in suffixes
     with ExitStack() as stack:
-        plain = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file)) if ".gz" in suffixes[-1:] else file
+        plain = (
+            stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            if ".gz" in suffixes[-1:]
+            else file
+        )
         text = io.TextIOWrapper(plain, "utf-8", newline="")
         stack.callback(text.detach)  # the file is closed by whoever opened it
         for i, table in enumerate(tables):

@@ -66,7 +66,7 @@ class Concepts:
     """Hypotheses that are boolean functions; data are pairs (instance, label)."""
 
     concepts: Mapping[Any, Callable[[Any], bool]]
-    noise: float = 0.0
+    noise: float
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise < 0.5:

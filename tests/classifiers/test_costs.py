@@ -8,6 +8,7 @@ import pytest
 sklearn = pytest.importorskip("sklearn")
 
 import bbn  # noqa: E402
+from bbn.classifiers.costs import cost_matrix  # noqa: E402
 from bbn.datasets import play_tennis  # noqa: E402
 
 DAYS = play_tennis()
@@ -50,3 +51,8 @@ def test_a_mapping_names_the_mistakes_that_cost_more():
 def test_costs_that_do_not_fit(costs, told):
     with pytest.raises(ValueError, match=told):
         bbn.TAN(costs=costs).fit(X, y)
+
+
+def test_costs_that_are_not_named_are_0_and_1():
+    found = cost_matrix({("b", "a"): 7, ("c", "c"): -2}, np.array(["a", "b", "c"]))
+    assert found.tolist() == [[0, 1, 1], [7, 0, 1], [1, 1, -2]]

@@ -53,3 +53,14 @@ def test_a_large_matrix_of_small_numbers_is_not_copied_whole_and_can_be_stopped(
     assert peak < 4 * table.nbytes
     with pytest.raises(Stopped), watched_by(StopAt(3, Stopped())):
         Encoder.learn(table, names)
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_a_matrix_of_anything_has_the_codes_of_its_columns_too(dtype):
+    """Whatever numpy calls them, values are looked up as those of a list are."""
+    numbers = np.random.default_rng(0).integers(0, 3, size=(40, 2))
+    encoder = Encoder.learn(numbers, ["a", "b"])
+    asked = numbers.astype(dtype)
+    listed = [encoder.columns[k].codes(asked[:, k].tolist()) for k in range(2)]
+    for found, expected in zip(encoder.codes(asked), listed, strict=True):
+        assert found.tolist() == expected.tolist()

@@ -429,3 +429,12 @@ class TestTime:
             said = capsys.readouterr().err
             assert said.count("\n") == 1
             assert "dynamic network" in said
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_as_many_rows_as_were_asked_for_under_one_header(n, capsys):
+    assert main(["sample", "asia", "-n", str(n), "--seed", "1"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert sorted(head.split(",")) == sorted(bbn.example("asia").names)
+    assert len(rows) == n
+    assert all(set(row.split(",")) <= {"yes", "no"} for row in rows)

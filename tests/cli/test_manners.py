@@ -407,6 +407,15 @@ def test_completion_knows_what_may_come_next(line, expected, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [("bbn exp", "explain\nexplore\nexport\n"), ("bbn query asia tu", "tub\n"), ("bbn demo ", "")],
+)
+def test_completion_is_a_word_a_line(line, told, capsys):
+    assert main(["completion", "bash", "--line", line]) == 0
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize(
     "line", ["", "bbn", "bbn query nothing lu", "bbn query - x", "bbn show pyproject.toml x", '"']
 )
 def test_completion_never_complains(line):

@@ -338,6 +338,14 @@ def test_voting_gibbs_tends_to_bayes_optimal():
         assert space.voting_gibbs(0, min(n, 200_000), rng) == best.mode()
 
 
+def test_a_vote_of_one_is_one_draw_and_of_none_is_refused():
+    space, *_ = random_space(np.random.default_rng(2))
+    votes = {space.voting_gibbs(0, 1, seed) for seed in range(50)}
+    assert votes == {label for label, p in space.bayes_optimal(0).to_dict().items() if p > 0}
+    with pytest.raises(ValueError, match="at least one hypothesis"):
+        space.voting_gibbs(0, 0)
+
+
 def boolean_space(rng, n_hypotheses, n_instances):
     """Random boolean functions, as a table (hypothesis, instance), with a random prior."""
     table = rng.integers(0, 2, size=(n_hypotheses, n_instances)).astype(bool)

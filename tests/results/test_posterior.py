@@ -166,3 +166,25 @@ def test_posteriors_read_in_a_row_are_those_read_by_name():
     assert dict(answers.items()) == by_name
     assert list(answers.values()) == list(by_name.values())
     assert len({posterior.values.tobytes() for posterior in answers.values()}) == len(answers)
+
+
+# What a sampler reports
+
+
+def test_an_exact_posterior_was_not_stopped_and_reports_no_samples():
+    exact, sampled = (
+        NET.query("Number"),
+        NET.query("Number", method="likelihood-weighting", n_samples=500, seed=0),
+    )
+    assert (exact.interrupted, exact.converged, exact.sampling, exact.ess) == (False, True, None, None)
+    assert not sampled.interrupted
+    told = repr(sampled.sampling)
+    assert "500 samples" in told
+    assert f"{sampled.ess:,.0f} effective" in told
+    assert "effective" not in repr(NET.query("Number", method="loopy").sampling)
+
+
+def test_beliefs_begin_at_step_0():
+    net = bbn.example("umbrella")
+    rows = net.sample(4, seed=1)
+    assert net.filter(rows).steps == net.smooth(rows).steps == range(4)

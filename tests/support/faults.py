@@ -27,10 +27,15 @@ class Mutant(NamedTuple):
 
     path: str
     line: int
+    text: str
+    """The line of source in which the fault begins."""
     start: int
     stop: int
     old: str
     new: str
+    first: int
+    last: int
+    """The lines that a test must run to notice: those of the fault, or all that use what is set when a file is read."""
 
     @property
     def room(self) -> str:
@@ -40,7 +45,7 @@ class Mutant(NamedTuple):
     @property
     def key(self) -> str:
         """The fault without its place in the file, which moves when lines are added above."""
-        return f"{self.path}: {self.old} -> {self.new}"
+        return f"{self.path}: {self.text}: {' '.join(self.old.split())} -> {' '.join(self.new.split())}"
 
 
 def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
@@ -52,15 +57,18 @@ def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
     data = text.encode()
     name = path.relative_to(root).as_posix()
 
+    lines = text.splitlines()
+
     def fault(node: ast.AST, new: str, start: int | None = None, stop: int | None = None) -> Mutant:
-        first = starts[node.lineno - 1] + node.col_offset if start is None else start  # type: ignore[attr-defined]
-        last = starts[node.end_lineno - 1] + node.end_col_offset if stop is None else stop  # type: ignore[attr-defined]
-        return Mutant(name, node.lineno, first, last, data[first:last].decode(), new)  # type: ignore[attr-defined]
+        begin = starts[node.lineno - 1] + node.col_offset if start is None else start  # type: ignore[attr-defined]
+        end = starts[node.end_lineno - 1] + node.end_col_offset if stop is None else stop  # type: ignore[attr-defined]
+        at = data[:begin].count(b"\n") + 1
+        return Mutant(name, at, lines[at - 1].strip(), begin, end, data[begin:end].decode(), new, *reach)
 
     def between(left: ast.expr, right: ast.expr) -> tuple[int, int]:
         return starts[left.end_lineno - 1] + left.end_col_offset, starts[right.lineno - 1] + right.col_offset  # type: ignore[operator]
 
-    for node in code_nodes(ast.parse(text)):
+    for node, reach in code_nodes(ast.parse(text), (1, len(lines))):  # noqa: B007 (`fault` reads the reach)
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
             start, stop = between(node.left, node.comparators[0])
             if b"(" not in data[start:stop] and b")" not in data[start:stop]:
@@ -87,16 +95,34 @@ def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
             yield fault(node, "pass")
 
 
-def code_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run: without annotations, types, and what only a type checker reads."""
+def code_nodes(
+    node: ast.AST, reach: tuple[int, int], inside: bool = False
+) -> Iterator[tuple[ast.AST, tuple[int, int]]]:
+    """The nodes that run, without annotations, types, and what only a type checker reads; each with its reach.
+
+    The reach of what runs in a function is the lines of its statement, without those of statements in it. A default
+    value or a decorator reaches the whole function, and what runs when a file is read reaches the whole file.
+    """
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
-    if isinstance(node, ast.AnnAssign):
-        parts: Iterator[ast.AST] = iter([node.value] if node.value else [])
-    elif isinstance(node, ast.arg | ast.JoinedStr | ast.Raise):  # messages: tests of their own ask for them
+    if isinstance(node, ast.arg | ast.JoinedStr | ast.Raise):  # messages: tests of their own ask for them
         return
+    body = getattr(node, "body", None)
+    body = body if isinstance(body, list) else []
+    if inside and isinstance(node, ast.stmt):
+        reach = node.lineno, max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+    yield node, reach
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        for part in (*node.decorator_list, node.args):
+            yield from code_nodes(part, (body[0].lineno, body[-1].end_lineno))
+        for part in body:
+            yield from code_nodes(part, reach, inside=True)
+    elif isinstance(node, ast.AnnAssign):
+        if node.value:
+            yield from code_nodes(node.value, reach, inside)
     else:
-        parts = ast.iter_child_nodes(node)
-    yield node
-    for part in parts:
-        yield from code_nodes(part)
+        zipped = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip"
+        for part in ast.iter_child_nodes(node):
+            if zipped and isinstance(part, ast.keyword):  # strict=True asks for what always holds
+                continue
+            yield from code_nodes(part, reach, inside)

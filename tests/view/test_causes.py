@@ -41,6 +41,16 @@ def test_every_role_is_told_in_words_and_colour():
     assert "<svg" in picture.svg
 
 
+def test_the_key_shows_each_colour_left_of_its_words():
+    shapes = M_GRAPH.plot("X", "Y", "M").shapes
+    for colour, text in ((CAUSAL, "causal path"), (OPEN, "open path that is not causal")):
+        (patch,) = [shape for shape in shapes if isinstance(shape, Box) and shape.fill == colour]
+        (words,) = [shape for shape in shapes if isinstance(shape, Words) and shape.text == text]
+        assert 0 < words.x - (patch.x + patch.width) < 10
+        assert words.y - words.size < patch.y + patch.height / 2 < words.y
+    assert not any(isinstance(shape, Words) and "path" in shape.text for shape in M_GRAPH.plot().shapes)
+
+
 def test_colours_stand_out():
     for fill in (TREATMENT, OUTCOME, ADJUSTED, HIDDEN):
         assert contrast(fill, INK) >= 4.5

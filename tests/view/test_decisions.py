@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 import bbn
@@ -26,6 +27,19 @@ def test_each_kind_of_node_has_its_shape():
         assert ("22.5" in texts) == solved
         dashed = [path for path in root.findall(f"{SVG}path") if path.get("stroke-dasharray")]
         assert len(dashed) == 2  # what Drill observes
+
+
+def test_a_diamond_stands_on_the_middles_of_its_sides():
+    """Four sides of one length, its middle that of the box, half of the box's area (by the shoelace formula)."""
+    shape = Diamond(10, 20, 30, 8, "white")
+    corners = np.array(shape.corners)
+    assert corners.mean(axis=0).tolist() == [25, 24]
+    assert sorted(corners[:, 0]) == [10, 25, 25, 40]
+    assert sorted(corners[:, 1]) == [20, 24, 24, 28]
+    after = np.roll(corners, -1, axis=0)
+    assert np.ptp(np.hypot(*(after - corners).T)) < 1e-12
+    area = (corners[:, 0] * after[:, 1] - corners[:, 1] * after[:, 0]).sum() / 2
+    assert abs(area) == 30 * 8 / 2
 
 
 def test_the_words_say_what_each_choice_is_worth():

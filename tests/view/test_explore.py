@@ -40,6 +40,31 @@ def test_it_listens_on_loopback_alone(explorer: Explorer) -> None:
     assert explorer.server.server_address[0] == "127.0.0.1"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/", 200), ("GET", "/nowhere", 404), ("POST", "/beliefs", 200)]
+)
+def test_every_answer_says_what_a_browser_may_do_with_it(
+    method: str, path: str, status: int, explorer: Explorer
+) -> None:
+    """No code and no connection but the page's own, not kept, not guessed at, and no word of it to other sites."""
+    connection = http.client.HTTPConnection(explorer.host, explorer.port, timeout=20)
+    connection.request(
+        method, path, b"{}" if method == "POST" else None, {"Content-Type": "application/json"}
+    )
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    assert answer.status == status
+    policy = dict(
+        part.strip().split(" ", 1) for part in (answer.getheader("Content-Security-Policy") or "").split(";")
+    )
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert answer.getheader("X-Content-Type-Options") == "nosniff"
+    assert answer.getheader("Referrer-Policy") == "no-referrer"
+    assert answer.getheader("Cache-Control") == "no-store"
+
+
 def test_beliefs_are_those_of_the_network(explorer: Explorer) -> None:
     net = explorer.net
     evidence = {"xray": {"state": 0}, "dysp": {"virtual": [0.8, 0.2]}}

@@ -149,7 +149,7 @@ class GibbsSampling(MonteCarlo):
             options["memory_limit"],
         )
         sizes = [math.prod(self.model.variable(name).card for name in group) for group in groups]
-        trace.certain = np.repeat([known.issuperset(group) for group in groups], sizes)
+        trace.certain = np.repeat(np.array([known.issuperset(g) for g in groups], bool), sizes)
         self._run(run, trace, sweep, causes, states, cells, burn_in, seeds, options)
         return Estimate(trace.judged()[0], log_evidence, trace.report(run))
 
@@ -172,7 +172,9 @@ class GibbsSampling(MonteCarlo):
 
         def sweeps(i: int, n: int, counted: bool) -> Ints:
             visited = np.zeros((states[i].shape[1], cells.n_cells if counted else 0), np.int64)
-            stretch = max(1, STRETCH // (states[i].size + JOINS * len(causes.member) * states[i].shape[1]))
+            stretch = max(
+                1, STRETCH // (1 + states[i].size + JOINS * len(causes.member) * states[i].shape[1])
+            )
             for done in range(0, n, stretch):
                 check()
                 n_sweeps = min(stretch, n - done)

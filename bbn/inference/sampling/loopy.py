@@ -113,7 +113,9 @@ class LoopyBeliefPropagation(Approximate):
             part, settled = self._group(group, messages, findings, options)
             parts.append(part.reshape(-1))
             converged = converged and settled
-        return Estimate(np.concatenate(parts), log_evidence, _report(n_iter, converged, exact))
+        return Estimate(
+            np.concatenate([*parts, np.empty(0)]), log_evidence, _report(n_iter, converged, exact)
+        )
 
     def _require_memory(
         self,

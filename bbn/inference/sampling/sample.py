@@ -234,9 +234,9 @@ class _Sampler:
         pool = self._empty(BLOCK).codes
         log_weight = np.zeros(BLOCK)
         kernels.sample.forward(bits, self.moves, pool, log_weight)
-        weight = np.exp(log_weight - log_weight.max())
-        if not weight.sum() > 0:
+        if log_weight.max() == -math.inf:
             raise EvidenceError(f"no row of {BLOCK} agreed with the evidence; it is too rare to sample from")
+        weight = np.exp(log_weight - log_weight.max())
         chosen = np.random.Generator(bits).choice(BLOCK, size=n, p=weight / weight.sum())
         return pool[:, chosen]
 

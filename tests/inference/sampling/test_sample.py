@@ -338,6 +338,24 @@ def test_past_the_memory_limit_rows_are_resampled_with_a_warning():
     assert (rows["ILiCost"] == "Thousand").all()
 
 
+def test_evidence_that_no_candidate_agrees_with_is_refused_and_not_made_up():
+    """Past the memory limit rows are resampled from candidates; where all of them have weight 0 there is no row."""
+    k = 40
+    bits = [bbn.Variable(f"b{i:02}", [0, 1]) for i in range(k)]
+    sums = [bbn.Variable(f"s{i:02}", [0, 1]) for i in range(k - 1)]
+    rng = np.random.default_rng(0)
+    cpts = [bbn.CPT(bit, table=[0.5, 0.5]) for bit in bits]
+    for total in sums:  # each the parity of three bits: together they fix nearly all
+        parents = [bits[int(j)] for j in sorted(rng.choice(k, 3, replace=False))]
+        cells = np.indices((2, 2, 2)).sum(axis=0) % 2
+        cpts.append(bbn.CPT(total, parents, np.stack([1 - cells, cells], axis=-1).astype(float)))
+    net = bbn.BayesianNetwork(cpts)
+    row = net.sample(1, seed=3, as_codes=True)
+    evidence = {total.name: int(row[total.name][0]) for total in sums}
+    with pytest.warns(bbn.AccuracyWarning), pytest.raises(bbn.EvidenceError, match="too rare"):
+        net.sample(50, evidence, seed=1, memory_limit=300_000)
+
+
 # The command
 
 

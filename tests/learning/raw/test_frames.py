@@ -11,6 +11,7 @@ import pytest
 
 import bbn
 from bbn.cli import main
+from bbn.view.report import report_page
 from tests.support.raw_frames import frame
 
 NAMES = (
@@ -108,6 +109,21 @@ def test_the_report_page_is_one_file_with_everything(tmp_path, capsys):
     assert "--kinds names 'Specie'" in capsys.readouterr().err
 
 
+def test_the_report_is_held_out_on_the_kinds_that_were_told(tmp_path, monkeypatch):
+    """Its measures are of the same columns as its network."""
+    path, page, asked = tmp_path / "iris.csv", tmp_path / "report.html", []
+    frame("iris").to_csv(path, index=False)
+    real = report_page
+    monkeypatch.setattr(
+        "bbn.view.report.report_page",
+        lambda *args, **told: asked.append(told["kinds"]) or real(*args, **told),
+    )
+    options = ["--kinds", "Sepal.Width=drop", "--drop", "Petal.Width", "--report", str(page)]
+    assert main(["learn", str(path), *options, "-o", str(tmp_path / "net.yaml"), "-q"]) == 0
+    assert asked == [{"Sepal.Width": "drop", "Petal.Width": "drop"}]
+    assert page.exists()
+
+
 def test_cross_validation_of_raw_rows_gives_all_metrics():
     from sklearn.metrics import log_loss, roc_auc_score
 
@@ -158,3 +174,25 @@ def test_hostile_frames_learn_alike_from_memory_and_from_csv(case, tmp_path):
 def test_nothing_to_learn_from_is_said(rows):
     with pytest.raises(bbn.DataError):
         bbn.learn(rows)
+
+
+def test_a_known_structure_uses_columns_that_would_be_left_out_otherwise():
+    """An identifier in the structure is a category; one that is not in it, like a column of words, is out."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({
+        "id": [f"k{i:03}" for i in range(60)],
+        "key": [f"j{i:03}" for i in range(60)],
+        "x": rng.choice(["a", "b"], 60),
+        "y": rng.choice(["c", "d"], 60),
+    })  # fmt: skip
+    assert [bbn.describe(rows)[name].kind for name in ("id", "key")] == ["identifier", "identifier"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bbn.BBNWarning)
+        net = bbn.learn(rows, structure=[("x", "id")]).network
+    assert set(net.names) == {"id", "x"}
+    assert set(net.states("id")) == set(rows["id"])
+    assert net["id"].table[net.states("x").index("a")].sum() == pytest.approx(1)
+    for value in ("a", "b"):  # each key that occurs with a value of x has the share of one of its rows
+        own = rows.loc[rows["x"] == value, "id"]
+        answer = net.query("id", {"x": value})
+        assert {state for state in net.states("id") if answer[state] > 0.5 / len(own)} == set(own)

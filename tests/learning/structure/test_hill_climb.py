@@ -107,6 +107,16 @@ def test_more_effort_never_scores_less():
     assert bbn.hill_climb(data, escapes=0, restarts=5).graph["score"] >= plain
 
 
+@pytest.mark.parametrize(("options", "changes"), [({}, 10), ({"plateau": 1}, 1), ({"plateau": 12}, 12)])
+def test_a_walk_past_a_top_that_finds_nothing_better_ends_after_so_many_changes(options, changes):
+    """Ten unless told otherwise."""
+    data = sample(bbn.example("asia"), 400, 2)
+    plain = bbn.hill_climb(data, "bic", escapes=0, restarts=0)
+    walked = bbn.hill_climb(data, "bic", escapes=0, restarts=0, tabu=4, **options)
+    assert walked.graph["score"] == plain.graph["score"]
+    assert walked.graph["n_iter"] == plain.graph["n_iter"] + changes
+
+
 def test_no_family_is_counted_twice():
     data = sample(bbn.example("asia"), 500, 3)
 
