@@ -41,7 +41,7 @@ class AnalysisQuestions:
             Variable name to finding, as in `query`; the findings come in in this order.
         method : str, default "auto"
             The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 
@@ -147,7 +147,7 @@ max_iter, tol, damping, schedule
             What is known already, as in `query`.
         method : str, default "auto"
             The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 

@@ -9,8 +9,8 @@ from typing import Any
 from bbn.core.budget import parse_bytes
 from bbn.core.frozen import Frozen
 
-PARTS = {"bytes": "memory_limit", "seconds": "time_limit", "runs": "runs"}
-"""The parts of a budget, and the options of engines that they are."""
+PARTS = {"bytes": "memory_limit", "seconds": "time_limit"}
+"""The parts of a budget that are options of engines too."""
 
 
 class Budget(Frozen):
@@ -65,23 +65,20 @@ class Budget(Frozen):
         return f"Budget({shown})"
 
 
-def spread(options: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Options in which a budget stands as those of its parts that an engine knows.
+def spread(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with those that their budget stands for.
 
-    >>> spread({"budget": Budget(seconds=3), "order": "auto"}, {"time_limit": None, "order": "auto"})
-    {'order': 'auto', 'time_limit': 3}
+    >>> spread({"budget": Budget(seconds=3), "order": "auto"})
+    {'budget': Budget(seconds=3), 'order': 'auto', 'time_limit': 3}
     """
     found = dict(options)
-    budget = found.pop("budget", None)
-    if budget is None:
-        return found
+    budget = found["budget"]
     if not isinstance(budget, Budget):
         raise TypeError(f"budget is {budget!r}; expected bbn.Budget(seconds=…, bytes=…)")
     for part, option in PARTS.items():
         value = getattr(budget, part)
-        if value is None or option not in known:
-            continue
-        if found.get(option) is not None:
-            raise TypeError(f"budget= has {part} and {option}= is given too; say it once")
-        found[option] = value
+        if value is not None:
+            if found.get(option) is not None:
+                raise TypeError(f"budget= has {part} and {option}= is given too; say it once")
+            found[option] = value
     return found

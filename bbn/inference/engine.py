@@ -58,7 +58,7 @@ class Engine:
     """Whether time_limit= stops a question; a sampling engine answers with what it has by then."""
     searches: ClassVar[bool] = False
     """Whether it looks long for a cheap way to answer, so that a joint that would not fit is refused first."""
-    defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None, "time_limit": None}
+    defaults: ClassVar[Mapping[str, Any]] = {"memory_limit": None, "time_limit": None, "budget": None}
 
     def __init__(self, model: Model, **options: Any) -> None:
         self.model = model
@@ -98,7 +98,7 @@ class Engine:
             The variable asked for, or several.
         evidence : mapping, optional
             Variable name to finding, as in `BayesianNetwork.query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of this engine, for this question alone; one that it does not have is a TypeError.
 
@@ -159,7 +159,7 @@ max_iter, tol, damping, schedule
         ----------
         evidence : mapping, optional
             Variable name to finding, as in `BayesianNetwork.query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of this engine, for this question alone; one that it does not have is a TypeError.
 
@@ -212,7 +212,7 @@ max_iter, tol, damping, schedule
             Variable name to finding, as in `BayesianNetwork.query`.
         k : int, optional
             Return the `k` best, best first; by default the best alone.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of this engine, for this question alone; one that it does not have is a TypeError.
 
@@ -262,7 +262,7 @@ max_iter, tol, damping, schedule
             The variables to decide.
         evidence : mapping, optional
             Variable name to finding, as in `BayesianNetwork.query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of this engine, for this question alone; one that it does not have is a TypeError.
 
@@ -296,7 +296,7 @@ max_iter, tol, damping, schedule
         ----------
         evidence : mapping, optional
             Variable name to finding, as in `BayesianNetwork.query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of this engine, for this question alone; one that it does not have is a TypeError.
 
@@ -375,8 +375,8 @@ max_iter, tol, damping, schedule
         """The engine's options with these in place; TypeError for one it does not know."""
         if not options:
             return self.options
-        if "budget" in options:
-            options = spread(options, self.defaults)
+        if options.get("budget") is not None:
+            options = spread(options)
         for option in options:
             if option not in self.defaults:
                 raise self._unknown_option(option, options[option])

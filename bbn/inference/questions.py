@@ -56,6 +56,8 @@ class ModelQuestions:
         time_limit : float, optional
             Exact methods: the most seconds, then TimeLimitError. Sampling: the seconds after which to answer with the
             samples there are.
+        budget : Budget, optional
+            Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
         order : str, optional
             "junction-tree" and "elimination". The rule that chooses the elimination order: "min-fill",
             "weighted-min-fill", "min-weight", "min-neighbours"; the junction tree also takes "auto", its default, the
@@ -156,7 +158,7 @@ class ModelQuestions:
             The method of inference, as in `query`.
         do : mapping, optional
             What is done before anything is observed, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 
@@ -240,7 +242,7 @@ max_iter, tol, damping, schedule
             The method of inference, as in `query`; only the exact ones find explanations.
         do : mapping, optional
             What is done before anything is observed, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 
@@ -292,7 +294,7 @@ max_iter, tol, damping, schedule
             The method of inference, as in `query`.
         do : mapping, optional
             What is done before anything is observed, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 

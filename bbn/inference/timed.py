@@ -8,7 +8,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bbn.core.errors import BudgetError
-from bbn.core.limits import spread
 from bbn.core.threads import time_limit, within
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ def timed(question: Question) -> Question:
         try:
             if not options and self.time_limit is None:
                 return question(self, *args)
-            if "budget" in options:
-                options = spread(options, self.defaults)
             seconds = options.get("time_limit")
+            if seconds is None:
+                seconds = getattr(options.get("budget"), "seconds", None)
             if seconds is None:
                 seconds = self.time_limit
             if seconds is None or not self.exact:

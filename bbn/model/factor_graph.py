@@ -124,7 +124,7 @@ class FactorGraph(Askable, NamesSuggested, compared=("_factors",)):
             Sum only over the assignments that agree with these findings, as in `query`.
         method : str, default "auto"
             The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 

@@ -48,7 +48,7 @@ class NetworkPictures:
             A heading above the picture.
         method : str, default "auto"
             The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 
@@ -109,7 +109,7 @@ max_iter, tol, damping, schedule
             Let the page edit the network: `net` of the result is what it has become; this network stays as it is.
         method : str, default "auto"
             The method of inference, as in `query`.
-        memory_limit, time_limit, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
+        memory_limit, time_limit, budget, order, n_samples, seed, target_std_error, n_jobs, progress, chains, burn_in, \
 max_iter, tol, damping, schedule
             Options of the method, as in `query`.
 

@@ -424,7 +424,7 @@ def test_completion_never_complains(line):
 
 
 def test_every_metavar_that_names_a_thing_completes():
-    plain = {"N", "E", "S", "K", "TEXT", "TEST", "COLUMN", "PRIOR", "SHELL", "ADDRESS", "HOW", None}
+    plain = {"N", "E", "S", "K", "SIZE", "TEXT", "TEST", "COLUMN", "PRIOR", "SHELL", "ADDRESS", "HOW", None}
     for parser in commands().values():
         for action in parser._actions:
             word = action.metavar

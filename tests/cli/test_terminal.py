@@ -84,6 +84,7 @@ DATA = {
     "sample": ["sample", "FILE", "-n", "5", "--seed", "1"],
     "convert": ["convert", "FILE", "-", "--to", "bif"],
     "plot": ["plot", "FILE"],
+    "plan": ["plan", "FILE", CAUSE, "--format", "json"],
     "completion": ["completion", "bash", "--line", "bbn query FILE "],
     "solve json": ["solve", "DECISION", "--format", "json"],
     "solve csv": ["solve", "DECISION", "--format", "csv"],

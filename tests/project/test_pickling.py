@@ -129,6 +129,7 @@ OBJECTS = {
         lambda hmm: hmm.predict(STEPS, lengths=[6, 5]).tolist(),
     ),
     "CausalGraph": (lambda: bbn.CausalGraph(LINKS), itself),
+    "Budget": (lambda: bbn.Budget(seconds=3, bytes="1 GB"), itself),
     "Estimand": (lambda: bbn.identify(bbn.CausalGraph(LINKS), "Y", "X"), str),
 }
 

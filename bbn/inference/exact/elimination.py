@@ -51,6 +51,8 @@ class VariableElimination(Engine):
         half of the memory there is.
     time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond.
+    budget : Budget, optional
+        Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
     order : {"min-fill", "weighted-min-fill", "min-weight", "min-neighbours"}, default "min-fill"
         The rule that chooses the elimination order.
 
@@ -67,7 +69,7 @@ class VariableElimination(Engine):
     """
 
     name = "elimination"
-    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "min-fill"}  # type: ignore[misc]
+    defaults: Mapping[str, Any] = {**Engine.defaults, "order": "min-fill"}  # type: ignore[misc]
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)

@@ -33,6 +33,8 @@ class Enumeration(Engine):
         half of the memory there is.
     time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond.
+    budget : Budget, optional
+        Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
 
     See Also
     --------

@@ -51,6 +51,8 @@ class JunctionTree(Engine):
         BudgetError beyond. By default BBN_MEMORY_LIMIT, or half of the memory there is.
     time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond.
+    budget : Budget, optional
+        Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
     order : {"auto", "min-fill", "weighted-min-fill", "min-weight", "min-neighbours"}, default "auto"
         The rule that chooses the elimination order; "auto" takes the cheapest of several.
 
@@ -68,7 +70,7 @@ class JunctionTree(Engine):
 
     name = "junction-tree"
     searches = True
-    defaults: Mapping[str, Any] = {"memory_limit": None, "time_limit": None, "order": "auto", "runs": None}  # type: ignore[misc]
+    defaults: Mapping[str, Any] = {**Engine.defaults, "order": "auto"}  # type: ignore[misc]
 
     def __init__(self, model: Model, **options: Unpack[OrderedOptions]) -> None:
         super().__init__(model, **options)

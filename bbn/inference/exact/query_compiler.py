@@ -9,7 +9,6 @@ for all posteriors, on which evidence is masked. What a shape is answered by is 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from bbn.inference.exact.domain_filtering import DomainFilter, making
 from bbn.inference.exact.elimination_orders import HOPELESS, Order, greedy
-from bbn.inference.exact.executor import Executor, open_plan
+from bbn.inference.exact.executor import open_plan
 from bbn.inference.exact.filtered_query import FilteredQuery, Means
 from bbn.inference.exact.prepared_queries import PreparedQueries, PreparedQuery, TreeQuery
 from bbn.inference.exact.prices import CELL, FILTERED, WHOLE_TREE
@@ -112,7 +111,10 @@ class Compiler:
     def _own(self, options: Mapping[str, Any]) -> bool:
         """Whether plans are made with these options as with the engine's own."""
         own = self.options
-        return options is own or all(options[name] == own[name] for name in ("order", "memory_limit", "runs"))
+        if options is own:
+            return True
+        same = options["order"] == own["order"] and options["memory_limit"] == own["memory_limit"]
+        return same and _runs(options) == _runs(own)
 
     def tree(
         self,
@@ -160,7 +162,7 @@ class Compiler:
         if CELL * found.cells <= FILTERED and options["memory_limit"] is None:
             plan = plan_on(model, question, needed, found, False, slab)
             if plan.bytes <= SMALL_BYTES:
-                return TreeQuery(Executor(plan, sys.maxsize), reorders)
+                return TreeQuery(open_plan(plan), reorders)
         choice = self._chosen(question, values, needed, found, slab, options)
         if choice.filtered is not None:
             return choice.filtered
@@ -198,7 +200,7 @@ class Compiler:
         filtered = self._filtered(question, values, ground, fits, means) if tried else None
         if filtered is not None:
             return Choice(ground, filtered, False)
-        often = (options.get("runs") or 1.0) >= MANY
+        often = _runs(options) >= MANY
         plan = search_plan(model, question, needed, found, often=often, slab=slab, limit=means.limit)
         if question.masked:
             return Choice(plan, None, False)
@@ -226,3 +228,9 @@ class Compiler:
             self._filters = DomainFilter(self.factors)
             self.beside += self.factors.tables.size  # a flag for each entry
         return self._filters
+
+
+def _runs(options: Mapping[str, Any]) -> float:
+    """How often a question will be asked, as far as a budget tells."""
+    budget = options.get("budget")
+    return 1.0 if budget is None or budget.runs is None else budget.runs

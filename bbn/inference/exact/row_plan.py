@@ -232,9 +232,7 @@ def _cliques(families: Families) -> list[_Clique]:
     """The maximal cliques of the order that the search finds."""
     cards, scopes = families.cards, flat_scopes(families.scopes)
     order = greedy(cards, *scopes)
-    if (
-        _times_the_limit(order) <= NEAR
-    ):  # else none would fit; rows may, by what they observe
+    if _times_the_limit(order) <= NEAR:  # else none would fit; rows may, by what they observe
         order = searched(cards, *scopes, order, thorough=True, needs=_times_the_limit)
     if order.cells <= HUGE:
         order = in_pieces(cards, *scopes, order, SHARE)

@@ -61,6 +61,8 @@ class RowQuestions:
         time_limit : float, optional
             The most seconds that a table, or a batch of a larger one, may take; TimeLimitError beyond, before the start
             where it would take far longer. By default BBN_TIME_LIMIT, or any time.
+        budget : Budget, optional
+            Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
         order : str, default "auto"
             The rule that chooses the elimination order, as in `query`.
         to : path, optional
@@ -137,6 +139,8 @@ class RowQuestions:
         time_limit : float, optional
             The most seconds that a table, or a batch of a larger one, may take; TimeLimitError beyond, before the start
             where it would take far longer. By default BBN_TIME_LIMIT, or any time.
+        budget : Budget, optional
+            Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
         order : str, default "auto"
             The rule that chooses the elimination order, as in `query`.
         to : path, optional
@@ -200,6 +204,8 @@ class RowQuestions:
         time_limit : float, optional
             The most seconds that a table, or a batch of a larger one, may take; TimeLimitError beyond, before the start
             where it would take far longer. By default BBN_TIME_LIMIT, or any time.
+        budget : Budget, optional
+            Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
         order : str, default "auto"
             The rule that chooses the elimination order, as in `query`.
         to : path, optional
@@ -338,6 +344,8 @@ class RowQuestions:
         time_limit : float, optional
             The most seconds, TimeLimitError beyond, or once the first rows tell that all of them take far longer. By
             default BBN_TIME_LIMIT, or any time. Not with `chunks`, unless with `to`, nor with `client`.
+        budget : Budget, optional
+            Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
         progress : bool, optional
             Whether to show a progress bar; by default on a terminal and in a notebook.
 

@@ -66,6 +66,8 @@ class LoopyBeliefPropagation(Approximate):
     time_limit : float, optional
         The most seconds that one question may take; TimeLimitError beyond, as messages that have not settled may be far
         off. By default BBN_TIME_LIMIT, or any time.
+    budget : Budget, optional
+        Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
 
     See Also
     --------
@@ -87,6 +89,7 @@ class LoopyBeliefPropagation(Approximate):
         "schedule": "sequential",
         "memory_limit": None,
         "time_limit": None,
+        "budget": None,
     }
 
     def __init__(self, model: Model, **options: Unpack[LoopyOptions]) -> None:

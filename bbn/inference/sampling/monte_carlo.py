@@ -50,6 +50,7 @@ class MonteCarlo(Approximate):
         "seed": None,
         "target_std_error": None,
         "time_limit": None,
+        "budget": None,
         "n_jobs": None,
         "progress": None,
         "memory_limit": None,

@@ -36,6 +36,8 @@ class RejectionSampling(WeightedSampling):
         Draw until the standard error of every probability is at most this.
     time_limit : float, optional
         Draw for this many seconds at most, and answer with what there is.
+    budget : Budget, optional
+        Seconds and bytes as one value, in place of `time_limit` and `memory_limit`.
     n_jobs : int, optional
         Threads, −1 for one per core; by default OMP_NUM_THREADS if set, otherwise one per core.
     progress : bool, optional
