@@ -142,8 +142,62 @@ cdef int make_room(State* state, int64_t n_ops) except -1 nogil:
     return 0
 
 
+cdef inline void add_up(State* state, double* sink, Source cells, int64_t depth, Words dims) noexcept nogil:
+    if state.maximise:
+        bbn_maximise(sink, cells, depth, dims, dims + depth)
+    else:
+        bbn_accumulate(sink, cells, depth, dims, dims + depth)
+
+
+cdef inline void keep_slab(double* target, Source current, double scale, int64_t n) noexcept nogil:
+    """Write a slab back, with the factors that are the same all over it."""
+    if current == NULL or scale != 1.0:
+        bbn_scale(target, current, scale, n)
+    elif current != target:
+        memcpy(target, current, n * sizeof(double))
+
+
+cdef int sweep_at_once(State* state, Words f) except -1 nogil:
+    """A sweep of one slab; see `sweep`."""
+    cdef int64_t slab = f[1], n_ops = f[6], k, depth
+    cdef Words word = f + 7
+    cdef Words dims
+    cdef double* target = state.work + f[0] if f[3] else state.scratch
+    cdef double scale = 1.0
+    cdef Source source
+    cdef Source current = NULL
+    if f[2]:
+        current = (state.base if f[2] == BASE else state.work) + f[0]
+    for k in range(n_ops):
+        source, depth, dims = operand(state, word), word[5], word + 6 + 2 * word[4]
+        if word[0] == ADD:
+            if current == NULL or scale != 1.0:
+                bbn_scale(target, current, scale, slab)
+                current, scale = target, 1.0
+            add_up(state, <double*> source, current, depth, dims)
+        elif source != NULL:
+            if depth == 1 and dims[1] == 0:
+                scale *= source[0]
+            else:
+                bbn_multiply(target, current, source, scale, depth, dims, dims + depth)
+                current, scale = target, 1.0
+        word += word[1]
+    if f[3]:
+        keep_slab(target, current, scale, slab)
+    state.cells += slab * n_ops
+    if state.cells > POLL_CELLS:
+        pause(state)
+    return 0
+
+
 cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
+    if f[5] == 0:
+        return sweep_at_once(state, f)
+    return sweep_by_slabs(state, f)
+
+
+cdef int sweep_by_slabs(State* state, Words f) except -1 nogil:
     cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
     cdef int64_t counter[DEEPEST]
     cdef int64_t s, k, n_steps = 0, n_scales = 0
@@ -185,7 +239,7 @@ cdef int sweep(State* state, Words f) except -1 nogil:
         scale = 1.0
         for k in range(n_scales):
             scale *= scales[k].at[0]
-        if scale == 0.0 and slabs > 1:
+        if scale == 0.0:
             if f[3]:
                 memset(target, 0, slab * sizeof(double))
         else:
@@ -196,17 +250,12 @@ cdef int sweep(State* state, Words f) except -1 nogil:
                     if current == NULL or scale != 1.0:
                         bbn_scale(target, current, scale, slab)
                         current, scale = target, 1.0
-                    if state.maximise:
-                        bbn_maximise(<double*> step.at, current, step.depth, step.dims, step.dims + step.depth)
-                    else:
-                        bbn_accumulate(<double*> step.at, current, step.depth, step.dims, step.dims + step.depth)
+                    add_up(state, <double*> step.at, current, step.depth, step.dims)
                 else:
                     bbn_multiply(target, current, step.at, scale, step.depth, step.dims, step.dims + step.depth)
                     current, scale = target, 1.0
-            if f[3] and (current == NULL or scale != 1.0):
-                bbn_scale(target, current, scale, slab)
-            elif f[3] and current != target:
-                memcpy(target, current, slab * sizeof(double))
+            if f[3]:
+                keep_slab(target, current, scale, slab)
         state.cells += slab * n_ops
         if state.cells > POLL_CELLS:
             pause(state)
