@@ -44,6 +44,16 @@ cdef extern from "bands.h":
     int64_t bbn_bands(const bbn_band_state* state, Words f, bint maximise) noexcept nogil
 
 
+cdef extern from "rows.h":
+    enum:
+        ROW_CELLS
+    ctypedef struct bbn_rows:
+        int64_t rows
+        int64_t width
+    int64_t bbn_rows_read(const bbn_band_state* state, Words f, bbn_rows* rows) noexcept nogil
+    void bbn_rows_go(bbn_rows* rows, int64_t planes, bint maximise) noexcept nogil
+
+
 cdef struct Step:
     Source at  # the operand's part for the slab at hand
     Words walk  # its stride along each outer axis
@@ -192,6 +202,20 @@ cdef int sweep_at_once(State* state, Words f) except -1 nogil:
 
 cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
+    cdef bbn_rows rows
+    cdef int64_t planes, part
+    if f[1] >= ROW_CELLS:
+        planes = bbn_rows_read(&state.bands, f, &rows)
+        if planes:
+            while planes > 0:
+                part = max(1, POLL_CELLS // (rows.rows * rows.width))
+                part = min(part, planes)
+                bbn_rows_go(&rows, part, state.maximise)
+                planes -= part
+                state.cells += part * rows.rows * rows.width * f[6]
+                if state.cells > POLL_CELLS:
+                    pause(state)
+            return 0
     if f[5] == 0:
         return sweep_at_once(state, f)
     return sweep_by_slabs(state, f)

@@ -120,10 +120,22 @@ class _Writer(Forest):
             if self.in_base(c) and not self.in_work(c):
                 self.clique[c] = offset
                 offset += size
+            elif self.compact(c):
+                self.clique[c] = offset
+                offset += math.prod(self.cards[v] for v in self.constant(c))
         self.base_size = offset
         self.whole_size = self.clear + sum(
             size for c, size in enumerate(self.size) if self.in_run[c] or not self.streamed[c]
         )
+
+    def compact(self, c: int) -> bool:
+        """Whether BASE holds, for a clique that a run does not store, the product of what evidence cannot change."""
+        return self.streamed[c] and self.dynamic[c] and bool(self.sources(c, False))
+
+    def constant(self, c: int) -> list[int]:
+        """The axes of clique c that a source moves along that evidence cannot change."""
+        held = {v for *_, stride in self.sources(c, False) for v in stride}
+        return [v for v in self.axes[c] if v in held]
 
     def in_work(self, c: int) -> bool:
         """Whether a run stores the cells of clique c."""
@@ -178,9 +190,15 @@ class _Writer(Forest):
             self.in_run.append(self.dynamic[c] if p < 0 else self.in_run[p])
             sources = len(self.factors[c]) + len(self.children[c]) + len(self.likelihoods[c])
             few = sources <= (t.RESCALE_EVERY if self.in_run[c] else t.MOST_SOURCES)
-            streams = self.goal == t.MARGINALS and not self.in_run[c] and not self.store
-            once = self.goal == t.QUERY or streams
-            self.streamed.append(self.size[c] > t.STREAM and few and once)
+            self.streamed.append(few and self.streams(c))
+
+    def streams(self, c: int) -> bool:
+        """Whether clique c is too large to be stored."""
+        if self.goal == t.MARGINALS and self.in_run[c]:
+            return self.dynamic[c] and self.size[c] > t.STREAM_AGAIN and sum(self.size) > t.STREAM_TREE
+        if self.goal == t.MARGINALS:
+            return self.size[c] > t.STREAM and not self.store
+        return self.goal == t.QUERY and self.size[c] > t.STREAM
 
     def lowest(self, c: int, scope: set[int]) -> int:
         """From a large clique on, always to the smallest neighbour that holds the scope."""
@@ -238,7 +256,9 @@ class _Writer(Forest):
             sends += shares
         tape = run if self.dynamic[c] else once
         if self.dynamic[c] and self.streamed[c]:
-            self.product(c, run, t.NOTHING, [*self.sources(c, False, t.BASE), *moving], sends, False)
+            if still:
+                self.sweep(once, self.clique[c], self.constant(c), t.NOTHING, True, still)
+            self.product(c, run, t.NOTHING, [*self.base(c), *moving], sends, False)
         elif self.dynamic[c] and still:
             self.product(c, once, t.NOTHING, still, [], True)
             self.product(c, run, t.BASE, moving, sends, keep)
@@ -248,14 +268,15 @@ class _Writer(Forest):
         for region, axes, step in later:
             self.sweep(tape, region, axes, t.WORK, False, [step])
 
-    def sources(self, c: int, changing: bool, buffer: int = t.WORK) -> list[Step]:
-        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods.
+    def base(self, c: int) -> list[Step]:
+        """The product of what evidence cannot change, of a clique that a run does not store; see `compact`."""
+        return [(t.MUL, t.BASE, self.clique[c], [], self.strides(self.constant(c)))] if self.compact(c) else []
 
-        The messages are in `buffer`.
-        """
+    def sources(self, c: int, changing: bool) -> list[Step]:
+        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
         steps = [self.table_step(f) for f in self.factors[c] if bool(self.moves(f)) == changing]
         steps += [
-            (t.MUL, buffer, self.message[child], [], self.separator_strides(child))
+            (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
             for child in self.children[c]
             if self.dynamic[child] == changing
         ]
@@ -319,7 +340,8 @@ class _Writer(Forest):
         steps: list[Step] = [(t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c))]
         if self.streamed[c]:
             left = t.NOTHING
-            steps = [*self.sources(c, False), *steps]
+            made = [*self.base(c), *self.sources(c, True)] if self.dynamic[c] else self.sources(c, False)
+            steps = [*made, *steps]
         shares, later = self.shares(c)
         self.sweep(tape, self.clique[c], self.axes[c], left, False, [*steps, *shares])
         for region, axes, step in later:
