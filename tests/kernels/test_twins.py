@@ -42,6 +42,8 @@ class Model:
 
     def __init__(self, seed: int) -> None:
         rng = self.rng = np.random.default_rng(seed)
+        usual = tape.STREAM, tape.STREAM_AGAIN, tape.STREAM_TREE
+        self.limits = (usual, (1, 1, 1), (8, 60, 100))[seed % 3]  # from how many cells on cliques are not stored
         large = seed % 10 == 9
         n = 7 if large else int(rng.integers(1, 9))
         self.n = n
@@ -103,6 +105,7 @@ class Model:
                     goal,
                     len(sliced) % 2 == 1,
                     (tape.SLAB, tape.THIN_SLAB, 4)[self.n % 3],
+                    self.limits,
                 )
             )
         for other in made[1:]:

@@ -142,7 +142,7 @@ class Writer:
         for op, f in instructions(tape):
             if op in (t.SWEEP, t.RESCALE):
                 found = self.tree.sweep(f) if op == t.SWEEP else None
-                whole = not f[3] or f[0] not in self.tree.constant
+                whole = op != t.SWEEP or not f[3] or f[0] not in self.tree.constant
                 if f[0] in self.moved:
                     f[0] = self.moved[f[0]]
                 if op == t.SWEEP:

@@ -26,16 +26,19 @@ cnp.import_array()
 
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
+LIMITS = STREAM, STREAM_AGAIN, STREAM_TREE
+
 cdef enum:
     LONG_TAPE = 4096  # words that are worth not copying
     WORDS = 96  # of a tape, for each variable: room for these is made at once
 
 
 def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False,
-            int64_t slab=SLAB):
+            int64_t slab=SLAB, limits=LIMITS):
     """Lay a junction forest out and write its tapes; see `pure.layout.lay_out`."""
     cdef Writer writer = Writer()
     writer.store, writer.slab = store, slab
+    writer.stream, writer.again, writer.tree = limits
     writer.grow(cards, elimination, targets, goal)
     writer.take(scope_ptr, scope, table_ptr, factors, role)
     writer.seat()
@@ -124,7 +127,7 @@ cdef class Writer(Forest):
     cdef Words sweep_axes
     cdef Tape sweeping
     cdef bint masked, store
-    cdef int64_t slab
+    cdef int64_t slab, stream, again, tree
     cdef int64_t n_constant
     cdef int64_t *constant
     cdef int64_t *rows
@@ -224,7 +227,10 @@ cdef class Writer(Forest):
 
     cdef bint compact(self, int64_t c) noexcept:
         """Whether BASE holds, for a clique that a run does not store, the product of what evidence cannot change."""
-        return self.streamed[c] and self.dynamic[c] and self.count_sources(c, False) > 0
+        return (
+            self.streamed[c] and self.dynamic[c] and self.count_sources(c, False) > 0
+            and (self.goal == MARGINALS or FEW * self.find_constant(c) <= self.size[c])
+        )
 
     cdef int64_t find_constant(self, int64_t c) noexcept:
         """The axes of clique c that a source moves along that evidence cannot change; how many cells they have."""
@@ -319,13 +325,11 @@ cdef class Writer(Forest):
 
     cdef bint streams(self, int64_t c, int64_t cells) noexcept:
         """Whether clique c of a tree of so many cells is too large to be stored."""
-        if self.goal == QUERY or self.size[c] <= STREAM_AGAIN:
-            return self.goal == QUERY and self.size[c] > STREAM
-        if self.goal != MARGINALS:
-            return False
-        if self.in_run[c]:
-            return self.dynamic[c] and cells > STREAM_TREE
-        return self.size[c] > STREAM and not self.store
+        if self.goal == MARGINALS and self.in_run[c]:
+            return self.dynamic[c] and self.size[c] > self.again and cells > self.tree
+        if self.goal == MARGINALS:
+            return self.size[c] > self.stream and not self.store
+        return self.goal == QUERY and self.size[c] > self.stream
 
     cdef int seat_likelihoods(self) except -1:
         """Give the likelihood of each variable that may have one to the smallest clique that holds it."""
@@ -453,10 +457,10 @@ cdef class Writer(Forest):
         if not self.dynamic[c]:
             self.product(c, tape, NOTHING, False, still, True, keep)
         elif self.streamed[c]:
-            if still:
+            if self.compact(c):
                 self.find_constant(c)
                 self.begin_sweep_over(self.once, self.clique[c], self.constant, self.n_constant, NOTHING, True)
-                self.put_constants(c, False)
+                self.put_constants(c, WORK, False)
                 self.end_sweep()
             self.begin_clique(tape, c, NOTHING, False)
             self.put_base(c)
@@ -472,16 +476,21 @@ cdef class Writer(Forest):
         return self.put_derived(c, tape) if alone else 0
 
     cdef int put_base(self, int64_t c) except -1:
-        """The product of what evidence cannot change, of a clique that a run does not store; see `compact`."""
+        """What evidence cannot change of a clique that a run does not store: its product, or its sources."""
         if self.compact(c):
             self.find_constant(c)
             self.set_strides(self.constant, 0, self.n_constant)
             self.step(MUL, BASE, self.clique[c], -1)
             self.unset_strides(self.constant, 0, self.n_constant)
+        else:
+            self.put_constants(c, BASE, True)
         return 0
 
-    cdef int put_constants(self, int64_t c, bint whole) except -1:
-        """The sources of a clique that no evidence can reach; `whole` says that all its axes are swept."""
+    cdef int put_constants(self, int64_t c, int64_t buffer, bint whole) except -1:
+        """The sources of a clique that no evidence can reach; the messages are in this buffer.
+
+        `whole` says that all its axes are swept.
+        """
         cdef int64_t k = self.factor_head[c]
         while k >= 0:
             if not self.moving[k]:
@@ -490,7 +499,7 @@ cdef class Writer(Forest):
         k = self.child_head[c]
         while k >= 0:
             if not self.dynamic[k]:
-                self.separator_step(MUL, WORK, k, self.message[k], &self.from_parent[k] if whole else NULL)
+                self.separator_step(MUL, buffer, k, self.message[k], &self.from_parent[k] if whole else NULL)
             k = self.child_next[k]
         return 0
 
@@ -645,7 +654,7 @@ cdef class Writer(Forest):
             self.put_base(c)
             self.put_changes(c)
         elif self.streamed[c]:
-            self.put_constants(c, True)
+            self.put_constants(c, WORK, True)
         self.separator_step(MUL, WORK, c, self.fresh[c], &self.from_own[c])
         self.put_shares(c)
         self.end_sweep()

@@ -20,7 +20,8 @@ from bbn.kernels.pure.forest import Forest, pack_factors, reduce_scopes, smaller
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 FEW = 8
-"""Regions that are looked through for the marginal of a child."""
+"""Regions that are looked through for the marginal of a child; and of a clique gone through once, how many times smaller
+what evidence cannot change must be to be multiplied beforehand."""
 
 Step = tuple[int, int, int, list[int], dict[int, int]]
 """Kind, buffer, offset, moves, and variable to stride: how the other operand moves along the region's axes."""
@@ -38,6 +39,7 @@ def lay_out(
     goal: int,
     store: bool = False,
     slab: int = t.SLAB,
+    limits: tuple[int, int, int] = (t.STREAM, t.STREAM_AGAIN, t.STREAM_TREE),
 ) -> Layout:
     """Lay a junction forest out and write its tapes.
 
@@ -60,9 +62,11 @@ def lay_out(
         Whether MARGINALS stores large cliques that evidence cannot change, which is faster and takes more memory.
     slab : int
         The most cells of a slab, if an axis can be cut for that.
+    limits : three ints
+        In place of STREAM, STREAM_AGAIN and STREAM_TREE.
     """
     return _Writer(
-        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store, slab
+        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store, slab, limits
     ).layout()
 
 
@@ -80,9 +84,11 @@ class _Writer(Forest):
         goal: int,
         store: bool,
         slab: int,
+        limits: tuple[int, int, int],
     ) -> None:
         super().__init__(cards, elimination, targets, goal)
         self.store, self.slab = store, slab
+        self.stream, self.again, self.tree = limits
         check_factors(cards, scope_ptr, scope, table_ptr, factors, role)
         self.role: list[int] = role.tolist()
         starts, members = scope_ptr.tolist(), scope.tolist()
@@ -130,7 +136,10 @@ class _Writer(Forest):
 
     def compact(self, c: int) -> bool:
         """Whether BASE holds, for a clique that a run does not store, the product of what evidence cannot change."""
-        return self.streamed[c] and self.dynamic[c] and bool(self.sources(c, False))
+        if not (self.streamed[c] and self.dynamic[c] and self.sources(c, False)):
+            return False
+        cells = math.prod(self.cards[v] for v in self.constant(c))
+        return self.goal == t.MARGINALS or FEW * cells <= self.size[c]
 
     def constant(self, c: int) -> list[int]:
         """The axes of clique c that a source moves along that evidence cannot change."""
@@ -195,10 +204,10 @@ class _Writer(Forest):
     def streams(self, c: int) -> bool:
         """Whether clique c is too large to be stored."""
         if self.goal == t.MARGINALS and self.in_run[c]:
-            return self.dynamic[c] and self.size[c] > t.STREAM_AGAIN and sum(self.size) > t.STREAM_TREE
+            return self.dynamic[c] and self.size[c] > self.again and sum(self.size) > self.tree
         if self.goal == t.MARGINALS:
-            return self.size[c] > t.STREAM and not self.store
-        return self.goal == t.QUERY and self.size[c] > t.STREAM
+            return self.size[c] > self.stream and not self.store
+        return self.goal == t.QUERY and self.size[c] > self.stream
 
     def lowest(self, c: int, scope: set[int]) -> int:
         """From a large clique on, always to the smallest neighbour that holds the scope."""
@@ -256,7 +265,7 @@ class _Writer(Forest):
             sends += shares
         tape = run if self.dynamic[c] else once
         if self.dynamic[c] and self.streamed[c]:
-            if still:
+            if self.compact(c):
                 self.sweep(once, self.clique[c], self.constant(c), t.NOTHING, True, still)
             self.product(c, run, t.NOTHING, [*self.base(c), *moving], sends, False)
         elif self.dynamic[c] and still:
@@ -269,14 +278,19 @@ class _Writer(Forest):
             self.sweep(tape, region, axes, t.WORK, False, [step])
 
     def base(self, c: int) -> list[Step]:
-        """The product of what evidence cannot change, of a clique that a run does not store; see `compact`."""
-        return [(t.MUL, t.BASE, self.clique[c], [], self.strides(self.constant(c)))] if self.compact(c) else []
+        """What evidence cannot change of a clique that a run does not store: its product, or its sources."""
+        if self.compact(c):
+            return [(t.MUL, t.BASE, self.clique[c], [], self.strides(self.constant(c)))]
+        return self.sources(c, False, t.BASE)
 
-    def sources(self, c: int, changing: bool) -> list[Step]:
-        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods."""
+    def sources(self, c: int, changing: bool, buffer: int = t.WORK) -> list[Step]:
+        """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods.
+
+        The messages are in `buffer`.
+        """
         steps = [self.table_step(f) for f in self.factors[c] if bool(self.moves(f)) == changing]
         steps += [
-            (t.MUL, t.WORK, self.message[child], [], self.separator_strides(child))
+            (t.MUL, buffer, self.message[child], [], self.separator_strides(child))
             for child in self.children[c]
             if self.dynamic[child] == changing
         ]
