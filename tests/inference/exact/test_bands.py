@@ -72,11 +72,12 @@ def joint_of(net: bbn.BayesianNetwork) -> np.ndarray:
 def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
     """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels.
 
-    In those from seed 20 on, a run stores no clique, as in large trees.
+    In those from seed 20 on, a run stores no clique, or only small ones, as in large trees.
     """
     rng = np.random.default_rng(seed)
     if seed >= 20:
-        monkeypatch.setattr(kernels.layout, "lay_out", partial(kernels.layout.lay_out, limits=(1, 1, 1)))
+        limits = (1, 60 if seed % 2 else 1, 1)
+        monkeypatch.setattr(kernels.layout, "lay_out", partial(kernels.layout.lay_out, limits=limits))
     if seed % 2:
         monkeypatch.setattr(bands, "DIFFER", math.inf)  # bands differ by value wherever they can
     monkeypatch.setattr(bands, "AGAIN", 1 if seed % 4 < 2 else math.inf)
@@ -125,7 +126,7 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
                         )
     assert cut >= 50
     if seed >= 20:
-        assert not by_value[t.WORK]
+        assert by_value[t.WORK] == 0 or seed % 2
     elif seed % 2:
         assert by_value[t.BASE] >= 5
         assert by_value[t.NOTHING if seed % 4 < 2 else t.WORK] >= 2
