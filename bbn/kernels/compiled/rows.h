@@ -9,7 +9,9 @@
 
 #include "bands.h"
 
-enum { ROW_STEPS = 12, ROW_AXES = 24, ROW_SHORTEST = 6, ROW_LONG = 12, ROW_CELLS = 256 };
+/* Sweeps of ROW_CELLS cells or more in rows of ROW_SHORTEST cells or more go so; where they read or write the clique's
+   own cells slabs lose less, and rows must have ROW_LONG. */
+enum { ROW_STEPS = 12, ROW_OPERANDS = ROW_STEPS + 2, ROW_AXES = 24, ROW_SHORTEST = 6, ROW_LONG = 12, ROW_CELLS = 256 };
 
 /* An operand that moves by a stride along each axis; the last two are those of a row and of a plane. */
 typedef struct {
@@ -23,7 +25,7 @@ typedef struct {
     int64_t scales, factors, sums, totals, wholes;
     int keeps;
     int64_t sizes[ROW_AXES], counter[ROW_AXES];
-    bbn_row_operand operands[ROW_STEPS + 2];
+    bbn_row_operand operands[ROW_OPERANDS];
 } bbn_rows;
 
 #if BBN_VECTORS
@@ -39,9 +41,9 @@ BBN_INLINE void bbn_plane(const bbn_rows *s, const int64_t n_factors, const int6
     const int64_t width = s->width, rows = s->rows, n_scales = s->scales, n_totals = s->totals, n_wholes = s->wholes;
     const int64_t axis = s->n_axes - 2;
     const bbn_row_operand *operand = s->operands;
-    const double *scaling[ROW_STEPS], *factors[ROW_STEPS];
-    double *sums[ROW_STEPS], *totals[ROW_STEPS], *cells = 0;
-    int64_t by_scale[ROW_STEPS], by_factor[ROW_STEPS], by_sum[ROW_STEPS], by_total[ROW_STEPS], by_cells = 0;
+    const double *scaling[ROW_OPERANDS], *factors[ROW_OPERANDS];
+    double *sums[ROW_OPERANDS], *totals[ROW_OPERANDS], *cells = 0;
+    int64_t by_scale[ROW_OPERANDS], by_factor[ROW_OPERANDS], by_sum[ROW_OPERANDS], by_total[ROW_OPERANDS], by_cells = 0;
     double same = 1.0; /* of the whole plane */
     int64_t n_scaling = 0;
     for (int64_t k = 0; k < n_scales; k++, operand++)
@@ -194,7 +196,7 @@ static void bbn_row_strides(bbn_row_operand *operand, const bbn_rows *s, int64_t
 static int64_t bbn_rows_read(const bbn_band_state *state, const int64_t *f, bbn_rows *s) {
     const int64_t n_outer = f[5], n_ops = f[6], slab = f[1] / f[4], *outer = f + 7, *word;
     int64_t ends[ROW_AXES], n_ends = 1, n = 0, k, a;
-    int kinds[ROW_STEPS + 2];
+    int kinds[ROW_OPERANDS];
     if (n_ops > ROW_STEPS || n_outer + 2 > ROW_AXES) return 0;
     /* the sizes of the joint axes of a slab, by how many cells lie from where each begins to the end */
     ends[0] = slab;
@@ -235,7 +237,8 @@ static int64_t bbn_rows_read(const bbn_band_state *state, const int64_t *f, bbn_
         bbn_row_operand own;
         int64_t step = 1;
         for (a = row; a >= 0; a--) own.strides[a] = step, step *= s->sizes[a];
-        if (f[2]) own.at = (double *)(f[2] == BASE ? state->base : state->work) + f[0], kinds[n] = 1, s->operands[n++] = own;
+        own.at = (double *)(f[2] == BASE ? state->base : state->work) + f[0];
+        if (f[2]) kinds[n] = 1, s->operands[n++] = own;
         if (f[3]) own.at = state->work + f[0], kinds[n] = 5, s->operands[n++] = own;
     }
     /* the axis of planes: one along which totals stay and sums move */
@@ -277,6 +280,10 @@ static int64_t bbn_rows_read(const bbn_band_state *state, const int64_t *f, bbn_
     for (a = 0; a < row - 1; a++) s->planes *= s->sizes[a], s->counter[a] = 0;
     return s->planes;
 }
+#else
+/* Where the compiler has no vectors, all sweeps go slab by slab. */
+static int64_t bbn_rows_read(const bbn_band_state *state, const int64_t *f, bbn_rows *s) { return 0; }
+static void bbn_rows_go(bbn_rows *s, int64_t planes, int maximise) {}
 #endif
 
 #endif
