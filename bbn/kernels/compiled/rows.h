@@ -9,9 +9,8 @@
 
 #include "bands.h"
 
-/* Sweeps of ROW_CELLS cells or more in rows of ROW_SHORTEST cells or more go so; where they read or write the clique's
-   own cells slabs lose less, and rows must have ROW_LONG. */
-enum { ROW_STEPS = 12, ROW_OPERANDS = ROW_STEPS + 2, ROW_AXES = 24, ROW_SHORTEST = 6, ROW_LONG = 12, ROW_CELLS = 256 };
+/* Sweeps of ROW_CELLS cells or more go so where their rows have ROW_SHORTEST; in shorter rows slabs lose less. */
+enum { ROW_STEPS = 12, ROW_OPERANDS = ROW_STEPS + 2, ROW_AXES = 24, ROW_SHORTEST = 12, ROW_CELLS = 1024 };
 
 /* An operand that moves by a stride along each axis; the last two are those of a row and of a plane. */
 typedef struct {
@@ -214,7 +213,7 @@ static int64_t bbn_rows_read(const bbn_band_state *state, const int64_t *f, bbn_
             n_ends++;
         }
     }
-    if (ends[n_ends - 1] < (f[2] || f[3] ? ROW_LONG : ROW_SHORTEST)) return 0;
+    if (ends[n_ends - 1] < ROW_SHORTEST) return 0;
     s->n_axes = n_outer + n_ends;
     for (a = 0; a < n_outer; a++) s->sizes[a] = outer[a];
     for (a = 0; a < n_ends; a++) s->sizes[n_outer + a] = ends[a] / (a + 1 < n_ends ? ends[a + 1] : 1);
