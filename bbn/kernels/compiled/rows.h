@@ -9,8 +9,9 @@
 
 #include "bands.h"
 
-/* Sweeps of ROW_CELLS cells or more go so where their rows have ROW_SHORTEST; in shorter rows slabs lose less. */
-enum { ROW_STEPS = 12, ROW_OPERANDS = ROW_STEPS + 2, ROW_AXES = 24, ROW_SHORTEST = 12, ROW_CELLS = 1024 };
+/* Sweeps of ROW_CELLS cells or more go so where their rows have ROW_SHORTEST and their planes ROW_PLANE; in shorter ones
+   slabs lose less. */
+enum { ROW_STEPS = 12, ROW_OPERANDS = ROW_STEPS + 2, ROW_AXES = 24, ROW_SHORTEST = 12, ROW_PLANE = 128, ROW_CELLS = 1024 };
 
 /* An operand that moves by a stride along each axis; the last two are those of a row and of a plane. */
 typedef struct {
@@ -261,6 +262,7 @@ static int64_t bbn_rows_read(const bbn_band_state *state, const int64_t *f, bbn_
     }
     a = s->sizes[best], s->sizes[best] = s->sizes[row - 1], s->sizes[row - 1] = a;
     s->rows = a;
+    if (s->rows * s->width < ROW_PLANE) return 0;
     s->n = n;
     for (int kind = 0, at = 0; kind < 6; kind++)
         for (k = at; k < n; k++)
