@@ -43,7 +43,9 @@ class Model:
     def __init__(self, seed: int) -> None:
         rng = self.rng = np.random.default_rng(seed)
         usual = tape.STREAM, tape.STREAM_AGAIN, tape.STREAM_TREE
-        self.limits = (usual, (1, 1, 1), (8, 60, 100))[seed % 3]  # from how many cells on cliques are not stored
+        self.limits = (usual, (1, 1, 1), (8, 60, 100))[
+            seed % 3
+        ]  # from how many cells on cliques are not stored
         large = seed % 10 == 9
         long = seed % 10 == 4
         n = 7 if large else 4 if long else int(rng.integers(1, 9))

@@ -86,7 +86,7 @@ class Cliques:
         }
         """Cliques that are made in several sweeps."""
         self.constant: dict[int, tuple[int, tuple[int, ...]]] = {}
-        """Where the product of what evidence cannot change lies of a clique that is not stored: the clique, its strides."""
+        """By where it lies, the product of what evidence cannot change: of which clique, and its strides there."""
         for op, f in instructions(layout.run):
             if op == t.SWEEP and not f[2] and not f[3]:
                 self._note_constant(f)

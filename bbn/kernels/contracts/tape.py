@@ -85,8 +85,8 @@ RUN: Final = 64
 STREAM: Final = 8192
 """A clique of more cells than this is not written to memory, but made slab by slab, where a run needs it only once."""
 STREAM_AGAIN: Final = 4096
-"""In trees of more than STREAM_TREE cells, cliques of more cells than this that evidence can change are never written to
-memory either: a run makes them slab by slab on its way up, and again on its way down."""
+"""In trees of more than STREAM_TREE cells, cliques of more cells than this that evidence can change are never written
+to memory either: a run makes them slab by slab on its way up, and again on its way down."""
 STREAM_TREE: Final = 500_000
 """Smaller trees stay in the processor's own memory, where writing and reading a cell takes less than making it."""
 MOST_SOURCES: Final = 32

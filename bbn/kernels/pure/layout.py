@@ -20,8 +20,8 @@ from bbn.kernels.pure.forest import Forest, pack_factors, reduce_scopes, smaller
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 FEW = 8
-"""Regions that are looked through for the marginal of a child; and of a clique gone through once, how many times smaller
-what evidence cannot change must be to be multiplied beforehand."""
+"""Regions that are looked through for the marginal of a child; and of a clique gone through once, how many times
+smaller what evidence cannot change must be to be multiplied beforehand."""
 
 Step = tuple[int, int, int, list[int], dict[int, int]]
 """Kind, buffer, offset, moves, and variable to stride: how the other operand moves along the region's axes."""
