@@ -37,15 +37,21 @@ BATCH = twins("batch")
 class Model:
     """Random factors: cards 1 to 5, zeros, parts that are not connected, sometimes undirected.
 
-    Every tenth model is larger, so that its cliques are swept in several slabs.
+    Every tenth model is larger, so that its cliques are swept in several slabs, and another one has long rows.
     """
 
     def __init__(self, seed: int) -> None:
         rng = self.rng = np.random.default_rng(seed)
+        usual = tape.STREAM, tape.STREAM_AGAIN, tape.STREAM_TREE
+        self.limits = (usual, (1, 1, 1), (8, 60, 100))[
+            seed % 3
+        ]  # from how many cells on cliques are not stored
         large = seed % 10 == 9
-        n = 7 if large else int(rng.integers(1, 9))
+        long = seed % 10 == 4
+        n = 7 if large else 4 if long else int(rng.integers(1, 9))
         self.n = n
-        self.cards = rng.choice([5, 6] if large else [1, 2, 2, 3, 3, 4, 5], n).astype(np.int64)
+        sizes = [5, 6] if large else [3, 12, 13, 18, 23] if long else [1, 2, 2, 3, 3, 4, 5]
+        self.cards = rng.choice(sizes, n).astype(np.int64)
         self.scopes = []
         self.arrays = []
         for v in range(n):
@@ -103,6 +109,7 @@ class Model:
                     goal,
                     len(sliced) % 2 == 1,
                     (tape.SLAB, tape.THIN_SLAB, 4)[self.n % 3],
+                    self.limits,
                 )
             )
         for other in made[1:]:

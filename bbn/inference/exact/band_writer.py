@@ -96,6 +96,8 @@ class Writer:
         self.known: dict[Any, int] = {}
         self.moved: dict[int, int] = {}
         self.heads: dict[int, Head] = {}
+        self.noted: set[int] = set()
+        self.base_size = 0
 
     def written(self) -> tuple[Layout, Bands]:
         """The layout and the lists."""
@@ -103,7 +105,7 @@ class Writer:
         cut = self.cuts if self.collected else ()
         remade = remade_words(tree, cut, self._place(tree.clear, True))
         self.heads = remade.heads
-        base_size = self._place(remade.end, False)
+        self.base_size = self._place(remade.end, False)
         once, run = self._tape(layout.once, False), self._tape(layout.run, True)
         lists = np.concatenate(self.lists).astype(np.int32)
         clique = np.array([self.moved.get(offset, offset) for offset in layout.clique.tolist()], np.int64)
@@ -113,7 +115,7 @@ class Writer:
             run=run,
             clique=clique,
             work_size=remade.end,
-            base_size=base_size,
+            base_size=self.base_size,
             whole_size=layout.whole_size - gone,
         )
         bands = Bands(lists, self.n_ids, len(self.cuts), self.packed, remade.words)
@@ -126,7 +128,10 @@ class Writer:
             cut = self.cuts.get(c)
             if in_work == (offset < layout.work_size and (cut is None or not cut.again)):
                 self.moved[offset] = at
-                if cut is None:
+                if offset in tree.constant:
+                    strides = tree.constant[offset][1]
+                    at += math.prod(size for size, own in zip(tree.dims[c], strides, strict=True) if own)
+                elif cut is None:
                     at += math.prod(tree.dims[c])
                 elif in_work or tree.run[c][0].left == t.BASE:
                     at += cut.cells
@@ -137,12 +142,23 @@ class Writer:
         for op, f in instructions(tape):
             if op in (t.SWEEP, t.RESCALE):
                 found = self.tree.sweep(f) if op == t.SWEEP else None
+                whole = op != t.SWEEP or not f[3] or f[0] not in self.tree.constant
                 if f[0] in self.moved:
                     f[0] = self.moved[f[0]]
-                if found is not None and found[0] in self.cuts:
+                if op == t.SWEEP:
+                    self._move_steps(f)
+                if found is not None and found[0] in self.cuts and whole:
                     op, f = t.BANDS, self._bands(f, *found, running)
             words += [op, len(f) + 2, *f]
         return np.array(words, np.int64)
+
+    def _move_steps(self, f: list[int]) -> None:
+        """Let the steps of a sweep read the constant parts of cliques where these are now."""
+        at = 7 + f[5]
+        for _ in range(f[6]):
+            if f[at] == t.MUL and f[at + 2] == t.BASE:
+                f[at + 3] = self.moved.get(f[at + 3], f[at + 3])
+            at += f[at + 1]
 
     def _bands(self, f: list[int], c: int, steps: list[Step], running: bool) -> list[int]:
         """The fields of a BANDS; those of `f`, a sweep, are region, cells, left, keep, …."""
@@ -157,6 +173,9 @@ class Writer:
             if cut.again:
                 up = self.tree.run[c][0]
                 left, steps = up.left, up.factors + steps
+        elif running and len(self.tree.run[c]) > 1:  # made in full both times
+            noted = t.READ if c in self.noted else t.NOTED
+            self.noted.add(c)
         observed = cut.observed if len(parts) > 1 else -1
         counts = self._list((c, running, "counts"), np.array([len(part.starts) for part in parts]))
         starts = self._lists((c, running, "starts"), [part.starts for part in parts])
@@ -182,6 +201,8 @@ class Writer:
         return fields
 
     def _step(self, key: tuple[int, bool], axis: int, parts: tuple[Part, ...], step: Step) -> list[int]:
+        if step.kind == t.MUL and step.buffer == t.BASE:
+            step = step._replace(offset=self.moved.get(step.offset, step.offset))
         kind, buffer, offset, moves, strides = step
         dims = self.tree.dims[key[0]]
         along = strides[axis]
@@ -204,9 +225,11 @@ class Writer:
         return [kind, len(fields) + 2, *fields]
 
     def _ends(self, parts: tuple[Part, ...], outer: list[int], step: Step) -> bool:
-        """Whether whole vectors would reach past the tables, or past the messages."""
+        """Whether whole vectors would reach past the tables, past the messages, or past the end of BASE."""
         ends = [(_places(part, outer, 1) + filled(part.widths)).max(initial=0) for part in parts]
         end = step.offset + int(max(ends))
+        if step.buffer == t.BASE and step.offset >= self.tree.clear:
+            return end > self.base_size
         if step.buffer != t.TABLES:
             return end > self.tree.clear
         pairs = zip(step.moves[::2], step.moves[1::2], strict=True)

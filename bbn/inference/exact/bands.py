@@ -98,9 +98,10 @@ def _cut(tree: Cliques, tables: Floats, c: int, support: Flags, slot: int, ids: 
     """The bands along the axis for which they take least; None if whole sweeps are about as good."""
     sweeps = tree.run[c]
     dense = sum(len(own.steps) * (PER_CELL * support.size + PER_SLAB * own.slabs) for own in sweeps)
-    again = len(sweeps) == 1 or bool(np.count_nonzero(support) > AGAIN)
+    stored = len(sweeps) > 1 and sweeps[1].left == t.WORK
+    again = not stored or bool(np.count_nonzero(support) > AGAIN)
     made = [own.steps for own in sweeps]
-    if again:
+    if stored and again:
         made[1:] = [sweeps[0].factors + steps for steps in made[1:]]
     if support.size < SMALLEST or max(map(len, made)) > t.BAND_STEPS:
         return None

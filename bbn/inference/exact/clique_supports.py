@@ -85,6 +85,11 @@ class Cliques:
             if op == t.RESCALE or (op == t.SWEEP and f[3] and f[2] == t.WORK)
         }
         """Cliques that are made in several sweeps."""
+        self.constant: dict[int, tuple[int, tuple[int, ...]]] = {}
+        """By where it lies, the product of what evidence cannot change: of which clique, and its strides there."""
+        for op, f in instructions(layout.run):
+            if op == t.SWEEP and not f[2] and not f[3]:
+                self._note_constant(f)
         self.run: dict[int, list[Sweep]] = {}
         """The sweeps of a run by clique: up, down, or both."""
         for c, f, steps in self.sweeps(layout.run):
@@ -99,18 +104,39 @@ class Cliques:
 
     def sweep(self, f: list[int]) -> tuple[int, list[Step]] | None:
         """The clique that a sweep goes over and its steps; None for a sweep over a message."""
-        region, _, left, keep, _, n_o, n_ops = f[:7]
+        region, _, left, keep = f[:4]
         if (keep or left) and region < self.clear:
             return None
-        raw, at = [], 7 + n_o
-        for _ in range(n_ops):
-            raw.append((f[at], operand(f[at + 2 : at + f[at + 1]], f[7 : 7 + n_o])))
-            at += f[at + 1]
+        raw = self._steps(f)
+        if region in self.constant and keep:
+            c, strides = self.constant[region]
+            dims = tuple(size for size, stride in zip(self.dims[c], strides, strict=True) if stride)
+            steps = []
+            for kind, (buffer, offset, moves, *walk) in raw:
+                own = iter(_apart(dims, *walk))
+                whole = tuple(next(own) if stride else 0 for stride in strides)
+                steps.append(Step(kind, buffer, offset, tuple(moves), whole))
+            return c, steps
         c = self.stored[region] if keep or left else self._by_message(raw)
         return c, [
             Step(kind, buffer, offset, tuple(moves), _apart(self.dims[c], dims, strides))
             for kind, (buffer, offset, moves, dims, strides) in raw
         ]
+
+    def _steps(self, f: list[int]) -> list[Any]:
+        """Kind and operand of each step of a sweep."""
+        raw, at = [], 7 + f[5]
+        for _ in range(f[6]):
+            raw.append((f[at], operand(f[at + 2 : at + f[at + 1]], f[7 : 7 + f[5]])))
+            at += f[at + 1]
+        return raw
+
+    def _note_constant(self, f: list[int]) -> None:
+        """Note the constant part of a clique that a run makes anew, if it has one."""
+        for kind, (buffer, offset, _, dims, strides) in self._steps(f):
+            if kind == t.MUL and buffer == t.BASE and offset in self.stored:
+                c = self.stored[offset]
+                self.constant[offset] = c, _apart(self.dims[c], dims, strides)
 
     def _by_message(self, raw: list[Any]) -> int:
         """The clique whose message is sent, or whose fresh marginal is multiplied in."""

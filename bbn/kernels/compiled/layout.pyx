@@ -15,8 +15,8 @@ from bbn.kernels.compiled.arrays cimport Arena, Words, check_length, check_offse
 from bbn.kernels.compiled.forest cimport Forest
 from bbn.kernels.compiled.tape cimport (
     ADD, BASE, CLEAR, COLLECTED, DEEPEST, FEW, FINISH, FREE, LIKELIHOOD, LIKELY, MARGINALS, MASKED, MOST_SOURCES, MUL, NORM,
-    NOTHING, ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, SWEEP, TABLES,
-    TOTAL, WORK,
+    NOTHING, ORDERED, OUT, QUERY, RATIO, RESCALE, RESCALE_EVERY, RUN, SCALAR, SLAB, SLICED, STREAM, STREAM_AGAIN,
+    STREAM_TREE, SWEEP, TABLES, TOTAL, WORK,
 )
 
 from bbn.kernels.compiled.forest import pack_factors, reduce_scopes
@@ -26,16 +26,19 @@ cnp.import_array()
 
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
+LIMITS = STREAM, STREAM_AGAIN, STREAM_TREE
+
 cdef enum:
     LONG_TAPE = 4096  # words that are worth not copying
     WORDS = 96  # of a tape, for each variable: room for these is made at once
 
 
 def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False,
-            int64_t slab=SLAB):
+            int64_t slab=SLAB, limits=LIMITS):
     """Lay a junction forest out and write its tapes; see `pure.layout.lay_out`."""
     cdef Writer writer = Writer()
     writer.store, writer.slab = store, slab
+    writer.stream, writer.again, writer.tree = limits
     writer.grow(cards, elimination, targets, goal)
     writer.take(scope_ptr, scope, table_ptr, factors, role)
     writer.seat()
@@ -120,10 +123,13 @@ cdef class Writer(Forest):
     cdef Tape once, run
     cdef Words scope_ptr, scope, table_ptr, factors, role
     cdef int64_t n_factors, work_size, base_size, whole_size, clear, out_size, scratch_size
-    cdef int64_t n_ordered, sweep_start, sweep_axes, sweep_stop, sweep_outer
+    cdef int64_t n_ordered, sweep_start, sweep_depth, sweep_outer
+    cdef Words sweep_axes
     cdef Tape sweeping
     cdef bint masked, store
-    cdef int64_t slab
+    cdef int64_t slab, stream, again, tree
+    cdef int64_t n_constant
+    cdef int64_t *constant
     cdef int64_t *rows
     cdef int64_t *clique
     cdef int64_t *message
@@ -186,6 +192,7 @@ cdef class Writer(Forest):
         """Offsets: the messages, the fresh marginals, the cliques that a run stores, those that BASE alone holds."""
         cdef Arena arena = self.arena
         cdef int64_t c, i, offset = 0
+        self.stride, self.constant = arena.ints(self.n), arena.ints(self.n)
         self.rows, self.clique = arena.ints(self.m), arena.ints(self.m)
         self.message, self.fresh = arena.ints(self.m), arena.ints(self.m)
         for c in range(self.n_cliques):
@@ -208,12 +215,50 @@ cdef class Writer(Forest):
             if self.in_base(c) and not self.in_work(c):
                 self.clique[c] = offset
                 offset += self.size[c]
+            elif self.compact(c):
+                self.clique[c] = offset
+                offset += self.find_constant(c)
         self.base_size = offset
         self.whole_size = self.clear
         for c in range(self.n_cliques):
             if self.in_run[c] or not self.streamed[c]:
                 self.whole_size += self.size[c]
         return 0
+
+    cdef bint compact(self, int64_t c) noexcept:
+        """Whether BASE holds, for a clique that a run does not store, the product of what evidence cannot change."""
+        return (
+            self.streamed[c] and self.dynamic[c] and self.count_sources(c, False) > 0
+            and (self.goal == MARGINALS or FEW * self.find_constant(c) <= self.size[c])
+        )
+
+    cdef int64_t find_constant(self, int64_t c) noexcept:
+        """The axes of clique c that a source moves along that evidence cannot change; how many cells they have."""
+        cdef int64_t i, k, v, f, cells = 1
+        for i in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
+            self.stride[self.axes[i]] = 0
+        k = self.factor_head[c]
+        while k >= 0:
+            if not self.moving[k]:
+                f = self.factors[k]
+                for i in range(self.scope_ptr[f], self.scope_ptr[f + 1]):
+                    self.stride[self.scope[i]] = 1
+            k = self.factor_next[k]
+        k = self.child_head[c]
+        while k >= 0:
+            if not self.dynamic[k]:
+                for i in range(self.axes_ptr[k], self.axes_ptr[k] + self.separator[k]):
+                    self.stride[self.axes[i]] = 1
+            k = self.child_next[k]
+        self.n_constant = 0
+        for i in range(self.axes_ptr[c], self.axes_ptr[c + 1]):
+            v = self.axes[i]
+            if self.stride[v]:
+                self.constant[self.n_constant] = v
+                self.n_constant += 1
+                cells *= self.cards[v]
+                self.stride[v] = 0
+        return cells
 
     cdef bint in_work(self, int64_t c) noexcept:
         """Whether a run stores the cells of clique c."""
@@ -236,7 +281,7 @@ cdef class Writer(Forest):
     cdef int seat(self) except -1:
         """Give factors and likelihoods to cliques, and see which cliques evidence can change."""
         cdef Arena arena = self.arena
-        cdef int64_t c, f, i, k, v, earliest, observed
+        cdef int64_t c, f, i, k, v, earliest, observed, cells = 0
         self.factor_head, self.factor_next = arena.ints(self.m), arena.ints(self.n_factors)
         self.likely_head, self.likely_next = arena.ints(self.m), arena.ints(self.n)
         self.moving, self.dynamic = arena.ints(self.n_factors), arena.ints(self.m)
@@ -269,13 +314,22 @@ cdef class Writer(Forest):
                 self.dynamic[self.parent[c]] = 1
         self.in_run, self.streamed = arena.ints(self.m), arena.ints(self.m)
         for c in range(self.n_cliques):
+            cells += self.size[c]
+        for c in range(self.n_cliques):
             self.in_run[c] = self.dynamic[c] if self.parent[c] < 0 else self.in_run[self.parent[c]]
             self.streamed[c] = (
-                self.size[c] > STREAM
-                and (self.goal == QUERY or (self.goal == MARGINALS and not self.in_run[c] and not self.store))
+                self.streams(c, cells)
                 and self.all_sources(c) <= (RESCALE_EVERY if self.in_run[c] else MOST_SOURCES)
             )
         return 0
+
+    cdef bint streams(self, int64_t c, int64_t cells) noexcept:
+        """Whether clique c of a tree of so many cells is too large to be stored."""
+        if self.goal == MARGINALS and self.in_run[c]:
+            return self.dynamic[c] and self.size[c] > self.again and cells > self.tree
+        if self.goal == MARGINALS:
+            return self.size[c] > self.stream and not self.store
+        return self.goal == QUERY and self.size[c] > self.stream
 
     cdef int seat_likelihoods(self) except -1:
         """Give the likelihood of each variable that may have one to the smallest clique that holds it."""
@@ -353,7 +407,6 @@ cdef class Writer(Forest):
         cdef Arena arena = self.arena
         cdef int64_t c, k, start
         cdef Tape tape
-        self.stride = arena.ints(self.n)
         self.dims = arena.ints(self.n)
         self.from_parent, self.from_own = arena.ints(self.m), arena.ints(self.m)
         self.ordered = arena.ints(self.m)
@@ -404,8 +457,13 @@ cdef class Writer(Forest):
         if not self.dynamic[c]:
             self.product(c, tape, NOTHING, False, still, True, keep)
         elif self.streamed[c]:
+            if self.compact(c):
+                self.find_constant(c)
+                self.begin_sweep_over(self.once, self.clique[c], self.constant, self.n_constant, NOTHING, True)
+                self.put_constants(c, WORK, False)
+                self.end_sweep()
             self.begin_clique(tape, c, NOTHING, False)
-            self.put_constants(c, BASE)
+            self.put_base(c)
             self.put_changes(c)
             self.put_sends(c)
             self.end_sweep()
@@ -417,8 +475,22 @@ cdef class Writer(Forest):
         self.close(c, tape)
         return self.put_derived(c, tape) if alone else 0
 
-    cdef int put_constants(self, int64_t c, int64_t buffer) except -1:
-        """The sources of a clique that no evidence can reach; the messages are in this buffer."""
+    cdef int put_base(self, int64_t c) except -1:
+        """What evidence cannot change of a clique that a run does not store: its product, or its sources."""
+        if self.compact(c):
+            self.find_constant(c)
+            self.set_strides(self.constant, 0, self.n_constant)
+            self.step(MUL, BASE, self.clique[c], -1)
+            self.unset_strides(self.constant, 0, self.n_constant)
+        else:
+            self.put_constants(c, BASE, True)
+        return 0
+
+    cdef int put_constants(self, int64_t c, int64_t buffer, bint whole) except -1:
+        """The sources of a clique that no evidence can reach; the messages are in this buffer.
+
+        `whole` says that all its axes are swept.
+        """
         cdef int64_t k = self.factor_head[c]
         while k >= 0:
             if not self.moving[k]:
@@ -427,7 +499,7 @@ cdef class Writer(Forest):
         k = self.child_head[c]
         while k >= 0:
             if not self.dynamic[k]:
-                self.separator_step(MUL, buffer, k, self.message[k], &self.from_parent[k])
+                self.separator_step(MUL, buffer, k, self.message[k], &self.from_parent[k] if whole else NULL)
             k = self.child_next[k]
         return 0
 
@@ -578,8 +650,11 @@ cdef class Writer(Forest):
         if not self.swept[c]:
             return 0
         self.begin_clique(tape, c, NOTHING if self.streamed[c] else left, False)
-        if self.streamed[c]:
-            self.put_constants(c, WORK)
+        if self.streamed[c] and self.dynamic[c]:
+            self.put_base(c)
+            self.put_changes(c)
+        elif self.streamed[c]:
+            self.put_constants(c, WORK, True)
         self.separator_step(MUL, WORK, c, self.fresh[c], &self.from_own[c])
         self.put_shares(c)
         self.end_sweep()
@@ -663,8 +738,8 @@ cdef class Writer(Forest):
     cdef int read_step(self, int64_t v) except -1:
         """A step that adds up the marginal of one variable: what is before its axis and what is after it are joined."""
         cdef Tape tape = self.sweeping
-        cdef int64_t i, at = 0, before = 1, after = 1, depth = 0, n = self.sweep_stop - self.sweep_axes
-        cdef Words axes = self.axes + self.sweep_axes
+        cdef int64_t i, at = 0, before = 1, after = 1, depth = 0, n = self.sweep_depth
+        cdef Words axes = self.sweep_axes
         cdef int64_t* word
         if self.sweep_outer or self.cards[v] == 1:
             self.stride[v] = 1
@@ -712,11 +787,15 @@ cdef class Writer(Forest):
 
     cdef int begin_sweep(self, Tape tape, int64_t region, int64_t start, int64_t stop, int64_t left,
                          bint keep) except -1:
-        cdef int64_t i, n = stop - start, size = 1, slab, outer = 0
+        return self.begin_sweep_over(tape, region, self.axes + start, stop - start, left, keep)
+
+    cdef int begin_sweep_over(self, Tape tape, int64_t region, Words axes, int64_t n, int64_t left,
+                              bint keep) except -1:
+        cdef int64_t i, size = 1, slab, outer = 0
         cdef int64_t* dims = self.dims
         cdef int64_t* word
         for i in range(n):
-            dims[i] = self.cards[self.axes[start + i]]
+            dims[i] = self.cards[axes[i]]
             size *= dims[i]
         slab = size
         while slab > self.slab and outer < n - 1:
@@ -725,7 +804,7 @@ cdef class Writer(Forest):
         if slab > self.scratch_size:
             self.scratch_size = slab
         self.sweep_start = tape.begin(SWEEP, 7 + outer)
-        self.sweeping, self.sweep_axes, self.sweep_stop, self.sweep_outer = tape, start, stop, outer
+        self.sweeping, self.sweep_axes, self.sweep_depth, self.sweep_outer = tape, axes, n, outer
         word = tape.words + tape.size
         word[0], word[1], word[2], word[3], word[5], word[6] = region, size, left, keep, outer, 0
         word[4] = size // slab if outer else 1
@@ -737,10 +816,10 @@ cdef class Writer(Forest):
     cdef int step(self, int64_t kind, int64_t buffer, int64_t offset, int64_t k) except -1:
         """A step whose operand moves by `stride`; if k is a factor, also by its observed variables."""
         cdef Tape tape = self.sweeping
-        cdef int64_t n = self.sweep_stop - self.sweep_axes, outer = self.sweep_outer, i, depth
+        cdef int64_t n = self.sweep_depth, outer = self.sweep_outer, i, depth
         cdef int64_t moves = self.moving[k] if k >= 0 else 0
         cdef int64_t steps[DEEPEST]
-        cdef Words axes = self.axes + self.sweep_axes
+        cdef Words axes = self.sweep_axes
         cdef int64_t* word
         tape.reserve(7 + 2 * moves + outer + 2 * n)
         if moves:

@@ -10,7 +10,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from bbn.kernels.compiled.arrays cimport Words, check_length, words_of
@@ -44,6 +44,24 @@ cdef extern from "bands.h":
     int64_t bbn_bands(const bbn_band_state* state, Words f, bint maximise) noexcept nogil
 
 
+cdef extern from "rows.h":
+    enum:
+        ROW_CELLS
+    ctypedef struct bbn_rows:
+        int64_t rows
+        int64_t width
+    int64_t bbn_rows_read(const bbn_band_state* state, Words f, bbn_rows* rows) noexcept nogil
+    void bbn_rows_go(bbn_rows* rows, int64_t planes, bint maximise) noexcept nogil
+
+
+cdef struct Step:
+    Source at  # the operand's part for the slab at hand
+    Words walk  # its stride along each outer axis
+    Words dims  # and, behind it, those within a slab
+    int64_t depth
+    bint adds
+
+
 cdef struct State:
     bbn_band_state bands
     Source tables
@@ -53,6 +71,8 @@ cdef struct State:
     double* out
     int64_t* codes
     double** likelihoods
+    Step* steps
+    int64_t room
     bint maximise
     bint left_range
     int64_t cells
@@ -73,14 +93,6 @@ cdef inline int64_t shift(Words moves, int64_t count, const int64_t* codes) noex
     for k in range(count):
         at += codes[moves[2 * k]] * moves[2 * k + 1]
     return at
-
-
-cdef inline Source settle(double* target, Source current, double scale, int64_t n) noexcept nogil:
-    """The slab with the factors so far that are the same all over it."""
-    if current != NULL and scale == 1.0:
-        return current
-    bbn_scale(target, current, scale, n)
-    return target
 
 
 cdef int pause(State* state) except -1 nogil:
@@ -107,100 +119,184 @@ cdef int clear(State* state, int64_t offset, int64_t n) except -1 nogil:
 
 
 cdef inline Source operand(State* state, Words step) noexcept nogil:
-    """Where the operand of a MUL or LIKELY step begins; NULL for a likelihood that the run does not have."""
+    """Where the operand of a step of a sweep begins; NULL for a likelihood that the run does not have."""
+    cdef Source start
     if step[0] == LIKELY:
-        return state.likelihoods[step[3]]
-    return (state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)) + step[3]
+        start = state.likelihoods[step[3]]
+        if start == NULL:
+            return NULL
+    elif step[0] == ADD:
+        start = (state.work if step[2] == WORK else state.out) + step[3]
+    else:
+        start = (state.tables if step[2] == TABLES else (state.base if step[2] == BASE else state.work)) + step[3]
+    return start + shift(step + 6, step[4], state.codes)
 
 
-cdef inline int64_t offset_of(State* state, Words step, const int64_t* counter, int64_t n_outer) noexcept nogil:
-    """How far a slab's part of an operand lies from where the operand begins."""
-    cdef Words walk = step + 6 + 2 * step[4]
-    cdef int64_t j, offset = shift(step + 6, step[4], state.codes)
-    for j in range(n_outer):
-        offset += counter[j] * walk[j]
-    return offset
+cdef inline void advance(Step* steps, int64_t n, int64_t k, Words outer, int64_t n_outer) noexcept nogil:
+    """Move operands to the next slab: one on along axis k, back to the start along those behind it."""
+    cdef int64_t i, j
+    for i in range(n):
+        steps[i].at += steps[i].walk[k]
+        for j in range(k + 1, n_outer):
+            steps[i].at -= (outer[j] - 1) * steps[i].walk[j]
 
 
-cdef inline bint is_zero(State* state, Words step, int64_t n_ops, const int64_t* counter, int64_t n_outer) noexcept nogil:
-    """Whether one of the factors that are the same all over a slab is zero, so that there is nothing to be done."""
-    cdef int64_t k
-    cdef Words walk
+cdef int make_room(State* state, int64_t n_ops) except -1 nogil:
+    """Room for the steps of a sweep, and as many scales."""
+    cdef Step* steps
+    if n_ops > state.room:
+        steps = <Step*> realloc(state.steps, 2 * n_ops * sizeof(Step))
+        if steps == NULL:
+            raise MemoryError
+        state.steps, state.room = steps, n_ops
+    return 0
+
+
+cdef inline void add_up(State* state, double* sink, Source cells, int64_t depth, Words dims) noexcept nogil:
+    if state.maximise:
+        bbn_maximise(sink, cells, depth, dims, dims + depth)
+    else:
+        bbn_accumulate(sink, cells, depth, dims, dims + depth)
+
+
+cdef inline void keep_slab(double* target, Source current, double scale, int64_t n) noexcept nogil:
+    """Write a slab back, with the factors that are the same all over it."""
+    if current == NULL or scale != 1.0:
+        bbn_scale(target, current, scale, n)
+    elif current != target:
+        memcpy(target, current, n * sizeof(double))
+
+
+cdef int sweep_at_once(State* state, Words f) except -1 nogil:
+    """A sweep of one slab; see `sweep`."""
+    cdef int64_t slab = f[1], n_ops = f[6], k, depth
+    cdef Words word = f + 7
+    cdef Words dims
+    cdef double* target = state.work + f[0] if f[3] else state.scratch
+    cdef double scale = 1.0
     cdef Source source
+    cdef Source current = NULL
+    if f[2]:
+        current = (state.base if f[2] == BASE else state.work) + f[0]
     for k in range(n_ops):
-        if step[0] != ADD and step[5] == 1:
-            walk = step + 6 + 2 * step[4] + n_outer
-            if walk[1] == 0:
-                source = operand(state, step)
-                if source != NULL and source[offset_of(state, step, counter, n_outer)] == 0.0:
-                    return True
-        step += step[1]
-    return False
+        source, depth, dims = operand(state, word), word[5], word + 6 + 2 * word[4]
+        if word[0] == ADD:
+            if current == NULL or scale != 1.0:
+                bbn_scale(target, current, scale, slab)
+                current, scale = target, 1.0
+            add_up(state, <double*> source, current, depth, dims)
+        elif source != NULL:
+            if depth == 1 and dims[1] == 0:
+                scale *= source[0]
+            else:
+                bbn_multiply(target, current, source, scale, depth, dims, dims + depth)
+                current, scale = target, 1.0
+        word += word[1]
+    if f[3]:
+        keep_slab(target, current, scale, slab)
+    state.cells += slab * n_ops
+    if state.cells > POLL_CELLS:
+        pause(state)
+    return 0
 
 
 cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
+    cdef bbn_rows rows
+    cdef int64_t planes, part
+    if f[1] >= ROW_CELLS:
+        planes = bbn_rows_read(&state.bands, f, &rows)
+        if planes:
+            while planes > 0:
+                part = max(1, POLL_CELLS // (rows.rows * rows.width))
+                part = min(part, planes)
+                bbn_rows_go(&rows, part, state.maximise)
+                planes -= part
+                state.cells += part * rows.rows * rows.width * f[6]
+                if state.cells > POLL_CELLS:
+                    pause(state)
+            return 0
+    if f[5] == 0:
+        return sweep_at_once(state, f)
+    return sweep_by_slabs(state, f)
+
+
+cdef int sweep_by_slabs(State* state, Words f) except -1 nogil:
     cdef int64_t slabs = f[4], slab = f[1] // f[4], n_outer = f[5], n_ops = f[6]
     cdef int64_t counter[DEEPEST]
-    cdef int64_t s, k, depth, offset
+    cdef int64_t s, k, n_steps = 0, n_scales = 0
     cdef Words outer = f + 7
-    cdef Words step
-    cdef Words walk
-    cdef double* target
+    cdef Words word = f + 7 + n_outer
+    cdef Step* steps
+    cdef Step* scales
+    cdef Step* step
+    cdef double* target = state.scratch
     cdef double scale
+    cdef bint added = False
     cdef Source current
-    cdef Source source
-    cdef bint empty
-    cdef double* sink
+    cdef Source left = NULL
+    make_room(state, n_ops)
+    steps, scales = state.steps, state.steps + n_ops
+    for k in range(n_ops):
+        # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
+        step = &steps[n_steps]
+        step.at = operand(state, word)
+        if step.at != NULL:
+            step.depth = word[5]
+            step.walk = word + 6 + 2 * word[4]
+            step.dims = step.walk + n_outer
+            step.adds = word[0] == ADD
+            added |= step.adds
+            if added or step.depth > 1 or step.dims[1] != 0:
+                n_steps += 1
+            else:  # the same all over a slab
+                scales[n_scales] = step[0]
+                n_scales += 1
+        word += word[1]
+    if f[2]:
+        left = (state.base if f[2] == BASE else state.work) + f[0]
+    if f[3]:
+        target = state.work + f[0]
     for k in range(n_outer):
         counter[k] = 0
     for s in range(slabs):
-        target = state.work + f[0] + s * slab if f[3] else state.scratch
-        current = NULL
-        if f[2]:
-            current = (state.base if f[2] == BASE else state.work) + f[0] + s * slab
         scale = 1.0
-        step = f + 7 + n_outer
-        empty = slabs > 1 and is_zero(state, step, n_ops, counter, n_outer)
-        for k in range(0 if empty else n_ops):
-            # step: kind, length, buffer, offset, n_e, n_d, moves, outer strides, dims, strides
-            depth = step[5]
-            walk = step + 6 + 2 * step[4] + n_outer
-            offset = offset_of(state, step, counter, n_outer)
-            if step[0] == ADD:
-                current = settle(target, current, scale, slab)
-                scale = 1.0
-                sink = state.work if step[2] == WORK else state.out
-                if state.maximise:
-                    bbn_maximise(sink + step[3] + offset, current, depth, walk, walk + depth)
+        for k in range(n_scales):
+            scale *= scales[k].at[0]
+        if scale == 0.0:
+            if f[3]:
+                memset(target, 0, slab * sizeof(double))
+        else:
+            current = left
+            for k in range(n_steps):
+                step = &steps[k]
+                if step.adds:
+                    if current == NULL or scale != 1.0:
+                        bbn_scale(target, current, scale, slab)
+                        current, scale = target, 1.0
+                    add_up(state, <double*> step.at, current, step.depth, step.dims)
                 else:
-                    bbn_accumulate(sink + step[3] + offset, current, depth, walk, walk + depth)
-            else:
-                source = operand(state, step)
-                if source != NULL:
-                    if depth == 1 and walk[1] == 0:
-                        scale *= source[offset]
-                    else:
-                        bbn_multiply(target, current, source + offset, scale, depth, walk, walk + depth)
-                        current = target
-                        scale = 1.0
-            step += step[1]
-        if f[3] and empty:
-            memset(target, 0, slab * sizeof(double))
-        elif f[3]:
-            current = settle(target, current, scale, slab)
-            if current != target:
-                memcpy(target, current, slab * sizeof(double))
-        k = n_outer - 1
-        while k >= 0:
-            counter[k] += 1
-            if counter[k] < outer[k]:
-                break
-            counter[k] = 0
-            k -= 1
+                    bbn_multiply(target, current, step.at, scale, step.depth, step.dims, step.dims + step.depth)
+                    current, scale = target, 1.0
+            if f[3]:
+                keep_slab(target, current, scale, slab)
         state.cells += slab * n_ops
         if state.cells > POLL_CELLS:
             pause(state)
+        if s + 1 == slabs:
+            break
+        if f[3]:
+            target += slab
+        if left != NULL:
+            left += slab
+        k = n_outer - 1
+        counter[k] += 1
+        while counter[k] == outer[k]:
+            counter[k] = 0
+            k -= 1
+            counter[k] += 1
+        advance(steps, n_steps, k, outer, n_outer)
+        advance(scales, n_scales, k, outer, n_outer)
     return 0
 
 
@@ -280,6 +376,7 @@ cdef class Workspace:
         cdef int64_t k, n = program.n
         self.vectors = []
         self.state = program.state
+        self.state.steps, self.state.room = NULL, 0
         self.state.scratch = <double*> malloc((program.scratch_size + 1) * sizeof(double))
         self.state.codes = <int64_t*> calloc(n + 1, sizeof(int64_t))
         self.state.likelihoods = <double**> calloc(n + 1, sizeof(double*))
@@ -297,6 +394,7 @@ cdef class Workspace:
         free(self.state.bands.counts)
         free(self.state.bands.packed)
         free(self.state.scratch)
+        free(self.state.steps)
         free(self.state.codes)
         free(self.state.likelihoods)
 

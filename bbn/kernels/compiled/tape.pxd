@@ -43,6 +43,8 @@ cdef enum:
     ORDERED = 2048
     RUN = 64
     STREAM = 8192
+    STREAM_AGAIN = 4096
+    STREAM_TREE = 500000
     MOST_SOURCES = 32
     FEW = 8
     LARGE = 1000000

@@ -10,6 +10,10 @@ typedef double bbn_four __attribute__((vector_size(32), aligned(8), may_alias));
 #define BBN_FOUR(p) (*(bbn_four *)(p))
 #define BBN_READ_FOUR(p) (*(const bbn_four *)(p))
 #define BBN_FILL_FOUR(x) ((bbn_four){(x), (x), (x), (x)})
+typedef double bbn_two __attribute__((vector_size(16), aligned(8), may_alias));
+#define BBN_TWO(p) (*(bbn_two *)(p))
+#define BBN_READ_TWO(p) (*(const bbn_two *)(p))
+typedef int64_t bbn_four_flags __attribute__((vector_size(32)));
 #define BBN_INLINE static inline __attribute__((always_inline))
 #define BBN_VECTORS 1
 #else

@@ -71,6 +71,7 @@ BBN_CLONES static void bbn_accumulate(double *target, const double *cells, int64
     const int64_t step_out = steps[outer], step_in = steps[outer + 1];
 #if BBN_VECTORS
     if (inner == 2) BBN_WALK(bbn_add_twos(target + at, cells, rows, step_out, step_in), cells += plane);
+    if (inner == 3) BBN_WALK(bbn_add_threes(target + at, cells, rows, step_out, step_in), cells += plane);
     if (inner == 4) BBN_WALK(bbn_add_fours(target + at, cells, rows, step_out, step_in), cells += plane);
     if (inner == 8) BBN_WALK(bbn_add_plane(target + at, cells, rows, 8, step_out, step_in), cells += plane);
 #endif

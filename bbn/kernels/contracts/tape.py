@@ -84,6 +84,11 @@ RUN: Final = 64
 """Cells of a run that is long enough."""
 STREAM: Final = 8192
 """A clique of more cells than this is not written to memory, but made slab by slab, where a run needs it only once."""
+STREAM_AGAIN: Final = 4096
+"""In trees of more than STREAM_TREE cells, cliques of more cells than this that evidence can change are never written
+to memory either: a run makes them slab by slab on its way up, and again on its way down."""
+STREAM_TREE: Final = 500_000
+"""Smaller trees stay in the processor's own memory, where writing and reading a cell takes less than making it."""
 MOST_SOURCES: Final = 32
 """Cliques of more sources than this (RESCALE_EVERY where evidence reaches them) are stored all the same, since their
 products must be rescaled on the way."""
@@ -107,7 +112,8 @@ class Layout(NamedTuple):
         numbered parents first.
     parent, separator, clique, dynamic : int64 arrays
         Per clique: its parent (-1 for a root), the number of leading axes it shares with the parent, the offset of
-        its cells (if they are stored), and whether a run computes it (else it is in BASE).
+        its cells (if they are stored; otherwise, that of the product of what evidence cannot change, in BASE, over the
+        axes that this has), and whether a run computes it (else it is in BASE).
     out : int64 array (n,)
         Where a variable's marginal lies in the answer, or -1.
     out_size, work_size, base_size, whole_size : int

@@ -20,7 +20,8 @@ from bbn.kernels.pure.forest import Forest, pack_factors, reduce_scopes, smaller
 __all__ = ["lay_out", "pack_factors", "reduce_scopes"]
 
 FEW = 8
-"""Regions that are looked through for the marginal of a child."""
+"""Regions that are looked through for the marginal of a child; and of a clique gone through once, how many times
+smaller what evidence cannot change must be to be multiplied beforehand."""
 
 Step = tuple[int, int, int, list[int], dict[int, int]]
 """Kind, buffer, offset, moves, and variable to stride: how the other operand moves along the region's axes."""
@@ -38,6 +39,7 @@ def lay_out(
     goal: int,
     store: bool = False,
     slab: int = t.SLAB,
+    limits: tuple[int, int, int] = (t.STREAM, t.STREAM_AGAIN, t.STREAM_TREE),
 ) -> Layout:
     """Lay a junction forest out and write its tapes.
 
@@ -60,9 +62,11 @@ def lay_out(
         Whether MARGINALS stores large cliques that evidence cannot change, which is faster and takes more memory.
     slab : int
         The most cells of a slab, if an axis can be cut for that.
+    limits : three ints
+        In place of STREAM, STREAM_AGAIN and STREAM_TREE.
     """
     return _Writer(
-        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store, slab
+        cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, goal, store, slab, limits
     ).layout()
 
 
@@ -80,9 +84,11 @@ class _Writer(Forest):
         goal: int,
         store: bool,
         slab: int,
+        limits: tuple[int, int, int],
     ) -> None:
         super().__init__(cards, elimination, targets, goal)
         self.store, self.slab = store, slab
+        self.stream, self.again, self.tree = limits
         check_factors(cards, scope_ptr, scope, table_ptr, factors, role)
         self.role: list[int] = role.tolist()
         starts, members = scope_ptr.tolist(), scope.tolist()
@@ -120,10 +126,25 @@ class _Writer(Forest):
             if self.in_base(c) and not self.in_work(c):
                 self.clique[c] = offset
                 offset += size
+            elif self.compact(c):
+                self.clique[c] = offset
+                offset += math.prod(self.cards[v] for v in self.constant(c))
         self.base_size = offset
         self.whole_size = self.clear + sum(
             size for c, size in enumerate(self.size) if self.in_run[c] or not self.streamed[c]
         )
+
+    def compact(self, c: int) -> bool:
+        """Whether BASE holds, for a clique that a run does not store, the product of what evidence cannot change."""
+        if not (self.streamed[c] and self.dynamic[c] and self.sources(c, False)):
+            return False
+        cells = math.prod(self.cards[v] for v in self.constant(c))
+        return self.goal == t.MARGINALS or FEW * cells <= self.size[c]
+
+    def constant(self, c: int) -> list[int]:
+        """The axes of clique c that a source moves along that evidence cannot change."""
+        held = {v for *_, stride in self.sources(c, False) for v in stride}
+        return [v for v in self.axes[c] if v in held]
 
     def in_work(self, c: int) -> bool:
         """Whether a run stores the cells of clique c."""
@@ -178,9 +199,15 @@ class _Writer(Forest):
             self.in_run.append(self.dynamic[c] if p < 0 else self.in_run[p])
             sources = len(self.factors[c]) + len(self.children[c]) + len(self.likelihoods[c])
             few = sources <= (t.RESCALE_EVERY if self.in_run[c] else t.MOST_SOURCES)
-            streams = self.goal == t.MARGINALS and not self.in_run[c] and not self.store
-            once = self.goal == t.QUERY or streams
-            self.streamed.append(self.size[c] > t.STREAM and few and once)
+            self.streamed.append(few and self.streams(c))
+
+    def streams(self, c: int) -> bool:
+        """Whether clique c is too large to be stored."""
+        if self.goal == t.MARGINALS and self.in_run[c]:
+            return self.dynamic[c] and self.size[c] > self.again and sum(self.size) > self.tree
+        if self.goal == t.MARGINALS:
+            return self.size[c] > self.stream and not self.store
+        return self.goal == t.QUERY and self.size[c] > self.stream
 
     def lowest(self, c: int, scope: set[int]) -> int:
         """From a large clique on, always to the smallest neighbour that holds the scope."""
@@ -238,7 +265,9 @@ class _Writer(Forest):
             sends += shares
         tape = run if self.dynamic[c] else once
         if self.dynamic[c] and self.streamed[c]:
-            self.product(c, run, t.NOTHING, [*self.sources(c, False, t.BASE), *moving], sends, False)
+            if self.compact(c):
+                self.sweep(once, self.clique[c], self.constant(c), t.NOTHING, True, still)
+            self.product(c, run, t.NOTHING, [*self.base(c), *moving], sends, False)
         elif self.dynamic[c] and still:
             self.product(c, once, t.NOTHING, still, [], True)
             self.product(c, run, t.BASE, moving, sends, keep)
@@ -247,6 +276,12 @@ class _Writer(Forest):
         self.close(c, tape)
         for region, axes, step in later:
             self.sweep(tape, region, axes, t.WORK, False, [step])
+
+    def base(self, c: int) -> list[Step]:
+        """What evidence cannot change of a clique that a run does not store: its product, or its sources."""
+        if self.compact(c):
+            return [(t.MUL, t.BASE, self.clique[c], [], self.strides(self.constant(c)))]
+        return self.sources(c, False, t.BASE)
 
     def sources(self, c: int, changing: bool, buffer: int = t.WORK) -> list[Step]:
         """What clique c is the product of: the constant, or the changing, factors, messages and likelihoods.
@@ -319,7 +354,8 @@ class _Writer(Forest):
         steps: list[Step] = [(t.MUL, t.WORK, self.fresh[c], [], self.separator_strides(c))]
         if self.streamed[c]:
             left = t.NOTHING
-            steps = [*self.sources(c, False), *steps]
+            made = [*self.base(c), *self.sources(c, True)] if self.dynamic[c] else self.sources(c, False)
+            steps = [*made, *steps]
         shares, later = self.shares(c)
         self.sweep(tape, self.clique[c], self.axes[c], left, False, [*steps, *shares])
         for region, axes, step in later:

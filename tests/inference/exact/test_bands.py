@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -71,10 +72,16 @@ def joint_of(net: bbn.BayesianNetwork) -> np.ndarray:
     return np.einsum(*operands, list(range(len(place))))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
-    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels."""
+    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels.
+
+    In those from seed 20 on, a run stores no clique, or only small ones, as in large trees.
+    """
     rng = np.random.default_rng(seed)
+    if seed >= 20:
+        limits = (1, 60 if seed % 2 else 1, 1)
+        monkeypatch.setattr(kernels.layout, "lay_out", partial(kernels.layout.lay_out, limits=limits))
     if seed % 2:
         monkeypatch.setattr(bands, "DIFFER", math.inf)  # bands differ by value wherever they can
     monkeypatch.setattr(bands, "AGAIN", 1 if seed % 4 < 2 else math.inf)
@@ -122,7 +129,9 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
                             values[at : at + model.cards[v]], truth, rtol=0, atol=1e-10
                         )
     assert cut >= 50
-    if seed % 2:
+    if seed >= 20:
+        assert by_value[t.WORK] == 0 or seed % 2
+    elif seed % 2:
         assert by_value[t.BASE] >= 5
         assert by_value[t.NOTHING if seed % 4 < 2 else t.WORK] >= 2
 
