@@ -69,9 +69,8 @@ def test_the_tests_mirror_the_package() -> None:
         # a room within a room may be tested beside its neighbours
         tested = [inside, inside.parent] if len(inside.parts) > 1 else [inside]
         assert any(any((ROOT / "tests" / one).glob("**/test_*.py")) for one in tested), inside
-    for folder in {path.parent for path in (ROOT / "tests").rglob("test_*.py")} - {
-        ROOT / "tests" / "project"
-    }:
+    whole = {ROOT / "tests" / "project", ROOT / "tests" / "faults"}  # what concerns all rooms
+    for folder in {path.parent for path in (ROOT / "tests").rglob("test_*.py")} - whole:
         assert (ROOT / "bbn" / folder.relative_to(ROOT / "tests")).is_dir(), folder
 
 

@@ -117,7 +117,7 @@ class JunctionTree(Engine):
             asks for that.
         ledger
             What the call has taken of the memory limit already.
-        memory_limit, time_limit, order
+        memory_limit, time_limit, budget, order
             Options of the engine, for this call alone.
 
         Returns
