@@ -36,7 +36,7 @@ from bbn.inference.exact.tree_plan import TreePlan, plan_tree, search_plan
 
 GAIN = 1.6
 """How many times less a run must cost, beside making its plan: what no value can change is computed anew too."""
-KEPT_BYTES = 1 << 20
+KEPT_BYTES = 1 << 18
 """The last plan of a shape is kept if it has no more bytes than this."""
 
 
