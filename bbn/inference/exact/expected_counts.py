@@ -39,6 +39,8 @@ from bbn.model.variable import Continuous
 CHUNK = 1024
 """Rows that share one sum; chunks add up in order, so that the answer does not depend on the number of threads."""
 INSTEAD = "use fewer parents or states, or fill in more of the data"
+STREAMED = 1_000_000
+"""What data that are not in memory are taken to have of rows."""
 LOOKED_AT = 64
 """The rows whose entries are counted to predict how long a pass takes."""
 LOOKING, LOOKING_TABLE, LOOKING_ENTRY = 200_000.0, 1200.0, 8.0
@@ -217,11 +219,13 @@ class Expectation:
         return rows
 
     def rows_of(self, source: DataSource) -> Rows:
-        """The rows of the data; where they are not in memory, all columns with gaps are taken to be one gap."""
+        """The rows of the data; those that are not in memory are taken to be many, with gaps all over.
+
+        To count them would take a pass over the data.
+        """
         if isinstance(source, CodedTable):
             return self._rows(source.merged())
-        complete = {v.name for v in source.variables}.difference(source.incomplete)
-        return Rows(source.n_rows, np.array([[name not in complete for name in self.names]]))
+        return Rows(STREAMED, np.ones((1, len(self.names)), bool))
 
     def _gaps(self, block: Block, rows: slice) -> Flags:
         """Where some rows (first axis) have no value."""
