@@ -36,7 +36,7 @@ from bbn.inference.exact.tree_plan import TreePlan, plan_tree, search_plan
 
 GAIN = 1.6
 """How many times less a run must cost, beside making its plan: what no value can change is computed anew too."""
-KEPT_BYTES = 1 << 18
+KEPT_BYTES = 1 << 20
 """The last plan of a shape is kept if it has no more bytes than this."""
 
 
@@ -83,6 +83,9 @@ class FilteredQuery:
     """
 
     kept = 0
+    """The bytes that it is kept with: those of the last plan."""
+    is_kept = False
+    """Whether it is kept, and may keep the plan of its last values."""
 
     def __init__(self, filters: DomainFilter, question: Question, needed: Relevant, means: Means) -> None:
         self.question = question
@@ -133,12 +136,30 @@ class FilteredQuery:
             if found is not None:
                 return found
         executor = open_plan(compiled.plan, means.limit, means.room, means.beside)
-        small = compiled.plan.bytes <= KEPT_BYTES
-        self._last = (compiled.domain.tobytes(), compiled.embedding, executor) if small else None
+        if self.is_kept and compiled.plan.bytes <= KEPT_BYTES:
+            self._last = compiled.domain.tobytes(), compiled.embedding, executor
+            self._count(int(compiled.plan.bytes))
         return self._read(executor, compiled.embedding, values, k)
 
+    @property
+    def limit(self) -> int:
+        """The bytes that it and others may take."""
+        return memory_limit(self._means.limit)
+
+    def keep(self) -> int:
+        """Note that it is kept; the bytes that it is kept with."""
+        self.is_kept = True
+        return self.kept
+
     def drop(self) -> None:
-        """Note that it is no longer kept: nothing of it is counted."""
+        """Note that it is no longer kept."""
+        self.is_kept, self.kept, self._last = False, 0, None
+
+    def _count(self, size: int) -> None:
+        """Count the bytes of the last plan among those that are kept."""
+        if self._means.room is not None:
+            self._means.room.kept += size - self.kept
+            self.kept = size
 
     def _first(self, domain: Flags, whole: Order, gone: bool) -> Compiled | None:
         """The plan of the states that are left, by an order of their own or that of all; None if there is no gain."""

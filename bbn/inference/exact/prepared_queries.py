@@ -47,6 +47,13 @@ class PreparedQuery(Protocol):
         """Note that it is no longer kept."""
 
     @property
+    def limit(self) -> int:
+        """The bytes that it and others may take."""
+
+    def keep(self) -> int:
+        """Note that it is kept; the bytes that it is kept with."""
+
+    @property
     def kept(self) -> int:
         """The bytes that it is kept with."""
 
@@ -125,6 +132,16 @@ class TreeQuery:
         if executor.plan.sparse is not None:
             self._take(executor.plan._replace(sparse=None, more=0))
         return self.executor
+
+    @property
+    def limit(self) -> int:
+        """The bytes that it and others may take."""
+        return self.executor.limit
+
+    def keep(self) -> int:
+        """Note that it is kept; the bytes that it is kept with."""
+        self.executor.kept = self.executor.bytes
+        return self.executor.kept
 
     def drop(self) -> None:
         """Note that it is no longer kept; what is large gives its memory back as soon as no run needs it."""
@@ -233,11 +250,8 @@ class PreparedQueries:
             if key in self._queries:
                 self._forget(self._queries.pop(key))
             self._queries[key] = query
-            if isinstance(query, TreeQuery):
-                executor = query.executor
-                executor.kept = executor.bytes
-                self.room.kept += executor.kept
-                self._drop(executor.limit // 2, 1)
+            self.room.kept += query.keep()
+            self._drop(query.limit // 2, 1)
 
     def make_room(self, size: int) -> None:
         """Drop the oldest until those that stay take no more than `size` bytes."""
