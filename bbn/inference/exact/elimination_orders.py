@@ -118,7 +118,7 @@ def greedy(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", most: float
         if len(other[0]) == len(elimination[0]) or cells > most:
             found.append((name, other, kernels.triangulate.total_cells(cards, *other)))
     _, best, fewest = min(found, key=itemgetter(2))
-    pays = HUGE < fewest <= min(most, HOPELESS)
+    pays = HUGE < fewest <= min(most, HOPELESS) and kernels.COMPILED
     return Order(best, fewest, len(rules), fewest, tuple(found) if pays else ())
 
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn import kernels
 from bbn.inference.exact.domain_filtering import DomainFilter, making
 from bbn.inference.exact.elimination_orders import HOPELESS, Order, greedy
-from bbn.inference.exact.executor import Executor, open_plan
+from bbn.inference.exact.executor import executor_of, open_plan
 from bbn.inference.exact.filtered_query import FilteredQuery, Means
 from bbn.inference.exact.prepared_queries import PreparedQueries, PreparedQuery, TreeQuery
 from bbn.inference.exact.prices import CELL, FILTERED, WHOLE_TREE
@@ -160,7 +161,7 @@ class Compiler:
         if CELL * found.cells <= FILTERED and options["memory_limit"] is None:
             plan = plan_on(model, question, needed, found, False, slab)
             if plan.bytes <= SMALL_BYTES:
-                return TreeQuery(Executor(plan, sys.maxsize), reorders)
+                return TreeQuery(executor_of(plan, sys.maxsize), reorders)
         choice = self._chosen(question, values, needed, found, slab, options)
         if choice.filtered is not None:
             return choice.filtered
@@ -218,9 +219,13 @@ class Compiler:
         return query if query.pays(values, whole.order, fits) else None
 
     def filters(self) -> DomainFilter | None:
-        """What finds the states that can occur, made when it is first asked for; None if no table has a zero."""
+        """What finds the states that can occur, made when it is first asked for; None if no table has a zero.
+
+        None without compiled kernels too, where looking would take longer than it saves.
+        """
         if self._sparse is None:
-            self._sparse = bool(np.count_nonzero(self.factors.tables) < self.factors.tables.size)
+            sparse = np.count_nonzero(self.factors.tables) < self.factors.tables.size
+            self._sparse = bool(sparse) and kernels.COMPILED
         if self._sparse and self._filters is None:
             self._filters = DomainFilter(self.factors)
             self.beside += self.factors.tables.size  # a flag for each entry
