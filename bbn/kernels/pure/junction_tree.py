@@ -406,7 +406,9 @@ def _forest(cards: list[int], elimination: tuple[Ints, Ints, Ints], targets: lis
         root = min(holders, key=lambda c: (size[c], c))
         below, c = -1, root
         while c >= 0:  # turn the links between it and its root around
-            below, c, parent[c] = c, parent[c], below
+            above = parent[c]
+            parent[c] = below
+            below, c = c, above
     children: list[list[int]] = [[] for _ in members]
     for c, p in enumerate(parent):
         if p >= 0:
