@@ -271,7 +271,6 @@ def hard_of(net: bbn.BayesianNetwork) -> list[tuple[int, int]]:
     return [(i, net.variable(net.names[i]).find(case.iloc[i])) for i in range(0, len(net.names), 10)]
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
     monkeypatch.setattr(bands, "RUNS", 3)
     monkeypatch.setattr(bands, "SMALL_RUNS", 0)
@@ -287,7 +286,6 @@ def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
         assert log == pytest.approx(first[1], abs=1e-10)
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
@@ -299,7 +297,6 @@ def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
     np.testing.assert_allclose(made.run(hard)[0], values, rtol=0, atol=1e-12)
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
@@ -366,7 +363,6 @@ def test_lists_that_do_not_fit_are_refused(every):
             propagate.Program(model.cards, model.tables, thin, False, short)
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_the_memory_of_bands_counts(monkeypatch):
     """A query stores no large clique, so lists of bands take more memory than whole sweeps; kept plans say so."""
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)
