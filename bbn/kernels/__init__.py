@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the twins carry the types
     from bbn.kernels.pure import expect as expect
     from bbn.kernels.pure import gaussians as gaussians
     from bbn.kernels.pure import junction_tree as junction_tree
+    from bbn.kernels.pure import layout as layout
     from bbn.kernels.pure import messages as messages
     from bbn.kernels.pure import recode as recode
     from bbn.kernels.pure import regress as regress
@@ -44,7 +45,6 @@ if TYPE_CHECKING:  # the twins carry the types
     batch: Any
     consistency: Any
     explain: Any
-    layout: Any
     pieces: Any
     propagate: Any
     wide: Any

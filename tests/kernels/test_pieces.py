@@ -16,7 +16,9 @@ from tests.kernels.test_twins import random_scopes, twins
 
 PIECES = twins("pieces")
 each_twin = pytest.mark.parametrize("module", PIECES)
-pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="pieces are ordered anew by compiled kernels alone")
+pytestmark = pytest.mark.skipif(
+    not kernels.COMPILED, reason="pieces are ordered anew by compiled kernels alone"
+)
 
 
 def problem(model):

@@ -48,9 +48,11 @@ def test_without_it_every_kernel_is_compiled(unset):
 def test_every_kernel_is_listed_and_has_both_files():
     pure = {path.stem for path in (FOLDER / "pure").glob("*.py")} - {"__init__"}
     compiled = {path.stem for path in (FOLDER / "compiled").glob("*.pyx")}
-    assert set(kernels.KERNELS) == pure & compiled
+    # what has a file on both sides is a kernel, unless only other kernels use it
+    assert pure & compiled - set(kernels.KERNELS) == {"forest"}
+    assert set(kernels.KERNELS) <= pure & compiled
     assert set(kernels.COMPILED_ONLY) <= compiled - pure
-    assert set(kernels.PURE_ONLY) == pure - compiled
+    assert set(kernels.PURE_ONLY) == pure - compiled - {"best_assignments"}
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)

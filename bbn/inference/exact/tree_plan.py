@@ -134,11 +134,10 @@ def plan_on(
     if order.cells > BEYOND:
         return TreePlan(model, question, needed, order, None, 8 * order.cells, slab)
     if not kernels.COMPILED:
-        layout = _in_numpy(model, question, needed, order)
-        return TreePlan(
-            model, question, needed, order, layout, tables_bytes(model) + 8 * layout.work_size, slab
-        )
-    layout = kernels.layout.lay_out(
+        sizes = _in_numpy(model, question, needed, order)
+        held = tables_bytes(model) + 8 * sizes.work_size
+        return TreePlan(model, question, needed, order, sizes, held, slab)
+    layout: Layout = kernels.layout.lay_out(
         model.cards,
         model.scope_ptr,
         model.scope,
@@ -176,7 +175,8 @@ def _in_numpy(model: Factors, question: Question, needed: Relevant, order: Order
     held = 2 * cells + (2 if reads else 1) * cells + 2 * (out_size + int(model.tables.size))
     none = np.empty(0, np.int64)
     run = np.array([SWEEP, 9, 0, cells, 0, 0, 1, 0, sweeps], np.int64)
-    return Layout(none, run, *[none] * 6, out, out_size, held, 0, cells, 0, int(model.table_ptr[-1]))
+    size = int(model.table_ptr[-1])
+    return Layout(none, run, none, none, none, none, none, none, out, out_size, held, 0, cells, 0, size)
 
 
 def program_of(plan: TreePlan) -> Any:

@@ -232,7 +232,7 @@ def block_bytes(model: Factors, executor: Executor) -> int:
     """The workspace of a thread that runs blocks of rows."""
     layout = executor.layout
     cells = layout.work_size + layout.scratch_size + layout.out_size + len(model.cards)
-    return 8 * kernels.batch.BLOCK * cells + 8 * layout.run.size
+    return 8 * int(kernels.batch.BLOCK) * cells + 8 * layout.run.size
 
 
 def _run(

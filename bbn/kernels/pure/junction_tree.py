@@ -13,22 +13,25 @@ are run on logarithms. What evidence cannot change is multiplied out once.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbn.kernels.contracts import tape as t
-from bbn.kernels.contracts.checks import check_doubles, check_elimination, check_factors, check_findings, check_length
+from bbn.kernels.contracts.checks import (
+    check_doubles,
+    check_elimination,
+    check_factors,
+    check_findings,
+    check_length,
+)
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.kernels.logarithms import log_sum
+from bbn.kernels.pure.best_assignments import best_assignments
+from bbn.kernels.pure.forest import Clique, forest
 from bbn.kernels.watch import check
-
-TIE, DIGITS = 1e-12, 12
-"""Logarithms of cells that differ by less than TIE tie, and the first of them counts as the best; losses that agree in
-so many decimals tie, and what was found first comes first."""
 
 Changing = tuple[Floats, list[int]]
 """A table, its first axes those of observed variables, the others those of a clique; and the variables observed."""
@@ -46,38 +49,17 @@ class Algebra(NamedTuple):
 
 
 def _over(fresh: Floats, old: Floats) -> Floats:
-    return np.divide(fresh, old, np.zeros(old.shape), where=old > 0.0)
+    return np.asarray(np.divide(fresh, old, np.zeros(old.shape), where=old > 0.0))
 
 
 def _minus(fresh: Floats, old: Floats) -> Floats:
-    return np.subtract(fresh, old, np.full(old.shape, -math.inf), where=old > -math.inf)
+    return np.asarray(np.subtract(fresh, old, np.full(old.shape, -math.inf), where=old > -math.inf))
 
 
 SUMS = Algebra(np.asarray, 1.0, np.multiply, _over, np.add.reduce, False)
 MAXIMA = SUMS._replace(total=np.maximum.reduce)
 LOG_SUMS = Algebra(np.log, 0.0, np.add, _minus, log_sum, True)
 LOG_MAXIMA = LOG_SUMS._replace(total=np.maximum.reduce)
-
-
-class Clique:
-    """A clique: its axes begin with what it shares with its parent, in the parent's order."""
-
-    def __init__(self, axes: list[int], shared: int, parent: int, cards: list[int]) -> None:
-        self.axes, self.shared, self.parent = axes, shared, parent
-        self.dims = [cards[v] for v in axes]
-        self.rows = math.prod(self.dims[:shared])
-        self.children: list[int] = []
-        self.factors: list[tuple[Floats, list[int]]] = []
-        self.likely: list[tuple[int, list[int]]] = []
-        self.message: list[int] = []  # its shape in the parent
-        self.gone: tuple[int, ...] = ()  # the parent's axes that it lacks
-        self.reads: list[tuple[int, tuple[int, ...], slice]] = []
-        self.dynamic = False
-
-    def shape(self, held: Iterable[int]) -> list[int]:
-        """The clique's dims where these variables are, 1 elsewhere."""
-        inside = set(held)
-        return [dim if v in inside else 1 for v, dim in zip(self.axes, self.dims, strict=True)]
 
 
 class Program:
@@ -124,8 +106,10 @@ class Program:
         self.role: list[int] = role.tolist()
         self.targets = [*targets]
         self.scalars: list[Changing] = []
-        self.cliques, home = _forest(self.cards, elimination, self.targets)
-        self._seat_factors(scope_ptr.tolist(), scope.tolist(), table_ptr.tolist(), tables, factors.tolist(), home)
+        self.cliques, home = forest(self.cards, elimination, self.targets)
+        self._seat_factors(
+            scope_ptr.tolist(), scope.tolist(), table_ptr.tolist(), tables, factors.tolist(), home
+        )
         self._seat_reads(out.tolist())
         for c in reversed(self.cliques):
             c.dynamic |= bool(c.likely) or any(observed for _, observed in c.factors)
@@ -136,7 +120,13 @@ class Program:
         self._plain = Sweeps(self, MAXIMA if maximise else SUMS)
 
     def _seat_factors(
-        self, starts: list[int], members: list[int], at: list[int], tables: Floats, factors: list[int], home: dict[int, int]
+        self,
+        starts: list[int],
+        members: list[int],
+        at: list[int],
+        tables: Floats,
+        factors: list[int],
+        home: dict[int, int],
     ) -> None:
         """Give each factor to a clique, its axes in the clique's order after those of observed variables."""
         turn = {v: k for k, v in enumerate(home)}
@@ -154,22 +144,31 @@ class Program:
             clique = self.cliques[home[min(free, key=turn.__getitem__)]]
             axes = [*observed, *sorted(free, key=clique.axes.index)]
             table = np.ascontiguousarray(table.transpose([own.index(v) for v in axes]))
-            clique.factors.append((table.reshape([*table.shape[: len(observed)], *clique.shape(free)]), observed))
+            clique.factors.append(
+                (table.reshape([*table.shape[: len(observed)], *clique.shape(free)]), observed)
+            )
 
     def _seat_reads(self, out: list[int]) -> None:
-        """Give each likelihood, and each marginal to read, to the smallest clique that holds its variable."""
+        """Give each likelihood to the smallest clique of its variable, each marginal to that or a smaller message."""
         smallest: dict[int, Clique] = {}
-        for c in sorted(self.cliques, key=lambda c: math.prod(c.dims)):
+        by_message: dict[int, Clique] = {}
+        for c in sorted(self.cliques, key=lambda c: c.rows * c.columns):
             for v in c.axes:
                 smallest.setdefault(v, c)
+        for c in sorted(self.cliques, key=lambda c: c.rows):
+            for v in c.axes[: c.shared]:
+                by_message.setdefault(v, c)
         self.out_size = math.prod(self.cards[v] for v in self.targets) if self.targets else 0
         for v, c in smallest.items():
-            axis = c.axes.index(v)
             if self.role[v] in (t.LIKELIHOOD, t.MASKED):
                 c.likely.append((v, c.shape([v])))
             if out[v] >= 0:
-                others = tuple(k for k in range(len(c.axes)) if k != axis)
-                c.reads.append((v, others, slice(out[v], out[v] + self.cards[v])))
+                part = slice(out[v], out[v] + self.cards[v])
+                d = by_message.get(v)
+                if d is not None and d.rows < c.rows * c.columns:
+                    d.message_reads.append((_but(d.axes[: d.shared], v), part))
+                else:
+                    c.reads.append((_but(c.axes, v), part))
                 self.out_size += self.cards[v]
         self.starts = np.array(sorted(at for at in out if at >= 0), np.int64)
         self.sizes = np.diff(np.append(self.starts, self.out_size))
@@ -184,8 +183,10 @@ class Program:
             with np.errstate(all="ignore"):
                 return self._logs.answer(codes, given)
 
-    def ranked(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Iterator[tuple[Ints, float]], float]:
-        """Of a maximum: all possible assignments, best first, with ln of their ratio to the best; and ln of the best."""
+    def ranked(
+        self, hard: Pairs = (), likelihoods: Vectors = ()
+    ) -> tuple[Iterator[tuple[Ints, float]], float]:
+        """Of a maximum: all possible assignments, best first, each with ln of its ratio to the best; ln of that."""
         codes, given = self._findings(hard, likelihoods)
         try:
             with np.errstate(all="raise"):
@@ -195,7 +196,8 @@ class Program:
                 sweeps, (potentials, _, log) = self._logs, self._logs.collect(codes, given)
         if log == -math.inf:
             return iter(()), log
-        return self._departures(potentials, sweeps.algebra.logs, codes), log
+        logs = sweeps.algebra.logs
+        return best_assignments(self.cards, self.cliques, potentials, logs, codes), log
 
     def _findings(self, hard: Pairs, likelihoods: Vectors) -> tuple[dict[int, int], dict[int, Floats]]:
         """The codes observed, and the likelihoods of variables that are not sliced."""
@@ -207,56 +209,6 @@ class Program:
                 given[v] = np.zeros(self.cards[v])
                 given[v][code] = 1.0
         return codes, given
-
-    def _departures(self, potentials: list[Floats], logs: bool, hard: dict[int, int]) -> Iterator[tuple[Ints, float]]:
-        """Each next best takes, at one clique, the next cell of the row that is decided, and the best below."""
-        cliques = self.cliques
-        # the loss, rounded; a number; what is departed from, where, to which of the order, the loss, that before
-        heap: list[tuple[float, int, Ints, int, int, float, float]] = []
-        made = 0
-
-        def row(codes: Ints, c: int) -> Floats:
-            clique = cliques[c]
-            cells = potentials[c][tuple(codes[clique.axes[: clique.shared]].tolist())].ravel()
-            with np.errstate(divide="ignore"):
-                return cells if logs else np.asarray(np.log(cells))
-
-        def decide(codes: Ints, c: int, cell: int) -> None:
-            clique = cliques[c]
-            codes[clique.axes[clique.shared :]] = np.unravel_index(cell, clique.dims[clique.shared :])
-
-        def complete(codes: Ints, first: int) -> None:
-            for c in range(first, len(cliques)):
-                cells = row(codes, c)
-                decide(codes, c, int((cells > cells.max() - TIE).argmax()))
-
-        def offer(codes: Ints, c: int, rank: int, before: float) -> None:
-            nonlocal made
-            made += 1
-            cells = row(codes, c)
-            order = _order(cells, rank)
-            if rank < len(order):
-                loss = before + float(cells[order[0]] - cells[order[rank]])
-                heapq.heappush(heap, (round(loss, DIGITS), made, codes, c, rank, loss, before))
-
-        codes: Ints = np.full(len(self.cards), -1, np.int64)
-        for v, code in hard.items():
-            codes[v] = code
-        loss, first = 0.0, 0
-        complete(codes, 0)
-        while True:
-            check()
-            yield codes.copy(), -loss
-            for c in range(first, len(cliques)):
-                offer(codes, c, 1, loss)
-            if not heap:
-                return
-            _, _, departed, c, rank, own, before = heapq.heappop(heap)
-            loss, first = max(loss, own), c + 1
-            offer(departed, c, rank + 1, before)
-            codes = departed.copy()
-            decide(codes, c, _order(row(codes, c), rank)[rank])
-            complete(codes, first)
 
 
 class Sweeps:
@@ -312,45 +264,43 @@ class Sweeps:
                 break
         return potentials, messages, raw, log
 
-    def _product(self, clique: Clique, cells: Floats | None, sources: list[Floats]) -> tuple[Floats, float]:
+    def _product(self, clique: Clique, known: Floats | None, sources: list[Floats]) -> tuple[Floats, float]:
         """The product of these and of what is known, whose largest is made 1 now and then, and ln of the scales."""
-        log = 0.0
-        if cells is None:
-            cells = np.full(clique.dims, self.algebra.one)
-        elif sources:
-            cells = cells.copy()
+        if known is not None and not sources:
+            return known, 0.0
+        left: Any = self.algebra.one if known is None else known
+        cells, log = np.full(clique.dims, self.algebra.one) if not sources else np.empty(clique.dims), 0.0
         for k, source in enumerate(sources):
-            self.algebra.times(cells, source, cells)
+            left = self.algebra.times(left, source, cells)
             if k % t.RESCALE_EVERY == t.RESCALE_EVERY - 1:
-                log += self._rescale(cells)
+                left, scale = self._rescaled(cells)
+                cells[...] = left
+                log += scale
         return cells, log
 
-    def _rescale(self, cells: Floats) -> float:
-        """Make the largest 1; ln of what it was."""
-        top = float(cells.max())
+    def _rescaled(self, cells: Floats) -> tuple[Floats, float]:
+        """The same with a largest number of 1, and ln of what it was."""
+        top = float(np.maximum.reduce(cells, None))
         if self.algebra.logs:
-            if top > -math.inf:
-                cells -= top
-            return top
-        if top <= 0.0:
-            return -math.inf
-        cells /= top
-        return math.log(top)
+            return (cells - top if top > -math.inf else cells), top
+        return (cells / top, math.log(top)) if top > 0.0 else (cells, -math.inf)
 
-    def _send(self, k: int, sources: list[Floats], potentials: list[Any], messages: list[Any], raw: list[Any]) -> float:
+    def _send(
+        self, k: int, sources: list[Floats], potentials: list[Any], messages: list[Any], raw: list[Any]
+    ) -> float:
         """Multiply a clique out and make its message; ln of what was taken out of it, at a root of its total."""
-        check()
         clique = self.tree.cliques[k]
-        cells, log = self._product(clique, potentials[k], sources)
-        potentials[k] = cells
-        message = np.asarray(self.algebra.total(cells.reshape(clique.rows, -1), 1))
-        raw[k] = message
-        messages[k] = message.reshape(clique.message).copy()
-        return log + self._rescale(messages[k])
+        if clique.rows * clique.columns > t.ORDERED:
+            check()
+        potentials[k], log = self._product(clique, potentials[k], sources)
+        raw[k] = self.algebra.total(potentials[k].reshape(clique.rows, clique.columns), 1)
+        message, scale = self._rescaled(raw[k])
+        messages[k] = message.reshape(clique.message)
+        return log + scale
 
     def answer(self, codes: dict[int, int], given: dict[int, Floats]) -> tuple[Floats, float]:
         """Up, down where marginals are read, and the answer."""
-        tree, total = self.tree, self.algebra.total
+        tree, total, over, times = self.tree, self.algebra.total, self.algebra.over, self.algebra.times
         potentials, raw, log = self.collect(codes, given)
         out = np.zeros(tree.out_size)
         if log == -math.inf or not tree.out_size:
@@ -359,15 +309,17 @@ class Sweeps:
             size = tree.out_size
             return self._shares(total(potentials[0].reshape(size, -1), 1), np.zeros(1, np.int64), [size]), log
         for k, clique in enumerate(tree.cliques):
-            check()
-            cells = potentials[k]
+            fresh = np.full(1, self.algebra.one)
             if clique.parent >= 0:
-                fresh = np.asarray(total(potentials[clique.parent], clique.gone)).reshape(clique.rows)
-                ratio = self.algebra.over(fresh, raw[k])
-            else:
-                ratio = self.algebra.over(np.full(1, self.algebra.one), raw[k])
-            potentials[k] = cells = self.algebra.times(cells.reshape(clique.rows, -1), ratio[:, None]).reshape(clique.dims)
-            for _, others, part in clique.reads:
+                fresh = total(potentials[clique.parent], clique.gone)
+                for others, part in clique.message_reads:
+                    out[part] = total(fresh, others)
+                fresh = fresh.reshape(clique.rows)
+            if clique.rows * clique.columns > t.ORDERED:
+                check()
+            cells = potentials[k].reshape(clique.rows, clique.columns)
+            potentials[k] = cells = times(cells, over(fresh, raw[k])[:, None]).reshape(clique.dims)
+            for others, part in clique.reads:
                 out[part] = total(cells, others)
         return self._shares(out, tree.starts, tree.sizes), log
 
@@ -378,67 +330,6 @@ class Sweeps:
         return np.asarray(out / np.repeat(np.add.reduceat(out, starts), sizes))
 
 
-def _forest(cards: list[int], elimination: tuple[Ints, Ints, Ints], targets: list[int]) -> tuple[list[Clique], dict[int, int]]:
-    """The cliques, parents first, that of the targets before all others; and for each variable, in the order of
-    elimination, the number of the clique that it was eliminated in."""
-    order, ptr, near = (part.tolist() for part in elimination)
-    turn = {v: k for k, v in enumerate(order)}
-    around = [near[ptr[k] : ptr[k + 1]] for k in range(len(order))]
-    following = [min((turn[u] for u in own), default=-1) for own in around]
-    home: dict[int, int] = {}
-    members: list[list[int]] = []
-    last: list[int] = []
-    for k, v in enumerate(order):
-        if v not in home:
-            home[v] = len(members)
-            members.append([v, *around[k]])
-            last.append(k)
-        last[home[v]] = k
-        if around[k] and len(around[k]) == 1 + len(around[following[k]]):  # what follows is within this clique
-            home.setdefault(order[following[k]], home[v])
-    parent = [home[order[following[k]]] if around[k] else -1 for k in last]
-    root = -1
-    if targets:
-        size = [math.prod(cards[v] for v in own) for own in members]
-        holders = [c for c, own in enumerate(members) if set(targets) <= set(own)]
-        if not holders:
-            raise ValueError("no clique holds all targets")
-        root = min(holders, key=lambda c: (size[c], c))
-        below, c = -1, root
-        while c >= 0:  # turn the links between it and its root around
-            above = parent[c]
-            parent[c] = below
-            below, c = c, above
-    children: list[list[int]] = [[] for _ in members]
-    for c, p in enumerate(parent):
-        if p >= 0:
-            children[p].append(c)
-    stack = [c for c, p in enumerate(parent) if p < 0 and c != root][::-1] + [root] * (root >= 0)
-    number: dict[int, int] = {}
-    cliques: list[Clique] = []
-    while stack:
-        c = stack.pop()
-        p = number.get(parent[c], -1)
-        shared = [v for v in cliques[p].axes if v in members[c]] if p >= 0 else []
-        front = shared or (targets if c == root else [])
-        rest = sorted((v for v in members[c] if v not in front), key=turn.__getitem__, reverse=True)
-        clique = Clique([*front, *rest], len(shared), p, cards)
-        number[c] = len(cliques)
-        if p >= 0:
-            cliques[p].children.append(number[c])
-            clique.message = cliques[p].shape(shared)
-            clique.gone = tuple(k for k, v in enumerate(cliques[p].axes) if v not in shared)
-        cliques.append(clique)
-        stack += reversed(children[c])
-    return cliques, {v: number[c] for v, c in sorted(home.items(), key=lambda item: turn[item[0]])}
-
-
-def _order(cells: Floats, rank: int) -> list[int]:
-    """The possible cells of a row of logarithms to this rank or further, best first; of those that tie, the first."""
-    order: list[int] = []
-    left = cells > -math.inf
-    while len(order) <= rank and left.any():
-        tied = np.flatnonzero(left & (cells > cells[left].max() - TIE))
-        order += tied.tolist()
-        left[tied] = False
-    return order
+def _but(axes: list[int], v: int) -> tuple[int, ...]:
+    """The places of all axes but that of v."""
+    return tuple(k for k, u in enumerate(axes) if u != v)

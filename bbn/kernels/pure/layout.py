@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.checks import check_doubles, check_ints, check_length, check_offsets, check_range
 from bbn.kernels.contracts.types import Floats, Ints
+
+if TYPE_CHECKING:
+    lay_out: Any
+    """Compiled alone: the tapes."""
 
 
 def pack_factors(

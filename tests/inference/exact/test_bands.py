@@ -141,7 +141,9 @@ def test_queries_of_random_networks_by_their_joint_tables(seed, every, monkeypat
         if found is None:
             continue
         cut += 1
-        programs = [p.Program(model.cards, model.tables, found[0], False, found[1]) for p in [kernels.propagate]]
+        programs = [
+            p.Program(model.cards, model.tables, found[0], False, found[1]) for p in [kernels.propagate]
+        ]
         for _ in range(3):
             hard = [(v, int(rng.integers(model.cards[v]))) for v in sliced]
             vectors = [(v, np.where(rng.random(model.cards[v]) < 0.5, 0.0, 0.7)) for v in likely]

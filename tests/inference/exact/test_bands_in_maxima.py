@@ -43,7 +43,7 @@ def best_by(model, layout, own, hard, vectors, k):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
-    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; with bands, without, and by the tree in numpy."""
+    """100 networks each: codes, likelihoods with zeros, impossible evidence; with bands, without, and in numpy."""
     rng = np.random.default_rng(9000 + seed)
     if seed % 2:
         monkeypatch.setattr(bands, "DIFFER", math.inf)  # bands differ by value wherever they can
@@ -209,7 +209,9 @@ def test_states_that_tie_come_in_one_order_with_bands_and_without(at_once):
         model = flatten(net)
         question = Question(goal=t.COLLECTED, maximise=True)
         ranked, _ = numpy_program(plan_tree(model, question)).ranked()
-        found = [dict(zip(model.names, codes.tolist(), strict=True)) for codes, _ in itertools.islice(ranked, 40)]
+        found = [
+            dict(zip(model.names, codes.tolist(), strict=True)) for codes, _ in itertools.islice(ranked, 40)
+        ]
         assert [{name: f"s{code}" for name, code in one.items()} for one in found] == [
             one.states for one in first
         ]

@@ -15,7 +15,9 @@ from bbn.inference.exact.problem import Answer
 from tests.support import sparse_models
 from tests.support.pedigrees import pedigree, phenotypes
 
-pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="cases come of filtered domains, by compiled kernels")
+pytestmark = pytest.mark.skipif(
+    not kernels.COMPILED, reason="cases come of filtered domains, by compiled kernels"
+)
 
 
 @pytest.fixture
