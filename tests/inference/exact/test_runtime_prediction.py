@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn import kernels
 from bbn.core.threads import time_limit
 from bbn.inference.exact import elimination_orders as orders
 from bbn.inference.exact import executor, runtime_prediction
@@ -160,7 +161,7 @@ def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
     """Potentials that hold for any values are worked out first: not even those, where the rest would take too long."""
     layout = plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)).layout
     monkeypatch.setattr(runtime_prediction, "rate", lambda: 30.0 / runtime_prediction.tape_cells(layout.run))
-    monkeypatch.setattr(runtime_prediction.kernels.propagate, "Program", None)
+    monkeypatch.setattr(kernels.propagate, "Program", None)
     with time_limit(5.0), pytest.raises(bbn.TimeLimitError, match="was not started"):
         executor.LongExecutor(plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)), 10**9)
 
