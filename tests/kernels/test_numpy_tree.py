@@ -147,6 +147,17 @@ def test_factors_of_any_scale_overflow_nothing() -> None:
     assert answers.log_evidence == pytest.approx(1800 * math.log(10) + math.log(weight.sum()), rel=1e-13)
 
 
+@pytest.mark.parametrize("seen", [None, bbn.Virtual({0: 0.25, 1: 1.0})])
+def test_what_is_taken_out_of_many_constant_factors_is_counted(seen: Any) -> None:
+    a = bbn.Variable("a", range(2))
+    graph = bbn.FactorGraph([bbn.Factor([a], np.array([0.01, 0.02]))] * 20)
+    engine, evidence = bbn.JunctionTree(graph), {} if seen is None else {"a": seen}
+    weights = Fraction(1, 100) ** 20 * (1 if seen is None else Fraction(1, 4)), Fraction(2, 100) ** 20
+    assert engine.log_evidence(evidence) == pytest.approx(truth.log(sum(weights, Fraction(0))), rel=1e-13)
+    found = engine.query("a", evidence)
+    assert found[0] == pytest.approx(float(weights[0] / (weights[0] + weights[1])), rel=1e-12)
+
+
 def test_states_that_tie_come_first_come_first() -> None:
     coins = [bbn.CPT(bbn.Variable(f"C{i}", ["x", "y"]), [], [0.5, 0.5]) for i in range(3)]
     found = bbn.JunctionTree(bbn.BayesianNetwork(coins)).mpe(k=8)
