@@ -258,10 +258,14 @@ class NumpyExecutor(Executor):
             return list(islice(ranked, k)), log
 
 
+class LongNumpyExecutor(LongExecutor, NumpyExecutor):
+    """The same of a plan so large that the time of its runs is predicted."""
+
+
 def executor_of(plan: TreePlan, limit: int, room: Room | None = None) -> Executor:
     """The executor of a plan that fits the limit."""
     if not kernels.COMPILED:
-        return NumpyExecutor(plan, limit, room)
+        return (LongNumpyExecutor if plan.cells > LONG else NumpyExecutor)(plan, limit, room)
     return (LongExecutor if plan.cells > LONG else Executor)(plan, limit, room)
 
 

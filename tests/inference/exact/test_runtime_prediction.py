@@ -156,6 +156,7 @@ def test_rows_are_foretold_by_their_number_and_by_the_threads(monkeypatch):
         )
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes and no search for an order in numpy")
 @pytest.mark.usefixtures("slow")
 def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
     """Potentials that hold for any values are worked out first: not even those, where the rest would take too long."""
@@ -166,6 +167,7 @@ def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
         executor.LongExecutor(plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)), 10**9)
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes and no search for an order in numpy")
 @pytest.mark.parametrize(("seconds", "most"), [(100.0, 5), (400.0, 20)])
 def test_a_search_for_an_order_keeps_to_its_share_of_the_time(seconds, most, monkeypatch):
     """By a clock that is a second later each time that it is looked at; pieces take a tenth of a second at most."""
