@@ -28,6 +28,7 @@ def slow(monkeypatch):
 
 
 @pytest.mark.parametrize("states", [2, 3, 5])
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes in numpy")
 def test_cells_of_a_tape_are_those_of_its_cliques(states):
     """A chain A - B - C without evidence: each clique is made, sent up, and read after the way down."""
     v = [bbn.Variable(name, range(states)) for name in "ABC"]
@@ -64,6 +65,7 @@ def test_what_would_take_far_too_long_is_not_started(ask, monkeypatch):
 
 
 @pytest.mark.usefixtures("slow")
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes in numpy")
 def test_a_long_run_shows_how_far_it_is(monkeypatch):
     shown = []
 
