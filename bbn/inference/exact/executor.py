@@ -99,6 +99,8 @@ class Executor:
         return made
 
     def _make(self) -> Any:
+        if kernels.COMPILED and self.plan.sparse is None:  # the usual, at no further call
+            return kernels.propagate.Program(self._cards, self.tables, self.layout, self._maximise)
         return program_of(self.plan)
 
     def keep_more(self, size: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from bbn import kernels
 from bbn.inference.exact.domain_filtering import DomainFilter, making
 from bbn.inference.exact.elimination_orders import HOPELESS, Order, greedy
-from bbn.inference.exact.executor import executor_of, open_plan
+from bbn.inference.exact.executor import Executor, executor_of, open_plan
 from bbn.inference.exact.filtered_query import FilteredQuery, Means
 from bbn.inference.exact.prepared_queries import PreparedQueries, PreparedQuery, TreeQuery
 from bbn.inference.exact.prices import CELL, FILTERED, WHOLE_TREE
@@ -161,7 +161,8 @@ class Compiler:
         if CELL * found.cells <= FILTERED and options["memory_limit"] is None:
             plan = plan_on(model, question, needed, found, False, slab)
             if plan.bytes <= SMALL_BYTES:
-                return TreeQuery(executor_of(plan, sys.maxsize), reorders)
+                made = Executor if kernels.COMPILED else executor_of
+                return TreeQuery(made(plan, sys.maxsize), reorders)
         choice = self._chosen(question, values, needed, found, slab, options)
         if choice.filtered is not None:
             return choice.filtered

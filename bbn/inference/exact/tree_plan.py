@@ -150,7 +150,8 @@ def plan_on(
         store,
         slab,
     )
-    size = tables_bytes(model) + _own_bytes(model, layout, question.maximise)
+    shared = 0 if model.padded else model.tables.nbytes
+    size = shared + _own_bytes(model, layout, question.maximise)
     return TreePlan(model, question, needed, order, layout, size, slab)
 
 
