@@ -33,7 +33,7 @@ values, drawn from the network; the time is per case. "One target" does the same
 few nodes observed, most of them irrelevant to it, so that an engine that is told only what changed has little to do,
 and once with all leaves observed. "First query" includes everything that a program does with a network it has just
 loaded: triangulation, compilation, one answer. Batches are timed per row. "Without compiled kernels" is the same work
-as "all posteriors" in a process of its own with BBN_PURE=1, which uses the numpy twins.
+as "all posteriors" in a process of its own with BBN_PURE=1, where numpy serves.
 
 ### What bounds the large networks
 
@@ -185,7 +185,7 @@ for line in sys.stdin:
 
 
 def pure_row(name: str) -> Row:
-    """All posteriors of a batch of cases by the numpy twins, in a process where they serve."""
+    """All posteriors of a batch of cases in numpy, in a process without compiled kernels."""
     net = bbn.example(name)
     cases = evidence_sets(net, 0.1, N_VALUES)
     theirs = all_posteriors(net, cases)

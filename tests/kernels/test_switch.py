@@ -31,6 +31,14 @@ def test_the_variable_reaches_the_twin_of_every_kernel():
     assert in_use("1") == [f"bbn.kernels.pure.{name}" for name in kernels.KERNELS]
 
 
+def test_what_is_only_compiled_is_refused_without_and_what_is_only_plain_is_always_there(monkeypatch):
+    assert kernels.junction_tree.__name__ == "bbn.kernels.pure.junction_tree"
+    monkeypatch.setattr(kernels, "PURE", True)
+    for name in kernels.COMPILED_ONLY:
+        with pytest.raises(ImportError, match=f"{name!r} is there only compiled, and BBN_PURE is set"):
+            kernels.select(name)
+
+
 @pytest.mark.skipif(not kernels.COMPILED, reason="the kernels are not compiled")
 @pytest.mark.parametrize("unset", ["", "0"])
 def test_without_it_every_kernel_is_compiled(unset):
@@ -40,9 +48,11 @@ def test_without_it_every_kernel_is_compiled(unset):
 def test_every_kernel_is_listed_and_has_both_files():
     pure = {path.stem for path in (FOLDER / "pure").glob("*.py")} - {"__init__"}
     compiled = {path.stem for path in (FOLDER / "compiled").glob("*.pyx")}
-    assert set(kernels.KERNELS) <= pure & compiled
     # what has a file on both sides is a kernel, unless only other kernels use it
     assert pure & compiled - set(kernels.KERNELS) == {"forest"}
+    assert set(kernels.KERNELS) <= pure & compiled
+    assert set(kernels.COMPILED_ONLY) <= compiled - pure
+    assert set(kernels.PURE_ONLY) == pure - compiled - {"best_assignments"}
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)
@@ -54,6 +64,8 @@ def test_twins_offer_what_the_library_uses(name):
     }
     assert used
     for twin in ("compiled", "pure"):
+        if twin == "pure":
+            used -= {"lay_out"}  # tapes are for compiled interpreters
         try:
             module = importlib.import_module(f"bbn.kernels.{twin}.{name}")
         except ImportError:

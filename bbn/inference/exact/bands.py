@@ -47,13 +47,13 @@ MOST_SET = 0.9
 
 
 def runs_before(layout: Layout, goal: int) -> int:
-    """The runs after which bands are looked for, 0 for never: the twins in numpy gain nothing.
+    """The runs after which bands are looked for, 0 for never: so where there are no compiled kernels.
 
     A run that goes up the tree alone takes about half of one of MARGINALS, so that twice as many must be worth it.
     """
-    cells = layout.whole_size
     if not kernels.COMPILED or not layout.run.size:
         return 0
+    cells = layout.whole_size
     runs = RUNS + SMALL_RUNS // cells if FEWEST_CELLS <= cells <= MOST_CELLS else 0
     return runs if goal == t.MARGINALS else 2 * runs
 

@@ -38,14 +38,15 @@ class DomainFilter:
 
     def domain(self, values: Values) -> Flags | None:
         """1 for each state that is possible given findings, by variable number; None if a variable has none."""
-        return self._domains.find(values.hard, values.likelihoods)
+        found: Flags | None = self._domains.find(values.hard, values.likelihoods)
+        return found
 
     def filtered(self, domain: Flags, needed: Ints) -> tuple[Factors, Embedding]:
         """The model of the states that are possible, of the factors that are needed, and the way back."""
         model = self.model
-        arrays = self._domains.restrict(domain, needed)
-        heads = np.full(len(needed), -1, np.int64)
-        left = Factors(model.names, model.number, *arrays, heads, int(arrays[0].max(initial=1)))
+        cards, ptr, scope, table_ptr, tables = self._domains.restrict(domain, needed)
+        heads, most = np.full(len(needed), -1, np.int64), int(cards.max(initial=1))
+        left = Factors(model.names, model.number, cards, ptr, scope, table_ptr, tables, heads, most)
         return left, leaving_out(model.cards, domain)
 
     def gone(self, domain: Flags, values: Values) -> int:

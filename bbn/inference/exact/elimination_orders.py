@@ -62,7 +62,7 @@ LOST = 200
 ANNEALED, ROUNDS, BURST = 20_000, 5, 500
 """The pieces of the first annealing, the most of them (each twice as long as the last), and the pieces of a heat."""
 HOT, COLD = 0.02, 0.0005
-"""The first heat and the last; see `pure.pieces`."""
+"""The first heat and the last; see `kernels.pieces`."""
 WORTHWHILE = 4
 """With fewer steps or pieces than this, nothing much is found."""
 MOVES = ((1.0, 0.03), (1.0, 0.1), (0.2, 0.2), (0.05, 0.5))
@@ -118,7 +118,7 @@ def greedy(cards: Ints, ptr: Ints, scope: Ints, order: str = "auto", most: float
         if len(other[0]) == len(elimination[0]) or cells > most:
             found.append((name, other, kernels.triangulate.total_cells(cards, *other)))
     _, best, fewest = min(found, key=itemgetter(2))
-    pays = HUGE < fewest <= min(most, HOPELESS)
+    pays = HUGE < fewest <= min(most, HOPELESS) and kernels.COMPILED
     return Order(best, fewest, len(rules), fewest, tuple(found) if pays else ())
 
 

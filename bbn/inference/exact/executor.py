@@ -18,7 +18,7 @@ from bbn import kernels
 from bbn.core.budget import Room, memory_limit, require_memory
 from bbn.inference.exact.problem import INSTEAD, SMALL_BYTES
 from bbn.inference.exact.runtime_prediction import predicted_run, predicted_seconds, refuse_far
-from bbn.inference.exact.tree_plan import TreePlan, require
+from bbn.inference.exact.tree_plan import TreePlan, program_of, require
 from bbn.kernels.contracts.tape import COLLECTED, Layout
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 
@@ -64,8 +64,8 @@ class Executor:
         self._large = room is not None and MANY_THREADS * self.bytes > limit
         self._making: AbstractContextManager[Any] = threading.Lock() if self._large else UNLOCKED
         self._program: Any = None if self._large else self._make()
-        self._wide: kernels.wide.WideProgram | None = None
-        self._explainer: kernels.explain.Explainer | None = None
+        self._wide: Any = None
+        self._explainer: Any = None
 
     def replaced(self, plan: TreePlan) -> Executor:
         """The executor of another plan for the same question, which takes the place of this one."""
@@ -99,12 +99,9 @@ class Executor:
         return made
 
     def _make(self) -> Any:
-        plan = self.plan
-        if plan.sparse is not None:
-            return kernels.propagate.Program(
-                self._cards, self.tables, plan.sparse[0], self._maximise, plan.sparse[1]
-            )
-        return kernels.propagate.Program(self._cards, self.tables, self.layout, self._maximise)
+        if kernels.COMPILED and self.plan.sparse is None:  # the usual, at no further call
+            return kernels.propagate.Program(self._cards, self.tables, self.layout, self._maximise)
+        return program_of(self.plan)
 
     def keep_more(self, size: int) -> None:
         """Note that an executor that is kept takes so many bytes more."""
@@ -133,19 +130,21 @@ class Executor:
                 )
         return out, log
 
-    def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
-        """The collected potentials of dynamic and of static cliques, ln of the total, and whether they are logs."""
+    def ranked(
+        self, hard: Pairs = (), likelihoods: Vectors = ()
+    ) -> tuple[Iterator[tuple[Ints, float]], float]:
+        """Of a maximum: all assignments, best first, with ln of their ratio to the best, and ln of the best."""
+        wide = False
         with self.turn() if self._large else nullcontext():
             work, base, log = self.program.collect(hard, likelihoods)
         if log != log:
-            with self._widely() as wide:
-                return *wide.collect(hard, likelihoods), True
-        return work, base, log, False
-
-    @property
-    def reader(self) -> kernels.explain.Explainer:
-        """What reads the best assignments from what `collect` gives."""
-        return kernels.explain.Explainer(self._cards, self.tables, self.layout)
+            wide = True
+            with self._widely() as program:
+                work, base, log = program.collect(hard, likelihoods)
+        if log == -math.inf:
+            return iter(()), log
+        reader = kernels.explain.Explainer(self._cards, self.tables, self.layout)
+        return reader.ranked(work, base, hard, likelihoods, wide), log
 
     def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
         """Of a maximum: the k best assignments with ln of their ratio to the best, and ln of the best."""
@@ -161,10 +160,11 @@ class Executor:
             with self._widely() as wide:
                 work, base, log = wide.collect(hard, likelihoods)
             if log > -math.inf:
-                found = list(islice(self.reader.ranked(work, base, hard, likelihoods, True), k))
+                reader = kernels.explain.Explainer(self._cards, self.tables, self.layout)
+                found = list(islice(reader.ranked(work, base, hard, likelihoods, True), k))
         return found, log
 
-    def _reader_of(self, program: Any) -> kernels.explain.Explainer:
+    def _reader_of(self, program: Any) -> Any:
         """What reads the best assignments from the runs of a program, made once."""
         made = self._explainer
         if made is None:
@@ -187,11 +187,11 @@ class Executor:
             finally:
                 if self._large and not self.kept:
                     self._program = None
-                elif self._large and self._program is not None:
+                elif self._large and self._program is not None and kernels.COMPILED:
                     del self._program.pool[1:]  # of idle workspaces one is enough
 
     @contextmanager
-    def _widely(self, held: bool = False) -> Iterator[kernels.wide.WideProgram]:
+    def _widely(self, held: bool = False) -> Iterator[Any]:
         """The program for numbers of any size, made when it is first needed; of a large plan one run at a time."""
         needed = self.bytes + (0 if self._wide else self.wide_bytes)
         require_memory(needed, "potentials beyond the range of a double", INSTEAD, self.limit)
@@ -229,15 +229,46 @@ class LongExecutor(Executor):
         with predicted_run(self.layout.run):
             return super().run(hard, likelihoods, held)
 
-    def collect(self, hard: Pairs = (), likelihoods: Vectors = ()) -> tuple[Floats, Floats, float, bool]:
+    def ranked(
+        self, hard: Pairs = (), likelihoods: Vectors = ()
+    ) -> tuple[Iterator[tuple[Ints, float]], float]:
         """As of any; TimeLimitError at once if it would take far longer than the time that is left."""
         with predicted_run(self.layout.run):
-            return super().collect(hard, likelihoods)
+            return super().ranked(hard, likelihoods)
 
     def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
         """As of any; TimeLimitError at once if it would take far longer than the time that is left."""
         with predicted_run(self.layout.run):
             return super().explain(hard, likelihoods, k)
+
+
+class NumpyExecutor(Executor):
+    """What runs a plan where there are no compiled kernels: the junction tree in numpy."""
+
+    def ranked(
+        self, hard: Pairs = (), likelihoods: Vectors = ()
+    ) -> tuple[Iterator[tuple[Ints, float]], float]:
+        """As of any."""
+        with self.turn() if self._large else UNLOCKED:
+            ranked: tuple[Iterator[tuple[Ints, float]], float] = self.program.ranked(hard, likelihoods)
+            return ranked
+
+    def explain(self, hard: Pairs = (), likelihoods: Vectors = (), k: int = 1) -> tuple[Ranking, float]:
+        """As of any."""
+        with self.turn() if self._large else UNLOCKED:
+            ranked, log = self.program.ranked(hard, likelihoods)
+            return list(islice(ranked, k)), log
+
+
+class LongNumpyExecutor(LongExecutor, NumpyExecutor):
+    """The same of a plan so large that the time of its runs is predicted."""
+
+
+def executor_of(plan: TreePlan, limit: int, room: Room | None = None) -> Executor:
+    """The executor of a plan that fits the limit."""
+    if not kernels.COMPILED:
+        return (LongNumpyExecutor if plan.cells > LONG else NumpyExecutor)(plan, limit, room)
+    return (LongExecutor if plan.cells > LONG else Executor)(plan, limit, room)
 
 
 def open_plan(
@@ -251,10 +282,9 @@ def open_plan(
     `beside` are bytes of the limit that others take.
     """
     if limit is None and plan.layout is not None and plan.bytes <= SMALL_BYTES and plan.cells <= LONG:
-        return Executor(plan, maxsize)
+        return executor_of(plan, maxsize)
     allowed = memory_limit(limit)
     require(plan, allowed, beside)
     if room is not None:
         room.clear(allowed - int(plan.bytes) - beside)
-    made = LongExecutor if plan.cells > LONG else Executor
-    return made(plan, max(1, allowed - plan.shared - beside), room)
+    return executor_of(plan, max(1, allowed - plan.shared - beside), room)

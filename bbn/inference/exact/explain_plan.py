@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn import kernels
 from bbn.core.budget import memory_limit, show_bytes
 from bbn.core.errors import EvidenceError, nearest
 from bbn.core.frozen import Frozen
@@ -368,7 +369,9 @@ class _Explainer:
         needed = relevant(self.flat, self.question)
         reason = "no table has a zero"
         some = np.count_nonzero(self.flat.tables) < self.flat.tables.size
-        if some and not used:
+        if not kernels.COMPILED:
+            reason = "needs the compiled kernels"
+        elif some and not used:
             small = CELL * cost <= FILTERED
             reason = (
                 f"not tried: a run takes about {_seconds(CELL * cost)}"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bbn import kernels
 from bbn.inference.exact.domain_filtering import DomainFilter, making
 from bbn.inference.exact.elimination_orders import HOPELESS, Order, greedy
 from bbn.inference.exact.executor import open_plan
@@ -221,9 +222,13 @@ class Compiler:
         return query if query.pays(values, whole.order, fits) else None
 
     def filters(self) -> DomainFilter | None:
-        """What finds the states that can occur, made when it is first asked for; None if no table has a zero."""
+        """What finds the states that can occur, made when it is first asked for; None if no table has a zero.
+
+        None without compiled kernels too, where looking would take longer than it saves.
+        """
         if self._sparse is None:
-            self._sparse = bool(np.count_nonzero(self.factors.tables) < self.factors.tables.size)
+            sparse = np.count_nonzero(self.factors.tables) < self.factors.tables.size
+            self._sparse = bool(sparse) and kernels.COMPILED
         if self._sparse and self._filters is None:
             self._filters = DomainFilter(self.factors)
             self.beside += self.factors.tables.size  # a flag for each entry

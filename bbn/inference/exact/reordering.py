@@ -8,6 +8,8 @@ What a burst costs is counted in nominal seconds, so the same questions in the s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bbn import kernels
@@ -93,7 +95,7 @@ class OrderSearch:
         if not self.ended:
             self._climb = Climb(self._samples, self._ptr, self._scope)
 
-    def _of(self, elimination: Elimination) -> kernels.pieces.Pieces:
+    def _of(self, elimination: Elimination) -> Any:
         return kernels.pieces.Pieces(
             np.array(self._samples, np.float64), self._ptr, self._scope, *elimination
         )

@@ -61,8 +61,11 @@ class Families(NamedTuple):
     def states_left(self, tables: Array) -> Flags | None:
         """The states of all variables that some entries agree with that are not zero; None if none is ruled out.
 
-        `tables` are the first of the tables. None too where every state is: then each row is impossible.
+        `tables` are the first of the tables. None too where every state is: then each row is impossible; and where
+        there are no compiled kernels.
         """
+        if not kernels.COMPILED:
+            return None
         n_tables = int(np.searchsorted(self.table_ptr, len(tables), "right")) - 1
         ptr, scope = flat_scopes(self.scopes[:n_tables])
         states = np.array([0, *accumulate(self.cards.tolist())], np.int64)

@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbn import kernels
 from bbn.core.errors import TimeLimitError
 from bbn.core.progress import progress_bar
 from bbn.inference.exact.elimination_orders import HOPELESS
 from bbn.inference.exact.problem import INSTEAD, Factors, Question
-from bbn.inference.exact.tree_plan import largest_clique, plan_tree
+from bbn.inference.exact.tree_plan import largest_clique, plan_tree, program_of
 from bbn.kernels.contracts.tape import MARGINALS, SWEEP, Layout
 from bbn.kernels.contracts.types import Ints
 from bbn.kernels.watch import Watch, time_left, watched_by
@@ -73,15 +72,14 @@ def rate() -> float:
         np.full(2, -1, np.int64),
         2,
     )
-    layout = plan_tree(model, Question(masked=True, goal=MARGINALS), "min-fill").layout
-    assert layout is not None
-    program = kernels.propagate.Program(model.cards, model.tables, layout, False)
+    plan = plan_tree(model, Question(masked=True, goal=MARGINALS), "min-fill")
+    program = program_of(plan)
     took = []
     for code in (0, 1, 0):
         start = time.perf_counter()
         program.run([(0, code)])
         took.append(time.perf_counter() - start)
-    return USUAL * min(took) / tape_cells(layout.run)
+    return USUAL * min(took) / tape_cells(plan.layout.run)  # type: ignore[union-attr]
 
 
 class _Progress(Watch):

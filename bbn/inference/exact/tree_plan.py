@@ -1,16 +1,16 @@
 """Tree plans: the junction tree that a question compiles to, and what it costs, before anything large is allocated.
 
 Barren leaves are dropped, observed variables sliced out, what is left is triangulated and laid out as a tape
-(`kernels.layout`). A plan is made for a question's shape, not for the values observed. It is arrays and numbers, and
-never changes; an `Executor` runs it.
+(`kernels.layout`). Without compiled kernels there is no tape: the junction tree in numpy runs on the order alone. A
+plan is made for a question's shape, not for the values observed. It is arrays and numbers, and never changes; an
+`Executor` runs it.
 """
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from bbn.inference.exact.elimination_orders import (
 from bbn.inference.exact.prices import CELL
 from bbn.inference.exact.problem import INSTEAD, Factors, Question, Relevant, cells_of, read_targets, relevant
 from bbn.kernels.contracts.bands import Bands
-from bbn.kernels.contracts.tape import COLLECTED, QUERY, SLAB, THIN_SLAB, Layout
+from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY, SLAB, SLICED, SWEEP, THIN_SLAB, Layout
 from bbn.kernels.watch import time_left
 from bbn.model.graphs import Elimination
 
@@ -74,7 +74,7 @@ class TreePlan(NamedTuple):
     @property
     def shared(self) -> int:
         """The bytes that it shares with others: the engine's tables."""
-        return 0 if self.factors.padded else self.factors.tables.nbytes
+        return tables_bytes(self.factors)
 
 
 def plan_tree(
@@ -133,7 +133,11 @@ def plan_on(
     """The plan of a question on an order that is known. With `store`, a run once stores large cliques."""
     if order.cells > BEYOND:
         return TreePlan(model, question, needed, order, None, 8 * order.cells, slab)
-    layout = kernels.layout.lay_out(
+    if not kernels.COMPILED:
+        sizes = _in_numpy(model, question, needed, order)
+        held = tables_bytes(model) + 8 * sizes.work_size
+        return TreePlan(model, question, needed, order, sizes, held, slab)
+    layout: Layout = kernels.layout.lay_out(
         model.cards,
         model.scope_ptr,
         model.scope,
@@ -149,6 +153,56 @@ def plan_on(
     shared = 0 if model.padded else model.tables.nbytes
     size = shared + _own_bytes(model, layout, question.maximise)
     return TreePlan(model, question, needed, order, layout, size, slab)
+
+
+def tables_bytes(model: Factors) -> int:
+    """The memory of the engine's tables, which plans share."""
+    return 0 if model.padded else model.tables.nbytes
+
+
+def _in_numpy(model: Factors, question: Question, needed: Relevant, order: Order) -> Layout:
+    """What is known of a run of the junction tree in numpy, which has no tape: its answer, its cells and its memory.
+
+    In place of a tape, one sweep says how many cells a run goes through. It may hold the products of the tables twice,
+    as numbers and as logarithms, the potentials of both sweeps, and what it is working on.
+    """
+    reads = question.goal == MARGINALS
+    read = (needed.role != SLICED) & np.isin(np.arange(len(model.cards)), needed.scope) & reads
+    ends = np.cumsum(np.where(read, model.cards, 0))
+    out = np.where(read, ends - model.cards, -1)
+    targets = read_targets(model, question)
+    out_size = cells_of(model, targets) if targets else int(ends[-1]) if reads else 0
+    cells, sweeps = int(order.cells), 4 if reads else 2
+    held = 2 * cells + (2 if reads else 1) * cells + 2 * (out_size + int(model.tables.size))
+    none = np.empty(0, np.int64)
+    run = np.array([SWEEP, 9, 0, cells, 0, 0, 1, 0, sweeps], np.int64)
+    size = int(model.table_ptr[-1])
+    return Layout(none, run, none, none, none, none, none, none, out, out_size, held, 0, cells, 0, size)
+
+
+def program_of(plan: TreePlan) -> Any:
+    """The program that runs a plan: of its tape, or the junction tree in numpy."""
+    model, question, layout = plan.factors, plan.question, plan.layout
+    assert layout is not None
+    if kernels.COMPILED:
+        if plan.sparse is not None:
+            return kernels.propagate.Program(
+                model.cards, model.tables, plan.sparse[0], question.maximise, plan.sparse[1]
+            )
+        return kernels.propagate.Program(model.cards, model.tables, layout, question.maximise)
+    return kernels.junction_tree.Program(
+        model.cards,
+        model.scope_ptr,
+        model.scope,
+        model.table_ptr,
+        model.tables,
+        plan.needed.factors,
+        plan.needed.role,
+        plan.elimination,
+        read_targets(model, question),
+        layout.out,
+        question.maximise,
+    )
 
 
 def _times_the_limit(
@@ -195,31 +249,22 @@ def _own_bytes(model: Factors, layout: Layout, held: bool) -> int:
 
     `held` says that a run's potentials are read, so that it takes them even where it has nothing left to do.
     """
-    out, swept, run = layout.out_size, 0, layout.run.size
-    if not kernels.COMPILED:
-        swept = swept_cells(model, layout)
-    cells = layout.once.size + run + layout.base_size + swept + 2 * (out + model.most_states)
+    out, run = layout.out_size, layout.run.size
+    cells = layout.once.size + run + layout.base_size + 2 * (out + model.most_states)
     if run or held:
         cells += layout.work_size
     if run:
-        cells += swept + layout.scratch_size
+        cells += layout.scratch_size
     if model.padded:
         cells += model.tables.size
     return 8 * cells
 
 
-def run_bytes(layout: Layout, swept: int = 0) -> int:
-    """The memory that each run of a plan takes: its potentials, with `swept` cells, and its answer."""
+def run_bytes(layout: Layout) -> int:
+    """The memory that each run of a plan takes: its potentials and its answer."""
     if not layout.run.size:
         return 8 * layout.out_size
-    return 8 * (layout.work_size + swept + layout.scratch_size + layout.out_size)
-
-
-def swept_cells(model: Factors, layout: Layout) -> int:
-    """The cells of cliques that are not stored: none where they are made slab by slab, all in the twin in numpy."""
-    if kernels.COMPILED:
-        return 0
-    return sum(cells_of(model, layout.axes[a:b].tolist()) for a, b in pairwise(layout.axes_ptr.tolist()))
+    return 8 * (layout.work_size + layout.scratch_size + layout.out_size)
 
 
 def largest_clique(plan: TreePlan) -> tuple[list[str], float, int]:

@@ -22,7 +22,7 @@ from bbn.inference.exact.executor import Executor
 from bbn.inference.exact.prepared_queries import TreeQuery
 from bbn.inference.exact.problem import Factors, Question, cells_of
 from bbn.inference.exact.runtime_prediction import predicted_rows
-from bbn.inference.exact.tree_plan import run_bytes, swept_cells
+from bbn.inference.exact.tree_plan import run_bytes
 from bbn.kernels.contracts.tape import MARGINALS, QUERY
 from bbn.kernels.contracts.types import Floats, Int32s, Ints
 from bbn.kernels.watch import check
@@ -200,14 +200,14 @@ def run_query(
     executor = query.runs_to_come(n)
     layout = executor.layout
     ledger.reserve(executor.bytes, "the junction tree for these rows", INSTEAD)
-    block = block_bytes(model, executor)
+    block = block_bytes(model, executor) if kernels.COMPILED else 0
     sparse = executor.plan.sparse
-    in_blocks = layout.whole_size <= BLOCK_CELLS and block <= ledger.left
+    in_blocks = kernels.COMPILED and layout.whole_size <= BLOCK_CELLS and block <= ledger.left
     if sparse is not None and sparse[0].whole_size + ROW_CELLS < ALONE * layout.whole_size:
         in_blocks = False
     if in_blocks:
         executor = query.whole()
-    each = block if in_blocks else run_bytes(layout, swept_cells(model, layout)) + executor.plan.more
+    each = block if in_blocks else run_bytes(layout) + executor.plan.more
     threads = min(jobs(n_jobs), -(-n // AT_LEAST))
     if threads > 1 or in_blocks:
         threads = min(threads, ledger.workers(threads, each))
@@ -232,7 +232,7 @@ def block_bytes(model: Factors, executor: Executor) -> int:
     """The workspace of a thread that runs blocks of rows."""
     layout = executor.layout
     cells = layout.work_size + layout.scratch_size + layout.out_size + len(model.cards)
-    return 8 * kernels.batch.BLOCK * (cells + swept_cells(model, layout)) + 8 * layout.run.size
+    return 8 * int(kernels.batch.BLOCK) * cells + 8 * layout.run.size
 
 
 def _run(

@@ -29,7 +29,7 @@ from bbn.core.budget import memory_limit
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
 from bbn.inference.exact.elimination_orders import triangulate
-from bbn.inference.exact.executor import Executor
+from bbn.inference.exact.executor import Executor, executor_of
 from bbn.inference.exact.problem import Factors, Question, relevant
 from bbn.inference.exact.tree_plan import TreePlan, plan_tree, require, run_bytes
 from bbn.inference.search.exchangeable_variables import classes, rearranged
@@ -288,10 +288,10 @@ class NoisyBest:
             if log_scale == -math.inf:
                 return None
             forest = self._opened(tables)
-            work, base, log_bound, in_logs = forest.collect(self.hard, self.likelihood)
+            ranked, log_bound = forest.ranked(self.hard, self.likelihood)
             if log_bound == -math.inf:
                 return None
-            first = next(ranked := forest.reader.ranked(work, base, self.hard, self.likelihood, in_logs))
+            first = next(ranked)
             top = log_bound + log_scale
             if top <= enough + CLOSE:
                 return None
@@ -321,7 +321,7 @@ class NoisyBest:
     def _opened(self, tables: Array) -> Executor:
         """What runs the forest with these tables."""
         plan = self.forest._replace(factors=self.model._replace(tables=tables))
-        return Executor(plan, 2 * int(plan.bytes) + 2**40)
+        return executor_of(plan, 2 * int(plan.bytes) + 2**40)
 
     def _tables(
         self,

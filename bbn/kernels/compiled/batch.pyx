@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Run a tape for many rows of evidence at once, no interpreter lock held: the compiled twin of `pure.batch`.
+"""Run a tape for many rows of evidence at once, no interpreter lock held.
 
 Rows go in blocks of 32, and the row is the innermost axis of every buffer, so each loop below ends in a fixed
 number of neighbouring cells that the compiler turns into vector instructions.
@@ -390,7 +390,25 @@ cdef void execute(State* state, Words tape, int64_t length) noexcept nogil:
 def run_rows(const double[::1] tables, layout, const double[::1] base, const double[::1] once_out,
              double once_log, const int64_t[::1] cards, const int64_t[::1] columns, const int32_t[:, ::1] codes,
              double[:, ::1] out, double[::1] logs):
-    """Answer each row of codes; see `pure.batch.run_rows`."""
+    """Answer each row of codes.
+
+    Parameters
+    ----------
+    tables, layout, base, once_out, once_log
+        A sum program's tables and layout, and what it worked out once.
+    cards : int64 array (n,)
+        The number of states of each variable.
+    columns : int64 array (k,)
+        The variables observed, each sliced or a likelihood in the layout.
+    codes : int32 array (rows, k)
+        Their codes. Where the variable is a likelihood, the code ``card`` says nothing; a sliced one always has a
+        slice to pick.
+    out : float64 array (rows, out_size)
+        Filled with the normalised marginals; NaN where the row is impossible.
+    logs : float64 array (rows,)
+        Filled with the logs of the totals; -inf where the row is impossible; NaN where the row, or another of its
+        block, left the range of a double, and has no answer yet.
+    """
     cdef int64_t n_rows = codes.shape[0], n_columns = columns.shape[0], out_size = layout.out_size
     cdef int64_t start = 0, b, k, row, n = layout.out.shape[0], length = layout.run.shape[0], many
     cdef const int64_t[::1] words = np.append(layout.run, 0)

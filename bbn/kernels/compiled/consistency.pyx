@@ -1,5 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""States that cannot occur, and models without them: the compiled twin of `pure.consistency`."""
+"""States that cannot occur, and models without them.
+
+A state is supported by a table if some cell of it is not 0 whose other states are all still possible (generalised arc
+consistency; Mackworth 1977). A state that a table does not support cannot occur: it is taken away, and the other tables
+of its variable are looked at again. What is left may still be impossible together, but nothing is wrongly taken away.
+The cost is that of looking at the cells of the tables that change.
+"""
 
 import numpy as np
 
@@ -24,7 +30,7 @@ cdef struct Model:
 
 
 cdef int check_model(Model* model, state_ptr, scope_ptr, scope, table_ptr, int64_t entries, int64_t states) except -1:
-    """Refuse arrays that do not fit one another; see `pure.consistency.check_model`."""
+    """Refuse arrays that do not fit one another."""
     cdef int64_t f, i, v, deepest = 0
     cdef double cells
     model.state_ptr, model.scope_ptr, model.scope = words_of(state_ptr), words_of(scope_ptr), words_of(scope)
@@ -194,7 +200,22 @@ cdef class Queue:
 
 
 def prune(state_ptr, scope_ptr, scope, table_ptr, const uint8_t[::1] support, uint8_t[::1] domain, changed=None):
-    """Take away the states that no table supports; see `pure.consistency.prune`."""
+    """Take away the states that no table supports; whether each variable has one left.
+
+    Parameters
+    ----------
+    state_ptr : int64 array (n + 1,)
+        The states of variable v are ``domain[state_ptr[v]:state_ptr[v + 1]]``.
+    scope_ptr, scope, table_ptr : int64 arrays
+        Factor f has the variables ``scope[scope_ptr[f]:scope_ptr[f + 1]]`` and the cells from ``table_ptr[f]`` on, in C
+        order.
+    support : uint8 array
+        For each cell whether it is not 0.
+    domain : uint8 array
+        1 for each state that is possible; states are taken away in place.
+    changed : int64 array, optional
+        The variables whose states have become fewer since it was last consistent; by default all tables are looked at.
+    """
     cdef Model model
     check_model(&model, state_ptr, scope_ptr, scope, table_ptr, support.shape[0], domain.shape[0])
     cdef Arena arena = Arena()
@@ -225,7 +246,20 @@ def prune(state_ptr, scope_ptr, scope, table_ptr, const uint8_t[::1] support, ui
 
 
 cdef class Domains:
-    """The states that can occur in a model given findings; see `pure.consistency.Domains`."""
+    """The states that can occur in a model given findings, and the model without the others.
+
+    Parameters
+    ----------
+    state_ptr, scope_ptr, scope, table_ptr : int64 arrays
+        As in `prune`.
+    tables : float array
+        The tables' numbers.
+
+    Attributes
+    ----------
+    possible : bool
+        Whether each variable has a state that can occur without findings.
+    """
 
     cdef Model model
     cdef Arena arena

@@ -1,8 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""The best assignments, read from cliques that were maximised: the compiled twin of `pure.explain`.
+"""The best assignments, read from cliques that were maximised.
 
-Where the twin sorts a row, the next cell is looked for: the next of those that tie with the one before it, or else the
+Each clique's axes start with those it shares with its parent. Going from the roots down these are already decided;
+they pick one row of the clique, and the largest cell of that row decides the others (Dawid 1992). Any other cell of
+the row costs its ratio to the largest, and nothing else changes, as the cliques below then do their best with it. So
+the next best assignments come from one collection (Nilsson 1998): each takes one clique's next cell, in the row that
+the cliques before it decide, and the best below.
+
+Cells that differ by less than the share TIE of the larger tie, and the first of them counts as the best; so the answer
+does not depend on the order in which a run multiplied its numbers.
+
+A row is not sorted; the next cell is looked for: the next of those that tie with the one before it, or else the
 first of those that tie with the largest that is left.
 """
 
@@ -67,7 +76,19 @@ cdef extern from *:
 
 
 cdef class Explainer:
-    """Reads the best assignments from runs of one program that maximises; see `pure.explain.Explainer`."""
+    """Reads the best assignments from runs of one program that maximises.
+
+    Parameters
+    ----------
+    cards : int64 array (n,)
+        The number of states of each variable.
+    tables : float64 array
+        The model's tables.
+    layout : Layout
+        That of the program, its cliques parents first.
+    remade : int64 array, optional
+        How the rows of cliques that are not stored are made; see `contracts.remade`.
+    """
 
     cdef object kept
     cdef int64_t n, cliques, tables_size, work_size, base_size
@@ -102,12 +123,22 @@ cdef class Explainer:
                 at += words[at + 1]
 
     def ranked(self, cnp.ndarray work, cnp.ndarray base, hard=(), likelihoods=(), bint logs=False):
-        """The possible assignments, best first; see `pure.explain.Explainer.ranked`."""
+        """The possible assignments, best first.
+
+        Parameters
+        ----------
+        work, base : float64 arrays
+            The collected potentials of dynamic and of static cliques. The run's own are written to.
+        hard, likelihoods
+            Those of the run.
+        logs : bool
+            Whether the potentials are logarithms; then all are stored.
+        """
         return Ranked(self, work, base, hard, likelihoods, logs)
 
 
 cdef class Ranked:
-    """All possible assignments, best first; see `pure.explain.Ranked`."""
+    """All possible assignments, best first: the codes of the variables, and ln of the ratio to the best."""
 
     cdef Explainer plan
     cdef object kept

@@ -1,4 +1,4 @@
-"""The junction forest of an elimination order; see `pure.forest`."""
+"""The junction forest of an elimination order."""
 
 from libc.stdint cimport int64_t
 

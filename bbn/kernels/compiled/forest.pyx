@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The junction forest of an elimination order, and the factors that matter to it: the compiled twin of `pure.forest`."""
+"""The junction forest of an elimination order, and the factors that matter to it.
+
+The elimination cliques that lie in no other, joined as they were eliminated, are a junction forest (Blair and Peyton
+1993). Each clique's axes start with its separator, in the order of the parent's axes, so that the message to the
+parent is a sum over contiguous rows.
+"""
 
 cimport numpy as cnp
 from libc.stdint cimport int64_t
@@ -14,7 +19,7 @@ cdef double MOST_CELLS = 2.0**53  # as in `checks`
 
 
 def pack_factors(list cards, list members, list tables, bint directed):
-    """Factors as flat arrays; see `pure.forest.pack_factors`."""
+    """Factors as flat arrays; see `pure.layout.pack_factors`."""
     cdef int64_t n = len(cards), total = len(tables), size = len(members), f, k, axes, listed, v = -1, at = 0, kept = 0
     cdef cnp.npy_intp cells = 0
     cdef Arena arena = Arena()
@@ -62,7 +67,7 @@ def pack_factors(list cards, list members, list tables, bint directed):
 
 def reduce_scopes(scope_ptr_array, scope_array, heads_array, int64_t n, sliced, likelihood, bint masked, targets,
                   bint everything):
-    """Drop barren factors and observed variables; see `pure.forest.reduce_scopes`."""
+    """Drop barren factors and observed variables; see `pure.layout.reduce_scopes`."""
     cdef Words scope_ptr = words_of(scope_ptr_array)
     cdef Words scope = words_of(scope_array)
     cdef Words heads = words_of(heads_array)
@@ -150,7 +155,19 @@ def reduce_scopes(scope_ptr_array, scope_array, heads_array, int64_t n, sliced, 
 
 
 cdef class Forest:
-    """Cliques, their tree and their axes; see `pure.forest.Forest`."""
+    """Cliques, their tree and their axes; the attributes are lists by clique, parents first.
+
+    Parameters
+    ----------
+    cards : int64 array (n,)
+        The number of states of each variable.
+    elimination : tuple of int64 arrays
+        What `eliminate` gave.
+    targets : sequence of variables
+        Those of one clique, which becomes the first root and has them as its first axes.
+    goal : int
+        QUERY, MARGINALS or COLLECTED.
+    """
 
     cdef int grow(self, cards, elimination, targets, int goal) except -1:
         cdef int64_t k = 0, v

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""A junction forest laid out in memory, and the tapes that run it: the compiled twin of `pure.layout`.
+"""A junction forest laid out in memory, and the tapes that run it.
 
-The steps and their order are those of the twin, and so is each word of the tapes.
+A clique is static when neither its factors nor anything below it touch evidence; static work goes to the `once` tape
+and is never repeated. Neighbouring axes that move alike are fused.
 """
 
 cimport cython
@@ -35,7 +36,30 @@ cdef enum:
 
 def lay_out(cards, scope_ptr, scope, table_ptr, factors, role, elimination, targets, int goal, bint store=False,
             int64_t slab=SLAB, limits=LIMITS):
-    """Lay a junction forest out and write its tapes; see `pure.layout.lay_out`."""
+    """Lay a junction forest out and write its tapes.
+
+    Parameters
+    ----------
+    cards, scope_ptr, scope, table_ptr : int64 arrays
+        The model: factor f has the table that starts at ``table_ptr[f]``, in C order of its scope.
+    factors : int64 array
+        The factors that matter.
+    role : int64 array (n,)
+        FREE, SLICED (its code picks a slice of each table), LIKELIHOOD (each run brings one), or MASKED (a run may
+        bring one); if any variable is MASKED nothing but the products of the tables is done once.
+    elimination : tuple of int64 arrays
+        What `eliminate` gave for the reduced scopes (and the targets as one more scope).
+    targets : sequence of variables
+        The variables of the joint to read, in this order; all in one clique, which becomes the root.
+    goal : int
+        QUERY, MARGINALS or COLLECTED.
+    store : bool
+        Whether MARGINALS stores large cliques that evidence cannot change, which is faster and takes more memory.
+    slab : int
+        The most cells of a slab, if an axis can be cut for that.
+    limits : three ints
+        In place of STREAM, STREAM_AGAIN and STREAM_TREE.
+    """
     cdef Writer writer = Writer()
     writer.store, writer.slab = store, slab
     writer.stream, writer.again, writer.tree = limits
@@ -117,7 +141,11 @@ cdef class Tape:
 
 @cython.final
 cdef class Writer(Forest):
-    """The forest's memory and its tapes; see `pure.layout`."""
+    """A junction forest laid out in memory, and the tapes that run it: plain Python.
+
+    A clique is static when neither its factors nor anything below it touch evidence; static work goes to the `once` tape
+    and is never repeated. Neighbouring axes that move alike are fused.
+    """
 
     cdef object model
     cdef Tape once, run

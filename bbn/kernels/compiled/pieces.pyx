@@ -1,6 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""Pieces of an elimination, ordered anew one at a time: the compiled twin of `pure.pieces`."""
+"""Pieces of an elimination, ordered anew one at a time.
+
+A variable's parent in an elimination is the first of its neighbours to be eliminated after it. Take variables that hang
+together in that tree. Once all of them are eliminated, in whatever order, the variables around them are linked to one
+another, so nothing beyond changes: a piece may be ordered anew by itself, given what the pieces below it left behind,
+and the new order is kept if its cliques have no more cells. That costs a fraction of a new order of the whole, and
+finds what a rule that looks at the whole passes by (large neighbourhood search: Shaw 1998).
+"""
 
 import numpy as np
 
@@ -28,7 +35,17 @@ cdef enum:
 
 
 cdef class Pieces:
-    """An elimination that is made better step by step; see `pure.pieces.Pieces`."""
+    """An elimination that is made better step by step, the same way on every machine.
+
+    Parameters
+    ----------
+    samples : float64 array (s, n)
+        The numbers of states of each variable, as they may be; what counts is the mean number of cells.
+    scope_ptr, scope : int64 arrays
+        Scope f is ``scope[scope_ptr[f]:scope_ptr[f + 1]]``.
+    order, ptr, neighbours : int64 arrays
+        Where to begin: an elimination of these scopes; see `triangulate.eliminate`.
+    """
 
     cdef int64_t n, n_samples
     cdef uint64_t state

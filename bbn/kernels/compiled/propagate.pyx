@@ -1,5 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Run a tape one evidence at a time, no interpreter lock held: the compiled twin of `pure.propagate`.
+"""Run a tape one evidence at a time, no interpreter lock held.
+
+Collect and distribute with division (Jensen, Lauritzen and Olesen 1990). Each message is normalised and its log
+counted, so most products stay in range; 0/0 is 0. Where one does not, the same tape then goes
+through a `WideProgram`.
 
 Whether the numbers stayed in the range of a double is known from the processor's flags (`range.h`); where they did
 not, the log of the total is NaN and the answer is of no use. Long runs let the main thread handle signals (`watch`).
@@ -204,7 +208,7 @@ cdef int sweep(State* state, Words f) except -1 nogil:
     """f: region, cells, left, keep, slabs, n_o, n_ops, outer dims, steps."""
     cdef bbn_rows rows
     cdef int64_t planes, part
-    if f[1] >= ROW_CELLS:
+    if f[1] >= ROW_CELLS and not state.maximise:  # maxima are quicker slab by slab
         planes = bbn_rows_read(&state.bands, f, &rows)
         if planes:
             while planes > 0:
@@ -406,7 +410,21 @@ cdef class Workspace:
 
 
 cdef class Program:
-    """A layout with its tables, ready to run; safe to share between threads; see `pure.propagate.Program`."""
+    """A layout with its tables, ready to run; safe to share between threads.
+
+    Parameters
+    ----------
+    cards : int64 array (n,)
+        The number of states of each variable.
+    tables : float64 array
+        The model's tables, one after another.
+    layout : Layout
+        The tapes and their memory.
+    maximise : bool
+        Take maxima instead of sums.
+    bands : Bands, optional
+        The lists of a layout that has BANDS.
+    """
 
     cdef readonly object layout
     cdef readonly cnp.ndarray base
@@ -470,7 +488,11 @@ cdef class Program:
         free(self.certainty)
 
     def run(self, hard=(), likelihoods=()):
-        """The normalised marginals that the layout reads, and the log of the total; see `pure.propagate.Program.run`."""
+        """The normalised marginals that the layout reads, and the log of the total.
+
+        The log is -inf if the evidence is impossible, and NaN, the marginals being of no use, if a number left the
+        range of a double on the way.
+        """
         cdef Workspace workspace
         cdef double total
         cdef cnp.ndarray out = doubles(self.out_size)

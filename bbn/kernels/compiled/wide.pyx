@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # distutils: language = c++
-"""Run a tape on numbers of any size, where doubles did not do: the compiled twin of `pure.propagate.WideProgram`."""
+"""Run a tape on numbers of any size, where doubles did not do."""
 
 import numpy as np
 

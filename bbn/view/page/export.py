@@ -17,6 +17,7 @@ from html import escape
 from math import prod
 from typing import Any
 
+from bbn import kernels
 from bbn.core.atomic import replacing
 from bbn.core.errors import BudgetError, ModelError
 from bbn.inference.exact.problem import Factors, Question, flatten
@@ -114,6 +115,11 @@ def _trees(net: BayesianNetwork) -> dict[str, Any]:
 
 def _layout(flat: Factors, question: Question) -> dict[str, Any]:
     """The arrays of a tape that the page reads."""
+    if not kernels.COMPILED:
+        raise ModelError(
+            "a page in one file runs a tape that the compiled kernels lay out, and there are none here "
+            f"({kernels.why_pure()}); explore() serves this network without them"
+        )
     plan = plan_tree(flat, question)
     if plan.layout is None or plan.cells > MOST_CELLS:
         raise BudgetError(

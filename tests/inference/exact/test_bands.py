@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from functools import partial
 
@@ -21,10 +20,7 @@ from tests.inference.exact import test_range
 from tests.inference.exact.test_domain_filtering import some_evidence, sparse_network
 from tests.support import exact_truth
 
-PROPAGATE = [
-    importlib.import_module(f"bbn.kernels.{kind}.propagate")
-    for kind in (("compiled", "pure") if kernels.COMPILED else ("pure",))
-]
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the junction tree in numpy has no bands")
 
 
 @pytest.fixture
@@ -74,7 +70,7 @@ def joint_of(net: bbn.BayesianNetwork) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
-    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels.
+    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur.
 
     In those from seed 20 on, a run stores no clique, or only small ones, as in large trees.
     """
@@ -109,7 +105,7 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
             by_value[f[8]] += f[3] >= 0
         assert thin.work_size <= layout.work_size
         assert thin.base_size <= layout.base_size
-        programs = [p.Program(model.cards, model.tables, thin, False, own) for p in PROPAGATE]
+        programs = [kernels.propagate.Program(model.cards, model.tables, thin, False, own)]
         for _ in range(3):
             hard = [(int(v), int(rng.integers(model.cards[v]))) for v in sliced]
             vectors = [(v, np.where(rng.random(model.cards[v]) < 0.5, 0.0, 0.7)) for v in likely]
@@ -138,7 +134,7 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_queries_of_random_networks_by_their_joint_tables(seed, every, monkeypatch):
-    """100 networks each: the joint of up to three targets, codes and likelihoods with zeros; both kernels."""
+    """100 networks each: the joint of up to three targets, codes and likelihoods with zeros."""
     rng = np.random.default_rng(500 + seed)
     monkeypatch.setattr(bands, "DIFFER", math.inf if seed % 2 else 0.8)
     cut = 0
@@ -154,7 +150,9 @@ def test_queries_of_random_networks_by_their_joint_tables(seed, every, monkeypat
         if found is None:
             continue
         cut += 1
-        programs = [p.Program(model.cards, model.tables, found[0], False, found[1]) for p in PROPAGATE]
+        programs = [
+            p.Program(model.cards, model.tables, found[0], False, found[1]) for p in [kernels.propagate]
+        ]
         for _ in range(3):
             hard = [(v, int(rng.integers(model.cards[v]))) for v in sliced]
             vectors = [(v, np.where(rng.random(model.cards[v]) < 0.5, 0.0, 0.7)) for v in likely]
@@ -263,7 +261,7 @@ def test_cliques_of_many_factors_are_rescaled(seed, every):
     found = bands.in_bands(model.cards, model.tables, layout)
     thin, own = found or (layout, None)
     weight = weight / np.prod([parts[v].table[..., code] for v, code in hard[20:]], axis=0)
-    for propagate in PROPAGATE:
+    for propagate in [kernels.propagate]:
         values, _ = propagate.Program(model.cards, model.tables, thin, False, own).run(
             hard[:20], [(26, np.ones(2))]
         )
@@ -284,7 +282,6 @@ def hard_of(net: bbn.BayesianNetwork) -> list[tuple[int, int]]:
     return [(i, net.variable(net.names[i]).find(case.iloc[i])) for i in range(0, len(net.names), 10)]
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
     monkeypatch.setattr(bands, "RUNS", 3)
     monkeypatch.setattr(bands, "SMALL_RUNS", 0)
@@ -300,7 +297,6 @@ def test_a_plan_that_is_run_often_has_bands_where_zeros_are_many(monkeypatch):
         assert log == pytest.approx(first[1], abs=1e-10)
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
@@ -312,7 +308,6 @@ def test_rows_in_blocks_find_whole_cliques_again(monkeypatch):
     np.testing.assert_allclose(made.run(hard)[0], values, rtol=0, atol=1e-12)
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_bands_are_not_looked_for_where_there_is_no_room(monkeypatch):
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: goal != t.COLLECTED)
     net = bbn.example("mildew")
@@ -345,8 +340,7 @@ def places_read(cards, layout, own) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("propagate", PROPAGATE)
-def test_lists_that_do_not_fit_are_refused(propagate, every):
+def test_lists_that_do_not_fit_are_refused(every):
     rng = np.random.default_rng(1)
     found = None
     while found is None or not any(op == t.BANDS and f[10] for op, f in t.instructions(found[0].run)):
@@ -355,6 +349,7 @@ def test_lists_that_do_not_fit_are_refused(propagate, every):
         layout = plan_tree(model, question).layout
         found = bands.in_bands(model.cards, model.tables, layout)
     thin, own = found
+    propagate = kernels.propagate
     propagate.Program(model.cards, model.tables, thin, False, own)
     with pytest.raises(TypeError, match="int32"):
         propagate.Program(
@@ -379,7 +374,6 @@ def test_lists_that_do_not_fit_are_refused(propagate, every):
             propagate.Program(model.cards, model.tables, thin, False, short)
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 def test_the_memory_of_bands_counts(monkeypatch):
     """A query stores no large clique, so lists of bands take more memory than whole sweeps; kept plans say so."""
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 
@@ -19,13 +18,10 @@ from tests.inference.exact import test_range
 from tests.inference.exact.test_bands import banded_network, joint_of
 from tests.inference.exact.test_bands import every as every
 from tests.inference.exact.test_noisy_best import zeroed
+from tests.kernels.test_twins import numpy_program
 from tests.support import exact_truth
 
-KINDS = ("compiled", "pure") if kernels.COMPILED else ("pure",)
-MODULES = [
-    tuple(importlib.import_module(f"bbn.kernels.{kind}.{name}") for name in ("propagate", "explain"))
-    for kind in KINDS
-]
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the junction tree in numpy has no bands")
 
 
 @pytest.fixture
@@ -34,11 +30,10 @@ def at_once(every, monkeypatch):
     monkeypatch.setattr(prepared_queries, "runs_before", lambda layout, goal: 1)
 
 
-def best_by(module, model, layout, own, hard, vectors, k):
-    """The k best assignments of one kernel, and ln of the best."""
-    propagate, explain = module
-    program = propagate.Program(model.cards, model.tables, layout, True, own)
-    reader = explain.Explainer(model.cards, model.tables, layout, None if own is None else own.remade)
+def best_by(model, layout, own, hard, vectors, k):
+    """The k best assignments by a layout, and ln of the best."""
+    program = kernels.propagate.Program(model.cards, model.tables, layout, True, own)
+    reader = kernels.explain.Explainer(model.cards, model.tables, layout, None if own is None else own.remade)
     workspace, log = program.hold(hard, vectors)
     if log == -math.inf:
         return [], log
@@ -48,7 +43,7 @@ def best_by(module, model, layout, own, hard, vectors, k):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
-    """100 networks each: codes, likelihoods with zeros, evidence that cannot occur; both kernels, with and without."""
+    """100 networks each: codes, likelihoods with zeros, impossible evidence; with bands, without, and in numpy."""
     rng = np.random.default_rng(9000 + seed)
     if seed % 2:
         monkeypatch.setattr(bands, "DIFFER", math.inf)  # bands differ by value wherever they can
@@ -62,7 +57,8 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
         sliced = np.flatnonzero((draws < 0.3) & (model.cards > 1))
         likely = np.flatnonzero((draws > 0.8) & (model.cards > 1)).tolist()
         question = Question(frozenset(sliced.tolist()), frozenset(likely), goal=t.COLLECTED, maximise=True)
-        layout = plan_tree(model, question).layout
+        plan = plan_tree(model, question)
+        layout, in_numpy = plan.layout, numpy_program(plan)
         thin, own = bands.in_bands(model.cards, model.tables, layout, True) or (layout, None)
         if own is not None:
             cut += 1
@@ -80,8 +76,10 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
             k = int(rng.integers(1, 12))
             truth = np.sort(weight[weight > 0])[::-1][:k]
             impossible += not len(truth)
-            found = [best_by(module, model, thin, own, hard, vectors, k) for module in MODULES]
-            found.append(best_by(MODULES[0], model, layout, None, hard, vectors, k))
+            found = [best_by(model, thin, own, hard, vectors, k)]
+            found.append(best_by(model, layout, None, hard, vectors, k))
+            ranked, log = in_numpy.ranked(hard, vectors)
+            found.append((list(itertools.islice(ranked, k)), log))
             for answers, log in found:
                 if not len(truth):
                     assert (answers, log) == ([], -math.inf)
@@ -170,12 +168,10 @@ def test_entries_down_to_1e_300_keep_their_digits(seed, at_once):
             np.testing.assert_allclose(found, logs, rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("seed", range(5))
-def test_of_states_that_tie_the_first_is_best(module, seed, at_once, monkeypatch):
+def test_of_states_that_tie_the_first_is_best(seed, at_once):
     """Under each state the signs have the same probabilities in another order, and products are rounded."""
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(kernels, "explain", module[1])
     numbers = rng.uniform(0.1, 0.9, 4)
     orders = rng.permutation(list(itertools.permutations(numbers)))
     cause = bbn.Variable("cause", [f"s{k}" for k in range(24)])
@@ -209,11 +205,18 @@ def test_states_that_tie_come_in_one_order_with_bands_and_without(at_once):
         assert engine.mpe(k=40)[0].states == first[0].states
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(prepared_queries, "runs_before", lambda layout, goal: 0)
-            patch.setattr(kernels, "explain", MODULES[-1][1])
             assert [one.states for one in plain.mpe(k=40)] == [one.states for one in first]
+        model = flatten(net)
+        question = Question(goal=t.COLLECTED, maximise=True)
+        ranked, _ = numpy_program(plan_tree(model, question)).ranked()
+        found = [
+            dict(zip(model.names, codes.tolist(), strict=True)) for codes, _ in itertools.islice(ranked, 40)
+        ]
+        assert [{name: f"s{code}" for name, code in one.items()} for one in found] == [
+            one.states for one in first
+        ]
 
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
 @pytest.mark.parametrize("name", ["mildew", "water", "pathfinder"])
 def test_the_best_of_a_real_network_stays_the_best(name, monkeypatch):
     """With bands as without, one by one and of several; the memory that it takes is counted."""
@@ -240,8 +243,7 @@ def test_the_best_of_a_real_network_stays_the_best(name, monkeypatch):
     assert made.plan.sparse[0].work_size < made.layout.work_size
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_rows_that_do_not_fit_are_refused(module, every):
+def test_rows_that_do_not_fit_are_refused(every):
     rng = np.random.default_rng(1)
     found = None
     while found is None or len(found[1].remade) < 60:
@@ -249,7 +251,7 @@ def test_rows_that_do_not_fit_are_refused(module, every):
         question = Question(frozenset([0]), frozenset([1]), goal=t.COLLECTED, maximise=True)
         found = bands.in_bands(model.cards, model.tables, plan_tree(model, question).layout, True)
     thin, own = found
-    reader = module[1].Explainer
+    reader = kernels.explain.Explainer
     reader(model.cards, model.tables, thin, own.remade)
     with pytest.raises(TypeError, match="int64"):
         reader(model.cards, model.tables, thin, own.remade.astype(np.int32))

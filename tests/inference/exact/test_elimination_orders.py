@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn import kernels
 from bbn.inference.exact import elimination_orders as orders
 from bbn.inference.exact.problem import flatten
 from bbn.model.graphs import ORDERS
@@ -23,6 +24,9 @@ from tests.support import oracle
 from tests.support.strategies import random_network
 
 ROOT = Path(__file__).parents[3]
+searches = pytest.mark.skipif(
+    not kernels.COMPILED, reason="without compiled kernels no better order is searched for"
+)
 
 
 def grid(side, rng):
@@ -92,6 +96,7 @@ def eager(monkeypatch):
     monkeypatch.setattr(orders, "PIECE", 1e-9)
 
 
+@searches
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_search_gives_a_valid_order_no_worse_than_the_rules(seed):
@@ -152,6 +157,7 @@ def test_biases_of_another_length_are_refused(kernel):
         kernel.eliminate(np.array([2, 2]), np.array([0, 2]), np.array([0, 1]), 0, None, math.inf, np.ones(3))
 
 
+@searches
 @pytest.mark.parametrize("model", [lambda rng: grid(12, rng), lambda rng: pedigree(150, rng)])
 def test_a_search_finds_smaller_trees(model, monkeypatch):
     """On a grid and on a pedigree."""
@@ -191,12 +197,14 @@ def test_small_models_and_named_rules_are_not_searched():
     assert stats.greedy_cells == stats.total_cells
 
 
+@searches
 def test_known_trees_of_the_literature_are_reached():
     """3,400,464 cells are the least known for mildew, 17,140,796 for barley."""
     assert 3_400_464 <= bbn.JunctionTree(bbn.example("mildew")).stats().total_cells < 5_161_000
     assert bbn.JunctionTree(bbn.example("barley")).stats().total_cells == 17_140_796
 
 
+@searches
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = """
 import bbn, hashlib
@@ -256,6 +264,7 @@ def vast(monkeypatch):
     monkeypatch.setattr(orders, "PIECE", 1e-12)
 
 
+@searches
 @pytest.mark.parametrize("seed", range(3))
 def test_annealed_orders_are_valid_never_worse_and_the_same_again(seed, monkeypatch):
     flat = flatten(pedigree(60, np.random.default_rng(seed)))
@@ -277,6 +286,7 @@ def test_annealed_orders_are_valid_never_worse_and_the_same_again(seed, monkeypa
         assert all(filled.has_edge(u, v) for u in own for v in own if u != v)
 
 
+@searches
 def test_orders_past_what_can_be_laid_out_are_searched_too(monkeypatch):
     """Where the rules have over BEYOND cells, a search may have fewer."""
     model = grid(16, np.random.default_rng(2))

@@ -223,8 +223,8 @@ def test_stats_and_budget():
     assert stats.cliques == 1
     assert stats.total_cells == stats.largest_cells == 2 * 4**n
     tables = 8 * (2 * 4**n + 4 * n)
-    # compiled, the one clique is read as it is made and never stored
-    assert tables < stats.predicted_bytes <= tables + 65_536 + (0 if kernels.COMPILED else tables)
+    # compiled, the one clique is read as it is made and never stored; in numpy all sweeps are held
+    assert tables < stats.predicted_bytes <= tables + 65_536 + (0 if kernels.COMPILED else 6 * tables)
     assert set(stats.largest_clique) == set(net.names)
     with pytest.raises(BudgetError, match="memory_limit"):
         engine.posteriors({"sink": 0}, memory_limit=1000)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bbn
+from bbn import kernels
 from bbn.core.threads import time_limit
 from bbn.inference.exact import elimination_orders as orders
 from bbn.inference.exact import executor, runtime_prediction
@@ -27,6 +28,7 @@ def slow(monkeypatch):
 
 
 @pytest.mark.parametrize("states", [2, 3, 5])
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes in numpy")
 def test_cells_of_a_tape_are_those_of_its_cliques(states):
     """A chain A - B - C without evidence: each clique is made, sent up, and read after the way down."""
     v = [bbn.Variable(name, range(states)) for name in "ABC"]
@@ -63,6 +65,7 @@ def test_what_would_take_far_too_long_is_not_started(ask, monkeypatch):
 
 
 @pytest.mark.usefixtures("slow")
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes in numpy")
 def test_a_long_run_shows_how_far_it_is(monkeypatch):
     shown = []
 
@@ -155,16 +158,18 @@ def test_rows_are_foretold_by_their_number_and_by_the_threads(monkeypatch):
         )
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes and no search for an order in numpy")
 @pytest.mark.usefixtures("slow")
 def test_what_is_refused_is_refused_before_its_first_half(monkeypatch):
     """Potentials that hold for any values are worked out first: not even those, where the rest would take too long."""
     layout = plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)).layout
     monkeypatch.setattr(runtime_prediction, "rate", lambda: 30.0 / runtime_prediction.tape_cells(layout.run))
-    monkeypatch.setattr(runtime_prediction.kernels.propagate, "Program", None)
+    monkeypatch.setattr(kernels.propagate, "Program", None)
     with time_limit(5.0), pytest.raises(bbn.TimeLimitError, match="was not started"):
         executor.LongExecutor(plan_tree(flatten(grid(6)), Question(masked=True, goal=MARGINALS)), 10**9)
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="there are no tapes and no search for an order in numpy")
 @pytest.mark.parametrize(("seconds", "most"), [(100.0, 5), (400.0, 20)])
 def test_a_search_for_an_order_keeps_to_its_share_of_the_time(seconds, most, monkeypatch):
     """By a clock that is a second later each time that it is looked at; pieces take a tenth of a second at most."""

@@ -13,8 +13,9 @@ from bbn.inference.exact import prepared_queries
 from bbn.inference.rows import batch
 from tests.inference.exact.test_bands import at_once, banded_network, every, joint_of  # noqa: F401
 
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the junction tree in numpy has no bands")
 
-@pytest.mark.skipif(not kernels.COMPILED, reason="the numpy kernels have no bands")
+
 @pytest.mark.parametrize("name", ["mildew", "diabetes"])
 @pytest.mark.parametrize("everything", [False, True])
 def test_rows_one_by_one_in_bands(name, everything, monkeypatch):
