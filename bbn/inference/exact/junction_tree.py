@@ -9,6 +9,7 @@ the targets. The cost is that of the cliques' cells, which `stats` predicts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -30,7 +31,8 @@ from bbn.inference.search.explanations import Explanations, best_explanations
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Ints
 from bbn.model.evidence import Evidence, Findings, Model
-from bbn.model.expansion import quiet_chains
+from bbn.model.expansion import factored_parts, quiet_chains
+from bbn.model.network import BayesianNetwork
 from bbn.model.options import OrderedOptions
 from bbn.results.posterior import Assignment, Posterior, Posteriors, Slot
 
@@ -83,7 +85,6 @@ class JunctionTree(Engine):
         self._asked = False
         chains = len(self.flat.cards) > len(self.model.variables)
         self._quiet = quiet_chains(self.model) if chains else {}  # type: ignore[arg-type]
-        self._barren = BarrenEffects(self) if chains else None
         self._explanations = Explanations(self.model, self.compiler) if chains else None
 
     def stats(self) -> Stats:
@@ -216,11 +217,10 @@ class JunctionTree(Engine):
             # what the findings make certain depends on their values, and is sliced out too
             findings = self._with_certain(findings)
             question = shape(findings, number, goal=MARGINALS)
-            barren = (
-                None if self._barren is None else self._barren.left_out(question, findings, options["order"])
-            )
-            if barren and self._barren is not None:
-                return self._barren.marginals(barren, findings, None if options is self.options else options)
+            effects = self._effects
+            barren = () if effects is None else effects.left_out(question, findings, options["order"])
+            if barren and effects is not None:
+                return effects.marginals(barren, findings, None if options is self.options else options)
         values = numbered(findings, number)
         query = self.compiler.prepared(question, values, options)
         found = query.answer(values)
@@ -264,6 +264,13 @@ class JunctionTree(Engine):
         values = numbered(self._with_certain(findings), number)
         codes, log = marginal_map(self.compiler, question, values, options)
         return dict(zip(targets, codes.tolist(), strict=False)), log
+
+    @cached_property
+    def _effects(self) -> BarrenEffects | None:
+        """The effects that may be left out of the tree, of a network that has any."""
+        model = self.model
+        some = isinstance(model, BayesianNetwork) and factored_parts(model)
+        return BarrenEffects(self) if some else None
 
     def _with_certain(self, findings: Findings) -> Findings:
         """The findings, and what they make certain within chains: where an effect is absent, so are all before it."""

@@ -152,7 +152,7 @@ def test_effects_that_tie_no_causes_stay_in_the_tree():
     two = bbn.NoisyOr(bbn.Variable("Z", ["no", "yes"]), causes[39:], [0.5] * 21)
     engine = bbn.JunctionTree(bbn.BayesianNetwork([*parts, one, two]))
     found = engine.posteriors()
-    assert set(engine._barren._left_out.values()) == {()}
+    assert set(engine._effects._left_out.values()) == {()}
     assert found["Y"]["yes"] == pytest.approx(1 - 0.95**40, abs=1e-12)
     assert found["Z"]["yes"] == pytest.approx(1 - 0.95**21, abs=1e-12)
 
@@ -167,3 +167,26 @@ def test_hidden_effects_that_would_tie_all_causes_are_left_out():
     found = bbn.BayesianNetwork(parts).posteriors()
     for k in range(300):
         assert found[f"Y{k}"]["no"] == pytest.approx(0.99 * 0.95**20, abs=1e-12)
+
+
+def test_thousands_of_effects_of_two_or_three_causes_are_left_out():
+    """Their tables are smaller than their chains, so they are plain tables in a tree, which nothing could hold."""
+    rng = np.random.default_rng(0)
+    causes = [bbn.Variable(f"D{i}", ["no", "yes"]) for i in range(200)]
+    priors = rng.uniform(0.02, 0.2, 200)
+    parts = [bbn.CPT(v, table=[1 - p, p]) for v, p in zip(causes, priors, strict=True)]
+    effects = []
+    for k in range(1500):
+        chosen = sorted(rng.choice(200, int(rng.integers(2, 4)), replace=False).tolist())
+        strengths = rng.uniform(0.2, 0.9, len(chosen))
+        own = [causes[i] for i in chosen]
+        parts.append(bbn.NoisyOr(bbn.Variable(f"F{k}", ["no", "yes"]), own, strengths.tolist(), leak=0.01))
+        effects.append((chosen, strengths))
+    found = bbn.BayesianNetwork(parts).posteriors({"F0": "no"})
+    chosen, strengths = effects[0]
+    after = priors.copy()  # given an absent effect the causes stay independent
+    after[chosen] = priors[chosen] * (1 - strengths) / (1 - priors[chosen] * strengths)
+    np.testing.assert_allclose([found[v.name]["yes"] for v in causes], after, rtol=0, atol=1e-12)
+    for k, (own, links) in enumerate(effects[1:], start=1):
+        absent = 0.99 * np.prod(1 - after[own] * links)
+        assert found[f"F{k}"]["no"] == pytest.approx(absent, abs=1e-12)
