@@ -22,8 +22,8 @@ from bbn.core.errors import EvidenceError, ImpossibleEvidenceError
 from bbn.core.frozen import Array, Frozen
 from bbn.core.threads import limited
 from bbn.data import Block
-from bbn.inference.exact.expected_counts import EntryGradient, entries, entry_names
 from bbn.inference.gaussian.hybrid import as_discrete
+from bbn.inference.rows.expected_counts import EntryGradient, entries, entry_names
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Evidence, Findings, check_evidence
 from bbn.model.network import BayesianNetwork

@@ -93,7 +93,7 @@ def row(name: str, work: Any, sources: dict[int, Any], local: Any, n_rows: int) 
 
 def traffic(source: Any, client: Client) -> Iterator[Figure]:
     """What one pass moves, of counts and of expected counts, beside what is worked out on paper."""
-    from bbn.inference.exact.expected_counts import Expectation, Pass, flat_tables
+    from bbn.inference.rows.expected_counts import Expectation, Pass, flat_tables
 
     families = tuple((*NET.parents(name), name) for name in NET.names)
     expectation = Expectation(NET)

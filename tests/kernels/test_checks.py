@@ -350,7 +350,7 @@ def test_rows_that_do_not_fit_are_refused(twin):
 @TWINS
 def test_expected_counts_of_arrays_that_do_not_fit_are_refused(twin):
     import bbn
-    from bbn.inference.exact.expected_counts import Expectation, flat_tables
+    from bbn.inference.rows.expected_counts import Expectation, flat_tables
 
     module = module_of(twin, "expect")
     net = bbn.example("burglary")

@@ -17,11 +17,11 @@ from typing import Protocol
 import numpy as np
 
 from bbn.core.budget import Room
-from bbn.inference.exact.bands import runs_before
 from bbn.inference.exact.executor import Executor, Ranking
 from bbn.inference.exact.problem import Answer, Question, Values
 from bbn.inference.exact.reordering import OrderSearch
 from bbn.inference.exact.runtime_prediction import tape_cells
+from bbn.inference.exact.sparse_cliques import runs_before
 from bbn.inference.exact.tree_plan import TreePlan, plan_on, without_zeros
 from bbn.kernels.contracts.tape import MARGINALS
 from bbn.kernels.contracts.types import Pairs

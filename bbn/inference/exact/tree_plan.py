@@ -17,7 +17,6 @@ import numpy as np
 from bbn import kernels
 from bbn.core.budget import memory_limit, require_memory
 from bbn.core.errors import BudgetError
-from bbn.inference.exact.bands import building_bytes, in_bands, more_bytes
 from bbn.inference.exact.elimination_orders import (
     BEYOND,
     HOPELESS,
@@ -29,6 +28,7 @@ from bbn.inference.exact.elimination_orders import (
 )
 from bbn.inference.exact.prices import CELL
 from bbn.inference.exact.problem import INSTEAD, Factors, Question, Relevant, cells_of, read_targets, relevant
+from bbn.inference.exact.sparse_cliques import building_bytes, in_bands, more_bytes
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY, SLAB, SLICED, SWEEP, THIN_SLAB, Layout
 from bbn.kernels.watch import time_left

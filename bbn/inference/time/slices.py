@@ -27,8 +27,8 @@ import numpy as np
 from bbn.core.budget import MAX_AXES, require_memory
 from bbn.core.errors import BudgetError
 from bbn.core.frozen import Array
-from bbn.inference.exact.expected_counts import read_families, tabled
-from bbn.inference.exact.row_plan import row_plan
+from bbn.inference.rows.expected_counts import read_families, tabled
+from bbn.inference.rows.row_plan import row_plan
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.cpt import CPT
 from bbn.model.dynamic_network import DynamicNetwork

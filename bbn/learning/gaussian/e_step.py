@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bbn import kernels
 from bbn.core.frozen import Array
 from bbn.data import Block
-from bbn.inference.exact.expected_counts import Expectation
-from bbn.inference.exact.row_plan import RowPlan
+from bbn.inference.rows.expected_counts import Expectation
+from bbn.inference.rows.row_plan import RowPlan
 from bbn.learning.gaussian.estimates import GaussianParameters
 from bbn.learning.gaussian.linked import LinkedGaussians
 from bbn.learning.gaussian.m_step import GaussianFamilies

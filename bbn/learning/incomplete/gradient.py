@@ -20,8 +20,8 @@ from bbn.core.keywords import keywords_checked
 from bbn.core.threads import limited
 from bbn.data import Block
 from bbn.data.reading import Reading
-from bbn.inference.exact.expected_counts import EntryGradient, Expectation
-from bbn.inference.exact.row_plan import RowPlan
+from bbn.inference.rows.expected_counts import EntryGradient, Expectation
+from bbn.inference.rows.row_plan import RowPlan
 from bbn.learning.incomplete.climbing import climb
 from bbn.learning.incomplete.em import INSTEAD, maximise, problem_of
 from bbn.learning.incomplete.fit_result import FitResult

@@ -19,7 +19,7 @@ from bbn.core.errors import DataError, nearest
 from bbn.core.frozen import Array
 from bbn.data import DataSource
 from bbn.data.reading import Reading
-from bbn.inference.exact.expected_counts import INSTEAD, Expectation, Expected, by_name, flat_tables, tabled
+from bbn.inference.rows.expected_counts import INSTEAD, Expectation, Expected, by_name, flat_tables, tabled
 from bbn.learning.gaussian.e_step import MixedExpectation
 from bbn.learning.gaussian.estimates import read_gaussians
 from bbn.learning.gaussian.m_step import GaussianFamilies

@@ -15,7 +15,7 @@ import numpy as np
 
 from bbn.core.errors import BudgetError
 from bbn.data import CodedTable
-from bbn.inference.exact.expected_counts import Expectation
+from bbn.inference.rows.expected_counts import Expectation
 from bbn.learning.incomplete.em import fit_em
 from bbn.learning.tables.fit import fit, network_from_counts
 from bbn.learning.tables.priors import NormalInverseGamma, Prior

@@ -85,7 +85,7 @@ def fit_update(
 
 def _marginals(net: BayesianNetwork) -> dict[tuple[str, ...], Array]:
     """P(family) of each table, and of each effect of a NoisyMax with its parent, by the family's names."""
-    from bbn.inference.exact.expected_counts import family_marginals
+    from bbn.inference.rows.expected_counts import family_marginals
 
     if not factored_parts(net):
         return {(*net.parents(name), name): table for name, table in family_marginals(net).items()}

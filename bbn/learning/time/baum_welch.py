@@ -19,7 +19,7 @@ from bbn import kernels
 from bbn.core.errors import DataError, ImpossibleEvidenceError, nearest
 from bbn.core.frozen import Array
 from bbn.data import Block
-from bbn.inference.exact.expected_counts import Expected, by_name, tabled
+from bbn.inference.rows.expected_counts import Expected, by_name, tabled
 from bbn.inference.time.chain import Chain, compile_chain, recompiled
 from bbn.inference.time.passes import backward, forward
 from bbn.inference.time.slices import Slices, compiled

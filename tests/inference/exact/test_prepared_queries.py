@@ -15,8 +15,8 @@ from bbn.inference.exact.problem import Question, flatten
 from bbn.inference.exact.runtime_prediction import tape_cells
 from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts.tape import MARGINALS
-from tests.inference.exact.test_bands import banded_network, joint_of
 from tests.inference.exact.test_elimination_orders import grid
+from tests.inference.exact.test_sparse_cliques import banded_network, joint_of
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import bbn
 from bbn import kernels
 from bbn.inference.exact import prepared_queries
 from bbn.inference.rows import batch
-from tests.inference.exact.test_bands import at_once, banded_network, every, joint_of  # noqa: F401
+from tests.inference.exact.test_sparse_cliques import at_once, banded_network, every, joint_of  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the junction tree in numpy has no bands")
 

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import bbn
 from bbn.data import Block, code
-from bbn.inference.exact import expected_counts
+from bbn.inference.rows import expected_counts
 from bbn.kernels import gaussians as kernels
 from bbn.kernels.pure import gaussians as gaussians_py
 from bbn.learning.gaussian import e_step as mixed

@@ -19,7 +19,7 @@ import pytest
 
 import bbn
 from bbn.data import Block, code
-from bbn.inference.exact.expected_counts import Expectation, family_marginals, flat_tables
+from bbn.inference.rows.expected_counts import Expectation, family_marginals, flat_tables
 from bbn.kernels import expect
 from bbn.kernels.pure import expect as expect_py
 
@@ -372,7 +372,7 @@ from tests.learning.incomplete.test_em import sample, hide
 net = bbn.example("asia")
 data = hide(sample(net, 400), 0.4)
 if sys.argv[1] == "slow":
-    import bbn.inference.exact.expected_counts as e
+    import bbn.inference.rows.expected_counts as e
     call = e.Expectation.__call__
     e.Expectation.__call__ = lambda self, *a: (time.sleep(0.02), call(self, *a))[1]
 bbn.fit_em(net.graph, data, restarts=2, seed=4, max_iter=60, tol=0.0, checkpoint=sys.argv[2])

@@ -9,8 +9,9 @@ import tqdm.auto
 import bbn
 from bbn.core import progress as bars
 from bbn.data import Block
-from bbn.inference.exact import expected_counts, runtime_prediction
-from bbn.inference.exact.expected_counts import Expectation
+from bbn.inference.exact import runtime_prediction
+from bbn.inference.rows import expected_counts
+from bbn.inference.rows.expected_counts import Expectation
 from bbn.learning.incomplete.problem import Problem
 
 NET = bbn.example("asia")

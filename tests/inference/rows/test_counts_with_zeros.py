@@ -11,8 +11,8 @@ import pytest
 import bbn
 from bbn import kernels
 from bbn.data import Block
-from bbn.inference.exact.expected_counts import Expectation, by_name, flat_tables
-from tests.inference.exact.test_bands import banded_network, joint_of
+from bbn.inference.rows.expected_counts import Expectation, by_name, flat_tables
+from tests.inference.exact.test_sparse_cliques import banded_network, joint_of
 
 EXPECT = [
     importlib.import_module(f"bbn.kernels.{kind}.expect")

@@ -10,14 +10,15 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import bands, prepared_queries, query_compiler
+from bbn.inference.exact import prepared_queries, query_compiler
+from bbn.inference.exact import sparse_cliques as bands
 from bbn.inference.exact.problem import Question, flatten
 from bbn.inference.exact.tree_plan import plan_tree
 from bbn.kernels.contracts import tape as t
 from tests.inference.exact import test_range
-from tests.inference.exact.test_bands import banded_network, joint_of
-from tests.inference.exact.test_bands import every as every
-from tests.inference.exact.test_noisy_best import zeroed
+from tests.inference.exact.test_sparse_cliques import banded_network, joint_of
+from tests.inference.exact.test_sparse_cliques import every as every
+from tests.inference.search.test_noisy_max_search import zeroed
 from tests.kernels.test_twins import numpy_program
 from tests.support import exact_truth
 
@@ -47,7 +48,7 @@ def test_random_networks_by_their_joint_tables(seed, every, monkeypatch):
     rng = np.random.default_rng(9000 + seed)
     if seed % 2:
         monkeypatch.setattr(bands, "DIFFER", math.inf)  # bands differ by value wherever they can
-    monkeypatch.setattr("bbn.inference.exact.remade_words.SPLIT", 2 if seed % 4 < 2 else math.inf)
+    monkeypatch.setattr("bbn.inference.exact.rematerialised_rows.SPLIT", 2 if seed % 4 < 2 else math.inf)
     cut = by_value = still = heads = impossible = 0
     for _ in range(100):
         net = banded_network(rng)

@@ -13,11 +13,11 @@ import pytest
 import bbn
 from bbn import kernels
 from bbn.data import Block, code
-from bbn.inference.exact import expected_counts, row_plan
-from bbn.inference.exact.expected_counts import EntryGradient, Expectation, by_name, flat_tables
-from bbn.inference.exact.row_plan import Families
+from bbn.inference.rows import expected_counts, row_plan
+from bbn.inference.rows.expected_counts import EntryGradient, Expectation, by_name, flat_tables
+from bbn.inference.rows.row_plan import Families
 from bbn.kernels.contracts.tree import Tree
-from tests.inference.exact.test_bands import banded_network
+from tests.inference.exact.test_sparse_cliques import banded_network
 from tests.learning.incomplete.test_em import random_network, slow_expected_counts, slow_m_step
 
 EXPECT = [

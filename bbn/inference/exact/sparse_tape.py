@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbn.inference.exact.clique_supports import Cliques, Step
-from bbn.inference.exact.remade_words import Head, remade_words, with_heads
+from bbn.inference.exact.rematerialised_rows import Head, remade_words, with_heads
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import Layout, instructions

@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from bbn import kernels
-from bbn.inference.exact.band_writer import Cut, Part, Writer, filled
 from bbn.inference.exact.clique_supports import Cliques, Flags, Step, supports_by_value, supports_of
+from bbn.inference.exact.sparse_tape import Cut, Part, Writer, filled
 from bbn.kernels.contracts import tape as t
 from bbn.kernels.contracts.bands import Bands
 from bbn.kernels.contracts.tape import Layout

@@ -10,7 +10,8 @@ import pytest
 
 import bbn
 from bbn import kernels
-from bbn.inference.exact import bands, prepared_queries, query_compiler
+from bbn.inference.exact import prepared_queries, query_compiler
+from bbn.inference.exact import sparse_cliques as bands
 from bbn.inference.exact.executor import open_plan
 from bbn.inference.exact.prepared_queries import TreeQuery
 from bbn.inference.exact.problem import Question, flatten

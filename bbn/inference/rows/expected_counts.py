@@ -27,8 +27,8 @@ from bbn.core.frozen import Array
 from bbn.core.threads import in_order
 from bbn.data import Block, CodedTable, DataSource
 from bbn.inference.exact.prices import CELL, VISIT
-from bbn.inference.exact.row_plan import Families, Flags, RowPlan, filtered_plan, row_plan
 from bbn.inference.exact.runtime_prediction import ROWS_FROM, predicted_cells
+from bbn.inference.rows.row_plan import Families, Flags, RowPlan, filtered_plan, row_plan
 from bbn.kernels.contracts.types import Int32s, Ints
 from bbn.model.deterministic import Deterministic
 from bbn.model.expansion import factored_parts, linked
