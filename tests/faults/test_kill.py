@@ -68,7 +68,7 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one(kind: str, tmp_path:
         cwd=ROOT, capture_output=True, text=True, timeout=250, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) >= 5  # so many of them had begun a part and not ended it
+    assert int(done.stdout) >= 1  # some of them had begun a part and not ended it
 
 
 CLIMB = """
