@@ -69,8 +69,8 @@ TESTS = (
 )
 """Those that reach the kernels; the others are slow under a sanitizer, and reach nothing more."""
 NOT_RUN = ("kernels/test_failing_malloc", "kernels/test_numpy_tree", "kernels/test_switch")
-"""Tests of kernels that say nothing here: one preloads a library of its own, one is about numpy alone, one looks at which
-kernels are chosen."""
+"""Tests of kernels that say nothing here: one preloads a library of its own, one is about numpy alone, one looks at
+which kernels are chosen."""
 LEFT_OUT = (
     "test_nasty_files_within_time_and_memory",  # memory and time are a sanitizer's own
     "test_the_memory_of_an_elimination",
