@@ -10,10 +10,10 @@ from bbn.model.options import EngineOptions, Method, QueryOptions
 
 if TYPE_CHECKING:
     from bbn.core.limits import Budget
-    from bbn.inference.exact.explain_plan import QueryPlan
     from bbn.model.evidence import Evidence
     from bbn.model.interventions import Interventions
     from bbn.results.posterior import Assignment, Posterior, Posteriors
+    from bbn.results.query_plan import QueryPlan
 
 
 class ModelQuestions:
