@@ -15,6 +15,7 @@ import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import memory_limit, show_bytes
+from bbn.core.display import counted
 from bbn.core.errors import EvidenceError, nearest
 from bbn.core.limits import Budget
 from bbn.inference.exact.domain_filtering import DomainFilter
@@ -147,7 +148,9 @@ class _Explainer:
         predicted = self.predicted(used)
         name = "tree" if used.bytes <= self.limit else "cutset conditioning or a refusal"
         largest, cells, cliques = largest_clique(used)
-        note = f"{cliques:,} cliques, the largest {cells:,.0f} cells over {len(largest)} variables"
+        size = f"{cells:,.0f}" if cells < 1e15 else f"{cells:.3g}"
+        over = counted(len(largest), "variable")
+        note = f"{counted(cliques, 'clique')}, the largest {size} cells over {over}"
         if largest:
             note += f" ({', '.join(largest[:3])}{', …' if len(largest) > 3 else ''})"
         return QueryPlan(
@@ -172,7 +175,7 @@ class _Explainer:
         what = (
             f"{self.kind} of {', '.join(self.names)}"
             if self.names
-            else f"{self.kind} of {n - seen} variables"
+            else f"{self.kind} of {counted(n - seen, 'variable')}"
         )
         limit = self.options["memory_limit"]
         return f"{what}, {seen} observed" + ("" if limit is None else f"; limit {show_bytes(self.limit)}")
@@ -201,7 +204,7 @@ class _Explainer:
         states = int(self.flat.cards.sum())
         seen = sorted(self.question.sliced)
         left = states - int(self.flat.cards[seen].sum())
-        note = f"{len(seen)} variables"
+        note = counted(len(seen), "variable")
         slicing = PassReport("evidence slicing", (cells[0], cells[1]), (states, left), 0.0, note)
         if masked:
             slicing = slicing._replace(cells=None, note="not tried: evidence is masked on a small tree")
@@ -214,7 +217,7 @@ class _Explainer:
         there = {*needed.scope.tolist(), *self.question.targets}
         kept = int(self.flat.cards[sorted(there)].sum())
         gone = len(self.flat.heads) - len(needed.factors)
-        barren = PassReport("barren leaves", (cells[1], cells[2]), (left, kept), 0.0, f"{gone} tables")
+        barren = PassReport("barren leaves", (cells[1], cells[2]), (left, kept), 0.0, counted(gone, "table"))
         return slicing, barren
 
     def by_values(self, cost: float, used: bool) -> Sequence[PassReport]:
