@@ -66,15 +66,13 @@ class Embedding(NamedTuple):
         return answer._replace(values=self.joint(answer.values, asked.targets))
 
     def marginals(self, values: Floats, starts: Ints) -> Floats:
-        """The marginals of all old variables, one after another; what is not read has one state left."""
-        begin = starts[self.source]
-        sizes = np.diff(self.ptr)
-        within = np.arange(self.ptr[-1]) - np.repeat(self.ptr[:-1] - begin, sizes)
-        read = np.repeat(begin >= 0, sizes)
-        whole = np.zeros(int(self.old.sum()))
-        whole[np.repeat(offsets(self.old)[:-1], sizes) + self.codes] = np.where(
-            read, values[np.where(read, within, 0)] if values.size else 1.0, 1.0
-        )
+        """The marginals of all old variables, one after another; what is not read has one state left, a certain one."""
+        sizes, begin = np.diff(self.ptr), starts[self.source]
+        begin = np.where(begin < 0, len(values), begin)
+        read = np.arange(self.ptr[-1]) + np.repeat(begin - self.ptr[:-1], sizes)
+        ends = np.cumsum(self.old)
+        whole = np.zeros(ends[-1] if len(ends) else 0)
+        whole[np.repeat(ends - self.old, sizes) + self.codes] = np.append(values, 1.0)[read]
         return whole
 
     def assignment(self, codes: Ints) -> Ints:
