@@ -14,7 +14,7 @@ import numpy as np
 
 from bbn import kernels
 from bbn.core.budget import require_memory
-from bbn.kernels.contracts.tape import COLLECTED, MARGINALS, QUERY
+from bbn.kernels.contracts.tape import COLLECTED, QUERY
 from bbn.kernels.contracts.types import Floats, Ints, Pairs, Vectors
 from bbn.model.cpt import CPT
 from bbn.model.evidence import Findings, Model
@@ -60,13 +60,6 @@ class Question(NamedTuple):
     """QUERY: the joint of the targets; MARGINALS: of each variable; COLLECTED: see `bbn.kernels.contracts.tape`."""
     maximise: bool = False
     """Whether the run takes maxima, not sums."""
-
-    @property
-    def kind(self) -> str:
-        """What is asked, in a word."""
-        if self.maximise:
-            return "map" if self.targets else "mpe"
-        return "posteriors" if self.goal == MARGINALS else "query"
 
 
 class Values(NamedTuple):
